@@ -82,16 +82,16 @@ class FolderSource:
         newest_days: float | None = None,
         largest: int = LARGEST_FILE,
         now: Callable[[], datetime] = utc_now,
-        apart: Sandbox | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
-        """Make addresses of `url_base` and keys; `largest` is in bytes; `apart` reads what may do harm."""
+        """Make addresses of `url_base` and keys; `largest` is in bytes; `sandbox` reads what may do harm."""
         self._root = Path(path)
         self._url_base = url_base
         self._rules = SelectionRules(tuple(include), tuple(exclude), newest_days=newest_days)
         self._included, self._excluded = compile_globs(include), compile_globs(exclude)
         self._now = now
         self._largest = largest
-        self._apart = apart or Sandbox()
+        self._sandbox = sandbox or Sandbox()
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
@@ -99,28 +99,28 @@ class FolderSource:
         A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
         """
         del known, since  # nothing is read before it is asked for
-        return Listing(self._items(self._listed()))
+        return Listing(self._items(self._list_files()))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the file of this address or path within the folder. Blocks. Raises `FolderError`."""
-        for entry in self._listed():
+        for entry in self._list_files():
             if address in (entry.key, self._url(entry.key)):
-                return entry if isinstance(entry, Unreadable) else self._document(entry)
+                return entry if isinstance(entry, Unreadable) else self._open_document(entry)
         return next((DeletedDocument(key) for key in known if address in (key, self._url(key))), None)
 
     def stop(self) -> None:
-        self._apart.stop()
+        self._sandbox.stop()
 
     def expected(self) -> int:
         """Count the documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
-        return sum(1 for _ in self._listed())
+        return sum(1 for _ in self._list_files())
 
     def _items(self, listed: Iterator[_FolderFile | Unreadable]) -> Iterator[ListedItem]:
-        with self._apart:
+        with self._sandbox:
             for entry in listed:
-                yield entry if isinstance(entry, Unreadable) else self._document(entry)
+                yield entry if isinstance(entry, Unreadable) else self._open_document(entry)
 
-    def _listed(self) -> Iterator[_FolderFile | Unreadable]:
+    def _list_files(self) -> Iterator[_FolderFile | Unreadable]:
         try:
             here = self._root.stat()
             next(self._root.iterdir(), None)
@@ -138,19 +138,19 @@ class FolderSource:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
-            yield Unreadable(above, f"the folder cannot be listed: {_cause(error)}")
+            yield Unreadable(above, f"the folder cannot be listed: {_error_text(error)}")
             return
         for path in paths:
             key = above + normalize_name(path.name)
             if not is_ignored(path.name) and not self._excluded(key):
-                yield from self._entry(path, key, ancestors)
+                yield from self._visit(path, key, ancestors)
 
-    def _entry(self, path: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
+    def _visit(self, path: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
         try:
             status = path.stat()
         except OSError as error:
             if self._included(key):
-                yield Unreadable(key, _reason(error))
+                yield Unreadable(key, _explain_error(error))
             return
         is_folder = stat.S_ISDIR(status.st_mode)
         if not is_folder and not self._included(key):
@@ -165,7 +165,7 @@ class FolderSource:
         elif (identity := (status.st_dev, status.st_ino)) not in ancestors:
             yield from self._walk(path, key + "/", (*ancestors, identity))
 
-    def _document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
+    def _open_document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
         key, path, status = file
         try:
             content = _read(path, key, status, self._largest)
@@ -179,7 +179,7 @@ class FolderSource:
             key=key,
             fingerprint=hashlib.sha256(said.encode()).hexdigest(),
             size=len(content),
-            load=partial(_load, self._apart, path, key, digest, self._url(key), modified),
+            load=partial(_load, self._sandbox, path, key, digest, self._url(key), modified),
         )
 
     def _url(self, key: str) -> str:
@@ -208,17 +208,17 @@ def _read(path: Path, key: str, status: os.stat_result, largest: int) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UnreadableDocument(_reason(error)) from error
+        raise UnreadableDocument(_explain_error(error)) from error
 
 
-def _load(apart: Sandbox, path: Path, key: str, digest: str, url: str, modified: datetime | None) -> Page:
+def _load(sandbox: Sandbox, path: Path, key: str, digest: str, url: str, modified: datetime | None) -> Page:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UnreadableDocument(_reason(error)) from error
+        raise UnreadableDocument(_explain_error(error)) from error
     if hashlib.sha256(content).hexdigest() != digest:
         raise UnreadableDocument("changed while it was read: run the same command again")
-    return apart.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
+    return sandbox.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
 
 
 def _modified(status: os.stat_result) -> datetime | None:
@@ -233,16 +233,16 @@ def _folder_error(root: Path, error: OSError) -> FolderError:
         return FolderError(f"There is no folder {root}.", hint="Check the path.")
     if isinstance(error, NotADirectoryError):
         return FolderError(f"{root} is a file, not a folder.", hint="Give the folder that it lies in.")
-    return FolderError(f"The folder {root} cannot be read: {_cause(error)}.", hint="Check its permissions.")
+    return FolderError(f"The folder {root} cannot be read: {_error_text(error)}.", hint="Check its permissions.")
 
 
-def _reason(error: OSError) -> str:
+def _explain_error(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "is a link to nothing, or was removed meanwhile"
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
-    return f"cannot be read: {_cause(error)}"
+    return f"cannot be read: {_error_text(error)}"
 
 
-def _cause(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()

@@ -91,12 +91,12 @@ def make_fingerprint(parts: Sequence[LlamaText]) -> str:
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read_page(parts: Sequence[LlamaText], apart: Sandbox) -> Page:
+def read_page(parts: Sequence[LlamaText], sandbox: Sandbox) -> Page:
     first = parts[0]
     text = "\n\n".join(part.text for part in parts)
     suffix = ".html" if _MARKUP.match(text) else ".md"
     name = PurePosixPath(first.file or first.key.rstrip("/")).stem or "document"
-    read = apart.page(text.encode("utf-8", "replace"), name + suffix, url=first.url, modified=first.date)
+    read = sandbox.page(text.encode("utf-8", "replace"), name + suffix, url=first.url, modified=first.date)
     return replace(read, title=first.title) if first.title else read
 
 
@@ -141,7 +141,7 @@ class LlamaIndexSource:
     ) -> None:
         self._reader, self._rules, self._now = reader, rules or SelectionRules(), now
         self._stopped = threading.Event()
-        self._apart = Sandbox()
+        self._sandbox = Sandbox()
 
     def expected(self) -> None:
         """Nobody knows before all was read."""
@@ -149,7 +149,7 @@ class LlamaIndexSource:
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every document, in the reader's order. Blocks. Raises `SourceUnavailable`, also in the items."""
         del known, since
-        return Listing(self._items(self._texts(self._read())))
+        return Listing(self._items(self._parse_documents(self._read_documents())))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Raise `SingleReadUnsupported`: a reader knows no single documents."""
@@ -160,45 +160,45 @@ class LlamaIndexSource:
 
     def stop(self) -> None:
         self._stopped.set()
-        self._apart.stop()
+        self._sandbox.stop()
 
     def _items(self, texts: Iterator[LlamaText | Unreadable]) -> Iterator[ListedItem]:
         chosen = build_filter(self._rules, self._now())
         seen: dict[str, int] = {}
-        with self._apart:
+        with self._sandbox:
             for key, group in groupby(texts, key=lambda text: text.key):
                 together = list(group)
                 yield from (one for one in together if isinstance(one, Unreadable))
                 parts = [one for one in together if isinstance(one, LlamaText)]
                 if parts and chosen(DocumentTraits(key, changed=parts[0].date)):
                     seen[key] = seen.get(key, 0) + 1
-                    yield _make_found(key if seen[key] == 1 else f"{key} ({seen[key]})", parts, self._apart)
+                    yield _make_found(key if seen[key] == 1 else f"{key} ({seen[key]})", parts, self._sandbox)
 
-    def _texts(self, read: Iterator[Any]) -> Iterator[LlamaText | Unreadable]:
+    def _parse_documents(self, read: Iterator[Any]) -> Iterator[LlamaText | Unreadable]:
         for at, document in enumerate(read, 1):
             text = parse_document(document)
             yield text or Unreadable(f"document {at}", "is nothing that LlamaIndex calls a document")
 
-    def _read(self) -> Iterator[Any]:
+    def _read_documents(self) -> Iterator[Any]:
         """Yield what the reader gives; whatever it does meanwhile is reported as a fault of this source."""
-        given = self._guarded(lambda: _load_lazily(self._made(), self._reader.load))
+        given = self._guard(lambda: _load_lazily(self._make_reader(), self._reader.load))
         nothing = object()
-        while (document := self._guarded(lambda: next(given, nothing))) is not nothing:
+        while (document := self._guard(lambda: next(given, nothing))) is not nothing:
             yield document
 
-    def _made(self) -> Any:
+    def _make_reader(self) -> Any:
         module, _, name = self._reader.path.partition(":")
         try:
             maker = getattr(importlib.import_module(module), name)
         except ImportError as error:
-            message = f"There is no reader {self._reader.path}: {self._told(error)}."
+            message = f"There is no reader {self._reader.path}: {self._redact(error)}."
             raise SourceUnavailable(message, hint=_INSTALL) from error
         except AttributeError as error:
             message = f"{module} has no reader {name}."
             raise SourceUnavailable(message, hint="Check reader under its [[corpus]].") from error
         return maker(**self._reader.options)
 
-    def _guarded(self, work: Callable[[], Any]) -> Any:
+    def _guard(self, work: Callable[[], Any]) -> Any:
         if self._stopped.is_set():
             raise SourceUnavailable(f"Reading by {self._reader.path} was stopped.", hint="Run it again.")
         try:
@@ -211,11 +211,11 @@ class LlamaIndexSource:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a reader may raise anything, and exit
             # Its own message may hold what must not be told, so that it is not chained.
             raise SourceUnavailable(
-                f"The reader {self._reader.path} failed: {self._told(error)}.",
+                f"The reader {self._reader.path} failed: {self._redact(error)}.",
                 hint="Check options and load under its [[corpus]], and try the reader by itself.",
             ) from None
 
-    def _told(self, error: BaseException) -> str:
+    def _redact(self, error: BaseException) -> str:
         said = f"{type(error).__name__}: {error}"
         named = (str(value) for name, value in self._reader.options.items() if _SECRET.search(name))
         for secret in filter(None, (*self._reader.secrets, *named)):
@@ -241,7 +241,7 @@ def _with_first(given: Any) -> Iterator[Any]:
     return chain(tuple(islice(rest, 1)), rest)
 
 
-def _make_found(key: str, parts: Sequence[LlamaText], apart: Sandbox) -> ChangedDocument:
+def _make_found(key: str, parts: Sequence[LlamaText], sandbox: Sandbox) -> ChangedDocument:
     return ChangedDocument(
-        key, make_fingerprint(parts), sum(len(part.text) for part in parts), partial(read_page, parts, apart)
+        key, make_fingerprint(parts), sum(len(part.text) for part in parts), partial(read_page, parts, sandbox)
     )

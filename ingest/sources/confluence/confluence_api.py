@@ -32,34 +32,34 @@ class PageNode:
 
 
 class PageTree:
-    def __init__(self, leaves: Mapping[str, PageNode], allowed: ReaderSet) -> None:
-        self._leaves = leaves
+    def __init__(self, nodes: Mapping[str, PageNode], allowed: ReaderSet) -> None:
+        self._nodes = nodes
         self._allowed = allowed
 
-    def readable(self, leaf: PageNode) -> bool:
+    def readable(self, node: PageNode) -> bool:
         """Tell whether every restriction on it and above it names one of those who are allowed."""
         return all(
             (one.readers is not None and (not one.readers or not one.readers.isdisjoint(self._allowed)))
-            for one in self._line(leaf)
+            for one in self._ancestry(node)
         )
 
-    def unknown(self, leaf: PageNode) -> tuple[str, ...]:
+    def unknown(self, node: PageNode) -> tuple[str, ...]:
         """Return the ids of what stands above it whose readers nobody can tell."""
-        return tuple(one.id for one in self._line(leaf)[:-1] if one.readers is None)
+        return tuple(one.id for one in self._ancestry(node)[:-1] if one.readers is None)
 
-    def path(self, leaf: PageNode) -> str:
-        titles = (self._leaves[one].title for one in leaf.above if one in self._leaves)
-        return "/".join(part.replace("/", "-") for part in (leaf.space, *titles, leaf.title) if part)
+    def path(self, node: PageNode) -> str:
+        titles = (self._nodes[one].title for one in node.above if one in self._nodes)
+        return "/".join(part.replace("/", "-") for part in (node.space, *titles, node.title) if part)
 
-    def traits(self, leaf: PageNode) -> DocumentTraits:
-        return DocumentTraits(self.path(leaf), leaf.labels, leaf.status, leaf.changed)
+    def traits(self, node: PageNode) -> DocumentTraits:
+        return DocumentTraits(self.path(node), node.labels, node.status, node.changed)
 
     def chosen(self, wanted: Callable[[DocumentTraits], bool]) -> Iterator[PageNode]:
-        return (leaf for leaf in self._leaves.values() if self.readable(leaf) and wanted(self.traits(leaf)))
+        return (node for node in self._nodes.values() if self.readable(node) and wanted(self.traits(node)))
 
-    def _line(self, leaf: PageNode) -> tuple[PageNode, ...]:
-        above = (self._leaves.get(one, PageNode(one, "", "", "", readers=None)) for one in leaf.above)
-        return (*above, leaf)
+    def _ancestry(self, node: PageNode) -> tuple[PageNode, ...]:
+        above = (self._nodes.get(one, PageNode(one, "", "", "", readers=None)) for one in node.above)
+        return (*above, node)
 
 
 def parse_subjects(named: tuple[str, ...]) -> ReaderSet:
@@ -101,18 +101,18 @@ class ConfluenceApi:
 
         Whoever is not let in is shown a Confluence with less in it, and what we do not see would be taken for gone.
         """
-        if self._credential and self._object("/rest/api/user/current").get("type") == "anonymous":
+        if self._credential and self._get_object("/rest/api/user/current").get("type") == "anonymous":
             hint = f"Check {self._credential}: it may be wrong or have lapsed."
             raise SourceUnavailable(f"{format_url(self._place.url)} does not know who we are.", hint=hint)
         for space in spaces:
-            if not self._sees(space):
-                hint = "Check its key, and what the account may see: Confluence tells neither apart."
+            if not self._can_see(space):
+                hint = "Check its key, and what the account may see: Confluence tells neither sandbox."
                 raise SourceUnavailable(f"{format_url(self._place.url)} shows us no space {space}.", hint=hint)
 
     def pages(self, space: str, kind: str, statuses: tuple[str, ...]) -> Iterator[Content]:
         """List a space's pages (`page`) or blog posts (`blogpost`), or those of all spaces if none is given."""
         if self._place.cloud:
-            yield from self._searched(_also_of(kind, space), _DETAILS, statuses)
+            yield from self._search(_also_of(kind, space), _DETAILS, statuses)
             return
         for status in statuses:
             if status == "current":
@@ -122,15 +122,15 @@ class ConfluenceApi:
                     "limit": _LISTING_SIZE,
                     "expand": _DETAILS,
                 }
-                yield from self._all("/rest/api/content", {**asked, **({"spaceKey": space} if space else {})})
+                yield from self._follow_pages("/rest/api/content", {**asked, **({"spaceKey": space} if space else {})})
 
     def attachments(self, space: str) -> Iterator[Content]:
-        return self._searched(_also_of("attachment", space), "version,container,metadata.labels", ("current",))
+        return self._search(_also_of("attachment", space), "version,container,metadata.labels", ("current",))
 
     def by_id(self, ids: Iterable[str], *, texts: bool) -> Iterator[Content]:
         """Look up contents, as listed or with their texts; those that are not shown to us are missing."""
         cql = f"id in ({','.join(ids)})"
-        return self._searched(cql, "body.storage,version" if texts else _DETAILS, ("current", "archived"))
+        return self._search(cql, "body.storage,version" if texts else _DETAILS, ("current", "archived"))
 
     def text(self, number: str) -> Content | None:
         """Get one content with its text, past the search index; None if it is not shown to us."""
@@ -152,13 +152,13 @@ class ConfluenceApi:
             raise SourceUnavailable(f"{format_url(reply.url)} answers HTTP {reply.status}.", hint=RETRY_HINT)
         return reply.content
 
-    def _sees(self, space: str) -> bool:
+    def _can_see(self, space: str) -> bool:
         if self._place.cloud:
-            found = self._object("/api/v2/spaces", {"keys": space})
+            found = self._get_object("/api/v2/spaces", {"keys": space})
             return any(one.get("key") == space for one in found.get("results", ()))
         return self._web.get(self._place.address(f"/rest/api/space/{quote(space)}")).status == _OK
 
-    def _searched(self, cql: str, expand: str, statuses: tuple[str, ...]) -> Iterator[Content]:
+    def _search(self, cql: str, expand: str, statuses: tuple[str, ...]) -> Iterator[Content]:
         asked: dict[str, str | int] = {
             "cql": cql,
             "limit": BATCH_SIZE if "body" in expand else _LISTING_SIZE,
@@ -166,11 +166,11 @@ class ConfluenceApi:
         }
         if self._place.cloud and statuses != ("current",):
             asked["cqlcontext"] = json.dumps({"contentStatuses": list(statuses)})
-        return self._all("/rest/api/content/search", asked)
+        return self._follow_pages("/rest/api/content/search", asked)
 
-    def _all(self, path: str, asked: QueryParams) -> Iterator[Content]:
+    def _follow_pages(self, path: str, asked: QueryParams) -> Iterator[Content]:
         while True:
-            answer = self._object(path, asked)
+            answer = self._get_object(path, asked)
             yield from answer.get("results", ())
             links = answer.get("_links") or {}
             if not (following := links.get("next")):
@@ -182,7 +182,7 @@ class ConfluenceApi:
                 raise SourceUnavailable(f"{format_url(self._place.url)} goes round in circles.", hint=RETRY_HINT)
             path, asked = "/rest/" + parts.path.partition("/rest/")[2], further
 
-    def _object(self, path: str, asked: QueryParams | None = None) -> Content:
+    def _get_object(self, path: str, asked: QueryParams | None = None) -> Content:
         reply = self._web.get(self._place.address(path), asked, "application/json")
         if reply.status != _OK:
             hint = "Check the address; on Cloud it ends in /wiki." if reply.status == _NOT_FOUND else RETRY_HINT

@@ -45,7 +45,7 @@ _STORAGE_FORMAT = "2"  # the kind of a body in storage format; older ones are in
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
-    leaf: PageNode
+    node: PageNode
     entry: str
 
 
@@ -68,19 +68,19 @@ class ExportContents:
 
     def take(self, found: Iterable[ExportEntity]) -> None:
         for one in found:
-            self._take(one)
+            self._take_one(one)
         for key, login in self._logins.items():
             self.people[key] = self._shown.get(login, login)
         self.people.update({login: name for login, name in self._shown.items() if login})
 
-    def leaves(self, *, blog_posts: bool, base: str) -> dict[str, PageNode]:
+    def nodes(self, *, blog_posts: bool, base: str) -> dict[str, PageNode]:
         """Return every current page by id. `base` is the address under which people read them; empty for none."""
-        readers = self._readers()
+        readers = self._find_readers()
         spaces = self.private().keys()
         found: dict[str, PageNode] = {}
         for one in self.contents.values():
             if _is_current(one) and (blog_posts or one.kind == "Page"):
-                found[one.id] = self._leaf(one, readers, base, spaces)
+                found[one.id] = self._make_node(one, readers, base, spaces)
         return found
 
     def private(self) -> dict[str, PageNode]:
@@ -88,7 +88,7 @@ class ExportContents:
         viewers: dict[str, set[str]] = {}
         for one in self._viewing:
             # Without any name it is everyone, also those who have no account.
-            named = self._named(one.said.get("userName"), one, one.said.get("group", "")) or {"group:"}
+            named = self._subjects(one.said.get("userName"), one, one.said.get("group", "")) or {"group:"}
             viewers.setdefault(_space_root(one.refers.get("space", "")), set()).update(named)
         return {
             space: PageNode(space, "", "", "", readers=frozenset(names))
@@ -96,23 +96,23 @@ class ExportContents:
             if all(name.startswith("user:") for name in names)
         }
 
-    def files(self, leaves: dict[str, PageNode]) -> Iterator[AttachedFile]:
+    def files(self, nodes: dict[str, PageNode]) -> Iterator[AttachedFile]:
         """Return what is attached to these pages, in its last version."""
         last: dict[tuple[str, str], tuple[int, ExportEntity]] = {}
         for one in self.attachments:
             host = one.refers.get("containerContent") or one.refers.get("content", "")
             name = one.said.get("title") or one.said.get("fileName", "")
-            if host in leaves and name and _is_current(one):
+            if host in nodes and name and _is_current(one):
                 number = int(_version_of(one) or 0)
                 if number >= last.get((host, name), (0, one))[0]:
                     last[host, name] = (number, one)
         for (host, name), (number, one) in sorted(last.items()):
-            page = leaves[host]
+            page = nodes[host]
             above, changed = (*page.above, host), _changed_at(one)
-            leaf = PageNode(f"att{one.id}", name, page.space, str(number), changed=changed, url=page.url, above=above)
-            yield AttachedFile(leaf, f"attachments/{host}/{one.id}/{number}")
+            node = PageNode(f"att{one.id}", name, page.space, str(number), changed=changed, url=page.url, above=above)
+            yield AttachedFile(node, f"attachments/{host}/{one.id}/{number}")
 
-    def _take(self, one: ExportEntity) -> None:
+    def _take_one(self, one: ExportEntity) -> None:
         match one.kind:
             case "Page" | "BlogPost":
                 self.contents[one.id] = one
@@ -130,9 +130,9 @@ class ExportContents:
             case "InternalUser":
                 self._shown[one.said.get("name", "")] = " ".join(one.said.get("displayName", "").split())
             case _:
-                self._permission(one)
+                self._take_permission(one)
 
-    def _permission(self, one: ExportEntity) -> None:
+    def _take_permission(self, one: ExportEntity) -> None:
         match one.kind, one.said.get("type"):
             case "SpacePermission", "VIEWSPACE":
                 self._viewing.append(one)
@@ -141,22 +141,24 @@ class ExportContents:
             case "ContentPermission", "View":
                 self._permitted.append(one)
 
-    def _readers(self) -> dict[str, set[str]]:
+    def _find_readers(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {owner: set() for owner in self._owners.values()}
         for one in self._permitted:
             owner = self._owners.get(one.refers.get("owningSet", ""), "")
             found.setdefault(owner, set()).update(
-                self._named(one.said.get("userName"), one, one.said.get("groupName", ""))
+                self._subjects(one.said.get("userName"), one, one.said.get("groupName", ""))
             )
         return found
 
-    def _named(self, user: str | None, one: ExportEntity, group: str) -> set[str]:
+    def _subjects(self, user: str | None, one: ExportEntity, group: str) -> set[str]:
         """Return the user and the group that a permission is given to. Newer exports refer to a user by a key."""
         key = one.refers.get("userSubject", "")
         login = user or self._logins.get(key, key)
         return {f"{kind}:{name}".casefold() for kind, name in (("user", login), ("group", group)) if name}
 
-    def _leaf(self, one: ExportEntity, readers: dict[str, set[str]], base: str, private: Collection[str]) -> PageNode:
+    def _make_node(
+        self, one: ExportEntity, readers: dict[str, set[str]], base: str, private: Collection[str]
+    ) -> PageNode:
         named = readers.get(one.id)
         # A restriction that names nobody we can tell lets nobody in.
         mine: ReaderSet | None = frozenset() if named is None else frozenset(named) or None
@@ -170,11 +172,11 @@ class ExportContents:
             changed=_changed_at(one),
             labels=tuple(label for label in labels if label),
             url=f"{base.rstrip('/')}/pages/viewpage.action?pageId={one.id}" if base else "",
-            above=self._above(one, private),
+            above=self._ancestors(one, private),
             readers=mine,
         )
 
-    def _above(self, one: ExportEntity, private: Collection[str]) -> tuple[str, ...]:
+    def _ancestors(self, one: ExportEntity, private: Collection[str]) -> tuple[str, ...]:
         line: list[str] = []
         space = _space_root(one.refers.get("space", ""))
         while (parent := one.refers.get("parent", "")) and parent not in line:
@@ -233,7 +235,7 @@ class ConfluenceExport:
         self._given = given
         self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
         self._stopped = False
-        self._apart = Sandbox()
+        self._sandbox = Sandbox()
         self._failed = False  # whether anything could not be read since the last listing began
 
     def expected(self) -> None:
@@ -245,14 +247,14 @@ class ConfluenceExport:
         if known and now and since == now and self._given.rules.newest_days is None:
             return Listing(iter(()), whole=False, mark=lambda: now)
         self._failed = False
-        return Listing(self._noted(known), mark=lambda: "" if self._failed else now)
+        return Listing(self._list_and_note(known), mark=lambda: "" if self._failed else now)
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the page at this address, or with this id. Blocks: the whole export is gone through."""
         if "://" in address and not (self._given.base and address.startswith(self._given.base)):
             return None
         number = address.rpartition("pageId=")[2].partition("&")[0]
-        with closing(self._documents({}, lambda key: key in {number, address})) as items:
+        with closing(self._list_documents({}, lambda key: key in {number, address})) as items:
             found = next((item for item in items if item.key in {number, address}), None)
             if isinstance(found, ChangedDocument):
                 # The archive is closed when the items are: the text is wanted before that.
@@ -261,69 +263,71 @@ class ConfluenceExport:
 
     def stop(self) -> None:
         self._stopped = True
-        self._apart.stop()
+        self._sandbox.stop()
 
-    def _noted(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
+    def _list_and_note(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
         """List every page, and note what fails, also when it is loaded."""
-        for item in self._documents(known, lambda _: True):
+        for item in self._list_documents(known, lambda _: True):
             self._failed = self._failed or isinstance(item, Unreadable)
-            yield replace(item, load=partial(self._loaded, item)) if isinstance(item, ChangedDocument) else item
+            yield replace(item, load=partial(self._load, item)) if isinstance(item, ChangedDocument) else item
 
-    def _loaded(self, found: ChangedDocument) -> Page:
+    def _load(self, found: ChangedDocument) -> Page:
         try:
             return found.load()
         except UnreadableDocument:
             self._failed = True
             raise
 
-    def _documents(self, known: Mapping[str, str], asked: Callable[[str], bool]) -> Generator[ListedItem, None, None]:
-        with self._apart, export_file.open_archive(self._given.path) as there:
+    def _list_documents(
+        self, known: Mapping[str, str], asked: Callable[[str], bool]
+    ) -> Generator[ListedItem, None, None]:
+        with self._sandbox, export_file.open_archive(self._given.path) as there:
             yield from there.refused
             if there.holds(_ENTITIES_NAME):
-                yield from self._of_xml(there, known, asked)
+                yield from self._list_xml(there, known, asked)
             elif any(name.rpartition("/")[2] == "index.html" for name in there.names):
-                yield from self._of_html(there, asked)
+                yield from self._list_html(there, asked)
             else:
-                raise self._no_export(there)
+                raise self._explain_no_export(there)
 
-    def _of_xml(
+    def _list_xml(
         self, there: ZipArchive, known: Mapping[str, str], asked: Callable[[str], bool]
     ) -> Iterator[ListedItem]:
         gathered = ExportContents()
-        gathered.take(self._entities(there, ENTITY_KINDS))
-        leaves = gathered.leaves(blog_posts=self._given.blog_posts, base=self._given.base)
-        tree = PageTree({**leaves, **gathered.private()}, parse_subjects(self._given.allowed))
-        chosen = {one.id: one for one in tree.chosen(self._wanted) if one.id in leaves and asked(one.id)}
+        gathered.take(self._read_entities(there, ENTITY_KINDS))
+        nodes = gathered.nodes(blog_posts=self._given.blog_posts, base=self._given.base)
+        tree = PageTree({**nodes, **gathered.private()}, parse_subjects(self._given.allowed))
+        chosen = {one.id: one for one in tree.chosen(self._wanted) if one.id in nodes and asked(one.id)}
         fresh = {key for key, one in chosen.items() if known.get(key) != _make_fingerprint(one)}
         for one in chosen.values():
             if one.id not in fresh:
                 yield list_unchanged(one.id, known[one.id])
         yield from (
-            DeletedDocument(key, withheld=True) for key in known if key in leaves and not tree.readable(leaves[key])
+            DeletedDocument(key, withheld=True) for key in known if key in nodes and not tree.readable(nodes[key])
         )
-        yield from self._texts(there, {key: chosen[key] for key in fresh}, gathered.people)
+        yield from self._read_bodies(there, {key: chosen[key] for key in fresh}, gathered.people)
         if self._given.attachments:
-            for file in gathered.files(leaves):
-                if asked(file.leaf.id) and tree.readable(file.leaf) and self._wanted(tree.traits(file.leaf)):
-                    yield from _read_attached(there, file, self._apart)
+            for file in gathered.files(nodes):
+                if asked(file.node.id) and tree.readable(file.node) and self._wanted(tree.traits(file.node)):
+                    yield from _read_attached(there, file, self._sandbox)
 
-    def _texts(
+    def _read_bodies(
         self, there: ZipArchive, waiting: dict[str, PageNode], people: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        for body in self._entities(there, {"BodyContent"}) if waiting else ():
-            if leaf := waiting.pop(body.refers.get("content", ""), None):
+        for body in self._read_entities(there, {"BodyContent"}) if waiting else ():
+            if node := waiting.pop(body.refers.get("content", ""), None):
                 size = len(body.said.get("body", ""))
-                read = partial(_read_body, leaf, body, people)
-                load = partial(self._apart.done, read, harmless=file_formats.is_harmless(BODY_NAME, size))
-                yield ChangedDocument(leaf.id, _make_fingerprint(leaf), size, load)
-        for leaf in waiting.values():
-            yield Unreadable(leaf.id, "the export holds no text of it")
+                read = partial(_read_body, node, body, people)
+                load = partial(self._sandbox.done, read, harmless=file_formats.is_harmless(BODY_NAME, size))
+                yield ChangedDocument(node.id, _make_fingerprint(node), size, load)
+        for node in waiting.values():
+            yield Unreadable(node.id, "the export holds no text of it")
 
-    def _entities(self, there: ZipArchive, kinds: Collection[str]) -> Iterator[ExportEntity]:
+    def _read_entities(self, there: ZipArchive, kinds: Collection[str]) -> Iterator[ExportEntity]:
         try:
             with there.open(_ENTITIES_NAME) as file:
                 for one in read_entities(file, kinds):
-                    self._look()
+                    self._refuse_stopped()
                     yield one
         except EntitiesBroken as error:
             raise SourceUnavailable(
@@ -331,17 +335,17 @@ class ConfluenceExport:
                 hint="Export it again; what was read before still answers.",
             ) from error
 
-    def _of_html(self, there: ZipArchive, asked: Callable[[str], bool]) -> Iterator[ListedItem]:
+    def _list_html(self, there: ZipArchive, asked: Callable[[str], bool]) -> Iterator[ListedItem]:
         for one in list_html_pages(there, self._given.base):
-            self._look()
+            self._refuse_stopped()
             if asked(one.key) and self._wanted(one.traits):
-                yield _read_html(there, one, self._apart)
+                yield _read_html(there, one, self._sandbox)
 
-    def _look(self) -> None:
+    def _refuse_stopped(self) -> None:
         if self._stopped:
             raise SourceUnavailable("Reading was stopped.", hint="Run the same command again to go on.")
 
-    def _no_export(self, there: ZipArchive) -> SourceUnavailable:
+    def _explain_no_export(self, there: ZipArchive) -> SourceUnavailable:
         if bomb := next((one.reason for one in there.refused if one.key == _ENTITIES_NAME), ""):
             return SourceUnavailable(
                 f"{self._given.path}: {_ENTITIES_NAME} is left alone: {bomb}.", hint="Export it again."
@@ -355,49 +359,49 @@ class ConfluenceExport:
         )
 
 
-def _read_body(leaf: PageNode, body: ExportEntity, people: Mapping[str, str]) -> Page:
+def _read_body(node: PageNode, body: ExportEntity, people: Mapping[str, str]) -> Page:
     if body.cut:
         raise UnreadableDocument("is longer than what is read of a page")
     text, storage = get_body_text(body)
     if storage:
-        return build_page(leaf, text, people)
+        return build_page(node, text, people)
     reading = plain_text.read_plain_text(text)
     return file_formats.build_page(
-        ParsedDocument(reading.items, title=leaf.title, date=leaf.changed, dated=True), leaf.title, url=leaf.url,
-        revision=leaf.version,
+        ParsedDocument(reading.items, title=node.title, date=node.changed, dated=True), node.title, url=node.url,
+        revision=node.version,
     )  # fmt: skip
 
 
-def _read_attached(there: ZipArchive, file: AttachedFile, apart: Sandbox) -> Iterator[ListedItem]:
-    leaf = file.leaf
-    if file_formats.explain_refusal(leaf.title):
+def _read_attached(there: ZipArchive, file: AttachedFile, sandbox: Sandbox) -> Iterator[ListedItem]:
+    node = file.node
+    if file_formats.explain_refusal(node.title):
         return
     if there.holds(file.entry) and there.size(file.entry) > _LARGEST_FILE:
-        yield Unreadable(leaf.id, f"is larger than {_LARGEST_FILE >> 20} MB")
+        yield Unreadable(node.id, f"is larger than {_LARGEST_FILE >> 20} MB")
         return
     if not there.holds(file.entry):
-        yield Unreadable(leaf.id, f"the export does not hold the file {leaf.title}")
+        yield Unreadable(node.id, f"the export does not hold the file {node.title}")
         return
 
     def load() -> Page:
         content = there.read(file.entry)
-        return apart.page(content, leaf.title, url=leaf.url, revision=leaf.version, modified=leaf.changed)
+        return sandbox.page(content, node.title, url=node.url, revision=node.version, modified=node.changed)
 
-    yield ChangedDocument(leaf.id, _make_fingerprint(leaf), there.size(file.entry), load)
+    yield ChangedDocument(node.id, _make_fingerprint(node), there.size(file.entry), load)
 
 
-def _read_html(there: ZipArchive, one: ExportedPage, apart: Sandbox) -> ListedItem:
+def _read_html(there: ZipArchive, one: ExportedPage, sandbox: Sandbox) -> ListedItem:
     if there.size(one.entry) > LARGEST_PAGE:
         return Unreadable(one.key, f"is larger than {LARGEST_PAGE >> 20} MB")
     content = there.read(one.entry)
-    load = partial(apart.done, partial(one.page, content), harmless=file_formats.is_harmless(BODY_NAME, len(content)))
+    load = partial(sandbox.done, partial(one.page, content), harmless=file_formats.is_harmless(BODY_NAME, len(content)))
     return ChangedDocument(one.key, one.fingerprint(content), len(content), load)
 
 
-def _make_fingerprint(leaf: PageNode) -> str:
+def _make_fingerprint(node: PageNode) -> str:
     """Name the version, its moment (exports of another Confluence may count alike) and how we read."""
-    moment = leaf.changed.isoformat() if leaf.changed else ""
-    return f"{leaf.version}-{moment}-{file_formats.READER_VERSION}"
+    moment = node.changed.isoformat() if node.changed else ""
+    return f"{node.version}-{moment}-{file_formats.READER_VERSION}"
 
 
 def _load_now(found: ChangedDocument) -> Callable[[], Page]:

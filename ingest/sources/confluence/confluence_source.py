@@ -47,21 +47,21 @@ _MOST_FAILURES = 3
 class PageAttachment:
     """Describe one file; its node stands below that of its page, and so below all that the page stands below."""
 
-    leaf: PageNode
+    node: PageNode
     size: int
     path: str  # from where it is downloaded, within the Confluence
     largest: int = LARGEST_ATTACHMENT
 
 
 class AttachmentDownloader:
-    def __init__(self, api: ConfluenceApi, apart: Sandbox) -> None:
-        self._api, self._apart = api, apart
+    def __init__(self, api: ConfluenceApi, sandbox: Sandbox) -> None:
+        self._api, self._sandbox = api, sandbox
         self._failed: list[SourceUnavailable] = []
 
     def item(self, one: PageAttachment, fingerprint: str) -> ListedItem:
         if one.size > LARGEST_ATTACHMENT:
-            return Unreadable(one.leaf.id, _TOO_LARGE)
-        return ChangedDocument(one.leaf.id, fingerprint, one.size, partial(self._page, one))
+            return Unreadable(one.node.id, _TOO_LARGE)
+        return ChangedDocument(one.node.id, fingerprint, one.size, partial(self._page, one))
 
     def check(self) -> None:
         """Raise what the last ones failed with, once these are too many."""
@@ -77,13 +77,13 @@ class AttachmentDownloader:
             self._failed.append(error)
             raise UnreadableDocument(str(error).rstrip(".")) from error
         self._failed.clear()
-        leaf = one.leaf
-        return self._apart.page(content, leaf.title, url=leaf.url, revision=leaf.version, modified=leaf.changed)
+        node = one.node
+        return self._sandbox.page(content, node.title, url=node.url, revision=node.version, modified=node.changed)
 
 
-def parse_attachment(content: Content, leaves: Mapping[str, PageNode], url: str) -> PageAttachment | None:
+def parse_attachment(content: Content, nodes: Mapping[str, PageNode], url: str) -> PageAttachment | None:
     """Parse one of a listing; None if its kind is not read, or its page is none of those."""
-    host = leaves.get(str((content.get("container") or {}).get("id", "")))
+    host = nodes.get(str((content.get("container") or {}).get("id", "")))
     name = str(content.get("title", ""))
     links = content.get("_links") or {}
     path = str(links.get("download", ""))
@@ -123,7 +123,7 @@ class ConfluenceSource:
         self._web = web
         self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
         self._people: dict[str, str] = {}
-        self._apart = Sandbox()
+        self._sandbox = Sandbox()
 
     def expected(self) -> None:
         """Nobody knows before all is listed."""
@@ -131,7 +131,7 @@ class ConfluenceSource:
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every page that may be read. Raises `SourceUnavailable`, also while the items are gone through."""
         del since  # what is new is told by version numbers
-        return Listing(self._documents(known))
+        return Listing(self._list_documents(known))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the page at an address of this Confluence, or with this id. Raises `SourceUnavailable`."""
@@ -141,53 +141,53 @@ class ConfluenceSource:
         with self._web:
             api = self._api()
             api.check(self._given.spaces)
-            found = self._leaves(api.by_id([number], texts=False))
+            found = self._parse_nodes(api.by_id([number], texts=False))
             above = {one for mine in found.values() for one in mine.above}
-            around = self._leaves(api.by_id(sorted(above), texts=False)) if above else {}
-            tree = self._tree(api, {**found, **around})
-            mine = [one for one in tree.chosen(self._wanted) if one.id == number and self._inside(one)]
+            around = self._parse_nodes(api.by_id(sorted(above), texts=False)) if above else {}
+            tree = self._build_tree(api, {**found, **around})
+            mine = [one for one in tree.chosen(self._wanted) if one.id == number and self._is_in_scope(one)]
             if mine:
-                return next(self._items(api, mine, EMPTY))
+                return next(self._fetch_pages(api, mine, EMPTY))
         return DeletedDocument(number) if number in known else None
 
     def stop(self) -> None:
         self._web.stop()
-        self._apart.stop()
+        self._sandbox.stop()
 
     def _api(self) -> ConfluenceApi:
         return ConfluenceApi(self._web, self._given.place, credential=self._given.credential)
 
-    def _inside(self, one: PageNode) -> bool:
+    def _is_in_scope(self, one: PageNode) -> bool:
         return not self._given.spaces or one.space in self._given.spaces
 
-    def _documents(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
-        with self._web, self._apart:
+    def _list_documents(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
+        with self._web, self._sandbox:
             api = self._api()
             api.check(self._given.spaces)
-            leaves = self._listed(api)
-            doubted = [key for key in known if key.isdigit() and key not in leaves][:_BATCH_TO_VERIFY]
+            nodes = self._list_nodes(api)
+            doubted = [key for key in known if key.isdigit() and key not in nodes][:_BATCH_TO_VERIFY]
             # Where a listing is read by offsets, a page that goes lets the next one slip through.
             for some in _split_keys(doubted):
-                leaves |= self._leaves(api.by_id(some, texts=False))
-            leaves = {one.id: one for one in leaves.values() if self._inside(one)}
-            tree = self._tree(api, leaves)
-            chosen = [one for one in tree.chosen(self._wanted) if one.id in leaves]
-            yield from self._items(api, chosen, known)
+                nodes |= self._parse_nodes(api.by_id(some, texts=False))
+            nodes = {one.id: one for one in nodes.values() if self._is_in_scope(one)}
+            tree = self._build_tree(api, nodes)
+            chosen = [one for one in tree.chosen(self._wanted) if one.id in nodes]
+            yield from self._fetch_pages(api, chosen, known)
             yield from (
-                DeletedDocument(key, withheld=True) for key in known if key in leaves and not tree.readable(leaves[key])
+                DeletedDocument(key, withheld=True) for key in known if key in nodes and not tree.readable(nodes[key])
             )
             if self._given.attachments:
-                yield from self._attached(api, tree, leaves, known)
-            yield from _warn_of_hidden(tree, leaves)
+                yield from self._list_attachments(api, tree, nodes, known)
+            yield from _warn_of_hidden(tree, nodes)
 
-    def _listed(self, api: ConfluenceApi) -> dict[str, PageNode]:
-        leaves: dict[str, PageNode] = {}
+    def _list_nodes(self, api: ConfluenceApi) -> dict[str, PageNode]:
+        nodes: dict[str, PageNode] = {}
         for space in self._given.spaces or ("",):
             for kind in ("page", "blogpost") if self._given.blog_posts else ("page",):
-                leaves |= self._leaves(api.pages(space, kind, self._given.statuses))
-        return leaves
+                nodes |= self._parse_nodes(api.pages(space, kind, self._given.statuses))
+        return nodes
 
-    def _leaves(self, contents: Iterable[Content]) -> dict[str, PageNode]:
+    def _parse_nodes(self, contents: Iterable[Content]) -> dict[str, PageNode]:
         found = {}
         kinds = {"page", "blogpost"} if self._given.blog_posts else {"page"}
         for content in contents:
@@ -198,13 +198,15 @@ class ConfluenceSource:
             found[one.id] = one
         return found
 
-    def _tree(self, api: ConfluenceApi, leaves: Mapping[str, PageNode]) -> PageTree:
+    def _build_tree(self, api: ConfluenceApi, nodes: Mapping[str, PageNode]) -> PageTree:
         """Add what stands above pages and is no page itself, such as folders: they may be restricted too."""
-        above = {one for mine in leaves.values() for one in mine.above} - leaves.keys()
+        above = {one for mine in nodes.values() for one in mine.above} - nodes.keys()
         others = {one: PageNode(one, "", "", "", readers=api.readers(one)) for one in sorted(above)}
-        return PageTree({**leaves, **others}, parse_subjects(self._given.allowed))
+        return PageTree({**nodes, **others}, parse_subjects(self._given.allowed))
 
-    def _items(self, api: ConfluenceApi, chosen: Sequence[PageNode], known: Mapping[str, str]) -> Iterator[ListedItem]:
+    def _fetch_pages(
+        self, api: ConfluenceApi, chosen: Sequence[PageNode], known: Mapping[str, str]
+    ) -> Iterator[ListedItem]:
         """Yield what is known already, then the others, fifty at a time, as their texts come."""
         fresh = [one for one in chosen if known.get(one.id) != _make_fingerprint(one)]
         for one in chosen:
@@ -214,27 +216,27 @@ class ConfluenceSource:
             some = fresh[start : start + BATCH_SIZE]
             texts = fetch_bodies(api, [one.id for one in some])
             for one in some:
-                load = partial(read_page, one, texts.pop(one.id, None), self._people, self._apart)
+                load = partial(read_page, one, texts.pop(one.id, None), self._people, self._sandbox)
                 yield ChangedDocument(one.id, _make_fingerprint(one), 0, load)
 
-    def _attached(
-        self, api: ConfluenceApi, tree: PageTree, leaves: Mapping[str, PageNode], known: Mapping[str, str]
+    def _list_attachments(
+        self, api: ConfluenceApi, tree: PageTree, nodes: Mapping[str, PageNode], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        downloads = AttachmentDownloader(api, self._apart)
+        downloads = AttachmentDownloader(api, self._sandbox)
         for space in self._given.spaces or ("",):
             for content in api.attachments(space):
-                one = parse_attachment(content, leaves, self._given.place.url)
-                if one and one.leaf.id in known and not tree.readable(one.leaf):
-                    yield DeletedDocument(one.leaf.id, withheld=True)
-                elif one and tree.readable(one.leaf) and self._wanted(tree.traits(one.leaf)):
-                    yield downloads.item(one, _make_fingerprint(one.leaf))
+                one = parse_attachment(content, nodes, self._given.place.url)
+                if one and one.node.id in known and not tree.readable(one.node):
+                    yield DeletedDocument(one.node.id, withheld=True)
+                elif one and tree.readable(one.node) and self._wanted(tree.traits(one.node)):
+                    yield downloads.item(one, _make_fingerprint(one.node))
                     downloads.check()
 
 
-def _warn_of_hidden(tree: PageTree, leaves: Mapping[str, PageNode]) -> Iterator[ListedItem]:
+def _warn_of_hidden(tree: PageTree, nodes: Mapping[str, PageNode]) -> Iterator[ListedItem]:
     """Warn where pages are left out because nobody can tell who may read what stands above them."""
     unknown: dict[str, int] = {}
-    for one in leaves.values():
+    for one in nodes.values():
         for above in tree.unknown(one):
             unknown[above] = unknown.get(above, 0) + 1
     for above, number in sorted(unknown.items()):

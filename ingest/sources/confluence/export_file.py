@@ -216,10 +216,10 @@ class _EntityReader:
                 one.said[self._name] = text
             self._text = []
         elif tag == "id":
-            self._named(one, text)
+            self._take_id(one, text)
             self._text = []
 
-    def _named(self, one: ExportEntity, text: str) -> None:
+    def _take_id(self, one: ExportEntity, text: str) -> None:
         inside = self._path[-1]
         if inside == "object":
             one.id = text

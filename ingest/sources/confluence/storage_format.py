@@ -96,15 +96,15 @@ class _HtmlWriter(HTMLParser):
         elif tag == "ac:task-status":
             self._state = True
         elif tag.startswith("ri:"):
-            self._resource(tag, said)
+            self._read_resource(tag, said)
         elif tag.startswith("ac:"):
-            self._own(tag, said)
-        elif not self._mute:
-            self._html(tag, said)
+            self._write_own(tag, said)
+        elif not self._is_silent:
+            self._write_element(tag, said)
 
     def handle_endtag(self, tag: str) -> None:
         if tag in _MACROS:
-            self._macro_ends()
+            self._close_macro()
         elif tag in _PARTS:
             self._parameter = max(self._parameter - 1, 0)
         elif tag in _SILENT_ELEMENTS:
@@ -112,9 +112,9 @@ class _HtmlWriter(HTMLParser):
         elif tag == "ac:task-status":
             self._state = False
         elif tag == "ac:link":
-            self._link_ends()
+            self._close_link()
         elif tag == "ac:plain-text-body":
-            self._write("</pre>" if self._coded else "</p>")
+            self._write("</pre>" if self._is_code else "</p>")
         elif not tag.startswith("ri:") and tag not in _INLINE:
             self._write(f"</{_TAGS.get(tag, 'div' if ':' in tag else tag)}>")
 
@@ -129,24 +129,24 @@ class _HtmlWriter(HTMLParser):
             self._write(escape(data, quote=False))
 
     @property
-    def _mute(self) -> bool:
+    def _is_silent(self) -> bool:
         return bool(self._silent or self._parameter) or any(macro.name in _SILENT_MACROS for macro in self._macros)
 
     @property
-    def _coded(self) -> bool:
+    def _is_code(self) -> bool:
         return bool(self._macros) and self._macros[-1].name in _CODE
 
     def _write(self, text: str) -> None:
-        if not self._mute:
+        if not self._is_silent:
             self.out.append(text)
 
-    def _html(self, tag: str, said: Mapping[str, str]) -> None:
+    def _write_element(self, tag: str, said: Mapping[str, str]) -> None:
         if tag == "time":
             self._write(escape(said.get("datetime", "")))
         kept = "".join(f' {name}="{escape(value)}"' for name, value in said.items() if ":" not in name)
         self._write(f"<{tag}{kept}>")
 
-    def _own(self, tag: str, said: Mapping[str, str]) -> None:
+    def _write_own(self, tag: str, said: Mapping[str, str]) -> None:
         if tag == "ac:link":
             self._links.append(_OpenLink(len(self.out)))
         elif tag == "ac:image":
@@ -155,20 +155,20 @@ class _HtmlWriter(HTMLParser):
             fallback = said.get("ac:emoji-fallback", "")
             self._write("" if fallback.isascii() else escape(fallback))
         elif tag in {"ac:rich-text-body", "ac:plain-text-body"}:
-            self._body(tag)
+            self._open_body(tag)
         elif tag not in _INLINE:
             self._write(f"<{_TAGS.get(tag, 'div')}>")
 
-    def _body(self, tag: str) -> None:
+    def _open_body(self, tag: str) -> None:
         macro = self._macros[-1] if self._macros else _OpenMacro("")
         if macro.name in _TITLED and (title := macro.said.get("title", "").strip()):
             self._write(f"<p>{escape(title)}</p>")
         if tag == "ac:plain-text-body":
-            self._write("<pre>" if self._coded else "<p>")
+            self._write("<pre>" if self._is_code else "<p>")
         else:
             self._write("<div>")
 
-    def _resource(self, tag: str, said: Mapping[str, str]) -> None:
+    def _read_resource(self, tag: str, said: Mapping[str, str]) -> None:
         name = said.get(_NAMING.get(tag, ""), "")
         if tag == "ri:user":
             key = next((said[one] for one in _USER if said.get(one)), "")
@@ -180,12 +180,12 @@ class _HtmlWriter(HTMLParser):
         elif self._links and not self._links[-1].target:
             self._links[-1].target = name
 
-    def _link_ends(self) -> None:
+    def _close_link(self) -> None:
         link = self._links.pop() if self._links else _OpenLink(len(self.out))
         if not "".join(self.out[link.start :]).strip():
             self._write(escape(link.target))
 
-    def _macro_ends(self) -> None:
+    def _close_macro(self) -> None:
         macro = self._macros.pop() if self._macros else _OpenMacro("")
         if macro.name == "status":
             self._write(escape(macro.said.get("title", "")))
@@ -225,12 +225,12 @@ def fetch_bodies(api: ConfluenceApi, ids: Sequence[str]) -> dict[str, PageBody]:
     return {number: _parse_body(content) for number, content in found.items() if content.get("status") != "trashed"}
 
 
-def read_page(one: PageNode, body: PageBody | None, people: Mapping[str, str], apart: Sandbox) -> Page:
-    """Read one page. Raises `UnreadableDocument`, and what `apart` raises."""
+def read_page(one: PageNode, body: PageBody | None, people: Mapping[str, str], sandbox: Sandbox) -> Page:
+    """Read one page. Raises `UnreadableDocument`, and what `sandbox` raises."""
     body = body or _MISSING_BODY
     if body.reason:
         raise UnreadableDocument(body.reason)
-    return apart.done(
+    return sandbox.done(
         partial(build_page, one, body.text, people), harmless=file_formats.is_harmless(BODY_NAME, len(body.text))
     )
 

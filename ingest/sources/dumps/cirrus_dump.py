@@ -51,7 +51,7 @@ class CirrusDump:
         del since  # a dump holds every page
         for path in self._paths:
             detect_compression(path)
-        return Listing(self._items(known))
+        return Listing(self._list_items(known))
 
     def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
         del known
@@ -60,12 +60,12 @@ class CirrusDump:
     def stop(self) -> None:
         """Nothing here blocks for long."""
 
-    def _items(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
+    def _list_items(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
         seen: set[str] = set()
         damaged = False
         for path in self._paths:
             try:
-                for item in self._pages(path):
+                for item in self._read_pages(path):
                     if item.key not in seen:
                         seen.add(item.key)
                         yield item
@@ -77,7 +77,7 @@ class CirrusDump:
         if damaged:
             yield from (list_unchanged(key, known[key]) for key in known if key not in seen)
 
-    def _pages(self, path: Path) -> Iterator[ListedItem]:
+    def _read_pages(self, path: Path) -> Iterator[ListedItem]:
         with _open_packed(path) as file:
             lines = _read_lines(file)
             for number, action in lines:
@@ -85,10 +85,10 @@ class CirrusDump:
                 following = next(lines, None)
                 if following is None:
                     raise ValueError(f"line {number:,} is the last, and the page that it names is missing")
-                if item := self._item(key, *following, path):
+                if item := self._make_item(key, *following, path):
                     yield item
 
-    def _item(self, key: str, number: int, line: bytes, path: Path) -> ListedItem | None:
+    def _make_item(self, key: str, number: int, line: bytes, path: Path) -> ListedItem | None:
         try:
             said = json.loads(line)
         except (ValueError, RecursionError):

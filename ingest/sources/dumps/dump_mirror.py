@@ -244,11 +244,11 @@ class DumpMirror:
             if edition is None or edition.day == read_in:
                 day = edition.day if edition else since.partition("-")[0]
                 return Listing(iter(()), whole=False, mark=lambda: since, edition=format_day(day))
-            self._bring(edition, growth=_NEXT_GROWTH if known else _FIRST_GROWTH)
+            self._download(edition, growth=_NEXT_GROWTH if known else _FIRST_GROWTH)
         self._dump = self._read(tuple(self._folder / file.name for file in edition.dumps))
         damaged: list[str] = []
         items = _note_damaged(self._dump.documents(known).items, {file.name for file in edition.dumps}, damaged)
-        return Listing(items, mark=lambda: self._done(edition, damaged), edition=format_day(edition.day))
+        return Listing(items, mark=lambda: self._finish(edition, damaged), edition=format_day(edition.day))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         del known
@@ -260,7 +260,7 @@ class DumpMirror:
     def stop(self) -> None:
         self._web.stop()
 
-    def _bring(self, edition: DumpEdition, *, growth: int) -> None:
+    def _download(self, edition: DumpEdition, *, growth: int) -> None:
         """Download what is not there yet, if there is room for it and for what it becomes."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -279,10 +279,12 @@ class DumpMirror:
         for file in missing:
             log.info("%s: downloading %s (%s)", self._wiki, file.name, _gigabytes(file.size or 0))
             path = self._folder / file.name
-            self._web.download(file.url, path, size=file.size, digest=file.digest, progress=self._told(file.name))
+            self._web.download(
+                file.url, path, size=file.size, digest=file.digest, progress=self._report_progress(file.name)
+            )
         self.doing = "opens the dump"
 
-    def _told(self, name: str) -> Callable[[int, int | None], None]:
+    def _report_progress(self, name: str) -> Callable[[int, int | None], None]:
         """Return what notes how far a download has come, and logs it at each tenth."""
         last = 0
 
@@ -295,7 +297,7 @@ class DumpMirror:
 
         return tell
 
-    def _done(self, edition: DumpEdition, damaged: list[str]) -> str:
+    def _finish(self, edition: DumpEdition, damaged: list[str]) -> str:
         """Remove older dumps, and return the mark; none where the dump was damaged, so that it is looked at again."""
         mine = re.compile(rf"{re.escape(self._wiki)}[_-]\D*(\d{{8}})-.*")
         there = [(path, found[1]) for path in self._folder.iterdir() if (found := mine.fullmatch(path.name))]

@@ -90,7 +90,7 @@ class WikipediaDump:
         del since  # a dump holds every page
         survey, self._surveyed = self._surveyed or self._survey(), None
         self._articles = survey.articles
-        return Listing(self._documents(survey, known))
+        return Listing(self._list_documents(survey, known))
 
     def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
         del known
@@ -99,12 +99,12 @@ class WikipediaDump:
     def stop(self) -> None:
         """Nothing here blocks for long."""
 
-    def _documents(self, survey: _DumpSurvey, known: Mapping[str, str]) -> Iterator[ChangedDocument | Unreadable]:
+    def _list_documents(self, survey: _DumpSurvey, known: Mapping[str, str]) -> Iterator[ChangedDocument | Unreadable]:
         with survey.redirects as redirects:
             seen = _SeenIds()
             whole = True
             files = {path.name for path in self._paths}
-            for item in self._items(survey, known):
+            for item in self._read_articles(survey, known):
                 if isinstance(item, Unreadable):
                     whole = whole and item.key not in files
                     yield item
@@ -121,7 +121,7 @@ class WikipediaDump:
         header = self.site()
         redirects = RedirectTable()
         articles, whole = 0, True
-        for heads in self._heads(header):
+        for heads in self._read_heads(header):
             mine = [head for head in heads or () if head.namespace == 0]
             moved = [(head.title, header.title(head.redirect)) for head in mine if head.redirect is not None]
             redirects.add(moved)
@@ -130,7 +130,7 @@ class WikipediaDump:
         redirects.finish()
         return _DumpSurvey(header, articles, redirects, whole)
 
-    def _heads(self, site: WikiSite) -> Iterator[list[PageHead] | None]:
+    def _read_heads(self, site: WikiSite) -> Iterator[list[PageHead] | None]:
         """Return what pages say of themselves; None where the dump is damaged, as the second pass will report."""
         indexed = {path: index for path in self._paths if (index := _find_index(path))}
         ranges = (
@@ -138,18 +138,18 @@ class WikipediaDump:
             for path, index in indexed.items()
             for stream in read_streams(index, path.stat().st_size)
         )
-        yield from map_in_order(methodcaller("heads"), ranges, self._workers())
+        yield from map_in_order(methodcaller("heads"), ranges, self._count_workers())
         for path in self._paths:
             if path not in indexed:
                 yield from _heads_of(path, site)
 
-    def _items(self, survey: _DumpSurvey, known: Mapping[str, str]) -> Iterator[ArticleItem]:
+    def _read_articles(self, survey: _DumpSurvey, known: Mapping[str, str]) -> Iterator[ArticleItem]:
         said: list[ArticleItem] = []
-        work = self._stretches(survey, known, said)
-        yield from chain.from_iterable(map_in_order(methodcaller("read"), work, self._workers()))
+        work = self._split_work(survey, known, said)
+        yield from chain.from_iterable(map_in_order(methodcaller("read"), work, self._count_workers()))
         yield from said
 
-    def _stretches(
+    def _split_work(
         self, survey: _DumpSurvey, known: Mapping[str, str], said: list[ArticleItem]
     ) -> Iterator[StreamRange | ArticleBatch]:
         """Yield what is to be read; where a file ends too early, that is reported."""
@@ -168,7 +168,7 @@ class WikipediaDump:
                 hint = "What stands before it was read. Download the dump again for the rest."
                 said.append(Unreadable(path.name, f"{error}. {hint}"))
 
-    def _workers(self) -> int:
+    def _count_workers(self) -> int:
         if self._processes:
             return self._processes
         return 1 if sum(path.stat().st_size for path in self._paths) < _SMALL else count_cores()

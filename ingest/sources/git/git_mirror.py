@@ -134,10 +134,10 @@ class GitMirror:
     def look(self) -> BranchHead:
         """Bring it up to date, and return where the branch stands. Raises `SourceUnavailable`."""
         git_program.refuse_old_git(self.git.run("--version", at=False, seconds=_ASK_SECONDS).decode("utf-8", "replace"))
-        with self._alone():
-            self._made()
-            head = self._asked()
-            if self._stands_at() != head.commit:
+        with self._lock():
+            self._prepare()
+            head = self._ask_head()
+            if self._current_commit() != head.commit:
                 self._fetch(head)
             return head
 
@@ -146,8 +146,8 @@ class GitMirror:
         try:
             said = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{folder}", "--")
         except GitFailed as error:
-            if not folder or not self._holds(f"{commit}^{{tree}}"):
-                raise self._failed(error) from error
+            if not folder or not self._has_object(f"{commit}^{{tree}}"):
+                raise self._explain_failure(error) from error
             raise SourceUnavailable(
                 f"{self._remote.shown} has no folder {folder}.", hint="Check folder under its [[corpus]]."
             ) from error
@@ -164,9 +164,9 @@ class GitMirror:
         with closing(self.git.told("log", *walk, commit, "--")) as said:
             in_time = takewhile(lambda _: clock() < until, said)
             try:
-                return dict(parse_changes(in_time, set(paths), self._first()))
+                return dict(parse_changes(in_time, set(paths), self._shallow_commits()))
             except GitFailed as error:
-                raise self._failed(error) from error
+                raise self._explain_failure(error) from error
 
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
@@ -190,7 +190,7 @@ class GitMirror:
             raise UnreadableDocument("cannot be read from the mirror of its repository") from error
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(f"{self.path}.lock", timeout=_LOCK_SECONDS):
@@ -201,8 +201,8 @@ class GitMirror:
                 hint="Try again when it is done.",
             ) from error
 
-    def _made(self) -> None:
-        if not self._is_whole():
+    def _prepare(self) -> None:
+        if not self._is_repository():
             shutil.rmtree(self.path, ignore_errors=True)
             self._init()
         # We are alone, so whoever made these is dead.
@@ -214,7 +214,7 @@ class GitMirror:
             lines = "".join(f'\tdirectory = "{quoted}{end}"\n' for end in ("", "/.git"))
             (self.path / "trusted.config").write_text(f"[safe]\n{lines}", encoding="utf-8")
 
-    def _is_whole(self) -> bool:
+    def _is_repository(self) -> bool:
         try:
             return self.git.run("rev-parse", "--is-bare-repository").strip() == b"true"
         except GitFailed:
@@ -224,14 +224,14 @@ class GitMirror:
         try:
             self.git.run("init", "--quiet", "--bare", "--template=", "--", str(self.path), at=False)
         except GitFailed as error:
-            raise self._failed(error) from error
+            raise self._explain_failure(error) from error
 
-    def _asked(self) -> BranchHead:
+    def _ask_head(self) -> BranchHead:
         wanted = f"refs/heads/{self._branch}" if self._branch else "HEAD"
         try:
             said = self.git.run("ls-remote", "--symref", "--", self._remote.address, wanted, seconds=_ASK_SECONDS)
         except GitFailed as error:
-            raise self._failed(error) from error
+            raise self._explain_failure(error) from error
         if found := parse_branch_head(said, self._branch):
             return found
         what = f"no branch {self._branch}" if self._branch else "no commits"
@@ -239,45 +239,45 @@ class GitMirror:
 
     def _fetch(self, head: BranchHead) -> None:
         try:
-            self._fetched(head)
+            self._run_fetch(head)
         except GitFailed as error:
             if not _BROKEN.search(str(error)):
-                raise self._failed(error) from error
-        if self._holds(f"{_REF}^{{tree}}"):
+                raise self._explain_failure(error) from error
+        if self._has_object(f"{_REF}^{{tree}}"):
             return
         shutil.rmtree(self.path, ignore_errors=True)
-        self._made()
+        self._prepare()
         try:
-            self._fetched(head)
+            self._run_fetch(head)
         except GitFailed as error:
-            raise self._failed(error) from error
+            raise self._explain_failure(error) from error
 
-    def _fetched(self, head: BranchHead) -> None:
+    def _run_fetch(self, head: BranchHead) -> None:
         named = f"refs/heads/{self._branch or head.branch}" if self._branch or head.branch else "HEAD"
         shallow = (f"--depth={self._depth}",) if self._depth else ()
         options = ("--quiet", "--no-tags", "--prune", "--no-recurse-submodules", "--no-write-fetch-head", *shallow)
         self.git.run("fetch", *options, "--", self._remote.address, f"+{named}:{_REF}", seconds=_FETCH_SECONDS)
 
-    def _stands_at(self) -> str:
+    def _current_commit(self) -> str:
         try:
             commit = self.git.run("rev-parse", "--verify", "--quiet", f"{_REF}^{{commit}}").decode().strip()
         except GitFailed:
             return ""
-        return commit if self._holds(f"{commit}^{{tree}}") else ""
+        return commit if self._has_object(f"{commit}^{{tree}}") else ""
 
-    def _holds(self, name: str) -> bool:
+    def _has_object(self, name: str) -> bool:
         try:
             self.git.run("cat-file", "-e", name)
         except GitFailed:
             return False
         return True
 
-    def _first(self) -> frozenset[str]:
+    def _shallow_commits(self) -> frozenset[str]:
         with suppress(OSError):
             return frozenset((self.path / "shallow").read_text(encoding="ascii").split())
         return frozenset()
 
-    def _failed(self, error: GitFailed) -> SourceUnavailable:
+    def _explain_failure(self, error: GitFailed) -> SourceUnavailable:
         said = str(error)
         shown = self._remote.shown
         if _REFUSED.search(said):

@@ -55,36 +55,40 @@ class GitSource:
 
     def __init__(self, mirror: GitMirror, wanted: RepositoryScope, *, now: Callable[[], datetime] = utc_now) -> None:
         self._mirror, self._wanted, self._now = mirror, wanted, now
-        self._apart = Sandbox()
-        self._looked: _BranchListing | None = None
+        self._sandbox = Sandbox()
+        self._listed_branch: _BranchListing | None = None
 
     def expected(self) -> int:
         """Count the documents there are now: fetches. Blocks. Raises `SourceUnavailable`."""
-        self._looked = self._look()
-        return len(self._looked.entries)
+        self._listed_branch = self._list_branch()
+        return len(self._listed_branch.entries)
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every document that there is now, by path. Blocks. Raises `SourceUnavailable`."""
         del since  # the fingerprints tell what changed, whatever became of the commit that was read before
-        look, self._looked = self._looked or self._look(), None
+        look, self._listed_branch = self._listed_branch or self._list_branch(), None
         return Listing(self._items(look, known), edition=look.head.commit[:12])
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the file of this address or path, as it stands now. Blocks. Raises `SourceUnavailable`."""
-        look = self._look()
+        look = self._list_branch()
         if "{commit}" in self._wanted.template:
-            look = replace(look, changes=self._changes(look, look.entries))
+            look = replace(look, changes=self._find_changes(look, look.entries))
         for key, entry in look.entries.items():
-            if address in (key, self._url(look.head, key, look.changes.get(key))):
-                changes = look.changes or self._changes(look, {key: entry})
-                return self._item(look, key, entry, changes, self._mirror.blob, self._fingerprint(look, key, entry))
-        return next((DeletedDocument(key) for key in known if address in (key, self._url(look.head, key, None))), None)
+            if address in (key, self._file_url(look.head, key, look.changes.get(key))):
+                changes = look.changes or self._find_changes(look, {key: entry})
+                return self._make_item(
+                    look, key, entry, changes, self._mirror.blob, self._make_fingerprint(look, key, entry)
+                )
+        return next(
+            (DeletedDocument(key) for key in known if address in (key, self._file_url(look.head, key, None))), None
+        )
 
     def stop(self) -> None:
         self._mirror.git.stop()
-        self._apart.stop()
+        self._sandbox.stop()
 
-    def _look(self) -> "_BranchListing":
+    def _list_branch(self) -> "_BranchListing":
         head = self._mirror.look()
         rules = self._wanted.rules
         by_path = build_filter(SelectionRules(rules.include, rules.exclude), self._now())
@@ -98,11 +102,11 @@ class GitSource:
                 twice.add(key)
             named.setdefault(key, entry)
         look = _BranchListing(head, named, {}, frozenset(twice))
-        return look if rules.newest_days is None else self._young(look)
+        return look if rules.newest_days is None else self._filter_by_age(look)
 
-    def _young(self, look: "_BranchListing") -> "_BranchListing":
+    def _filter_by_age(self, look: "_BranchListing") -> "_BranchListing":
         """Leave out what was last changed before so many days; what history tells no date of is kept."""
-        changes = self._changes(look, look.entries)
+        changes = self._find_changes(look, look.entries)
         young = build_filter(self._wanted.rules, self._now())
         kept = {
             key: entry
@@ -112,17 +116,17 @@ class GitSource:
         return replace(look, entries=kept, changes=changes)
 
     def _items(self, look: "_BranchListing", known: Mapping[str, str]) -> Iterator[ListedItem]:
-        prints = {key: self._fingerprint(look, key, entry) for key, entry in look.entries.items()}
+        prints = {key: self._make_fingerprint(look, key, entry) for key, entry in look.entries.items()}
         new = {key: entry for key, entry in look.entries.items() if known.get(key) != prints[key]}
-        readable = {key: entry for key, entry in new.items() if not self._refusal(key, entry)}
-        changes = look.changes or self._changes(look, readable)
-        with self._apart, self._mirror.blobs() as read:
+        readable = {key: entry for key, entry in new.items() if not self._find_refusal(key, entry)}
+        changes = look.changes or self._find_changes(look, readable)
+        with self._sandbox, self._mirror.blobs() as read:
             for key, entry in look.entries.items():
-                yield self._item(look, key, entry, changes, read, prints[key])
+                yield self._make_item(look, key, entry, changes, read, prints[key])
                 if key in look.twice:
                     yield Unreadable(key, DUPLICATE_NAME)
 
-    def _item(
+    def _make_item(
         self,
         look: "_BranchListing",
         key: str,
@@ -131,28 +135,28 @@ class GitSource:
         read: _ReadBlob,
         fingerprint: str,
     ) -> ListedItem:
-        if reason := self._refusal(key, entry):
+        if reason := self._find_refusal(key, entry):
             return Unreadable(key, reason)
         change = changes.get(key)
-        load = partial(_load, self._apart, read, key, entry, self._url(look.head, key, change), change)
+        load = partial(_load, self._sandbox, read, key, entry, self._file_url(look.head, key, change), change)
         return ChangedDocument(key, fingerprint, entry.size, load)
 
-    def _refusal(self, key: str, entry: TreeEntry) -> str:
+    def _find_refusal(self, key: str, entry: TreeEntry) -> str:
         if reason := _REASONS.get(entry.kind) or file_formats.explain_refusal(key):
             return reason
         return f"is larger than {self._wanted.largest // 2**20} MB" if entry.size > self._wanted.largest else ""
 
-    def _fingerprint(self, look: "_BranchListing", key: str, entry: TreeEntry) -> str:
-        said = "\x1f".join((file_formats.READER_VERSION, entry.blob, self._url(look.head, key, None)))
+    def _make_fingerprint(self, look: "_BranchListing", key: str, entry: TreeEntry) -> str:
+        said = "\x1f".join((file_formats.READER_VERSION, entry.blob, self._file_url(look.head, key, None)))
         return hashlib.sha256(said.encode()).hexdigest()
 
-    def _changes(self, look: "_BranchListing", entries: Mapping[str, TreeEntry]) -> dict[str, LastChange]:
+    def _find_changes(self, look: "_BranchListing", entries: Mapping[str, TreeEntry]) -> dict[str, LastChange]:
         folder = self._wanted.folder.strip("/").encode()
         paths = {posixpath.join(folder, entry.path): key for key, entry in entries.items()}
         found = self._mirror.changes(look.head.commit, set(paths))
         return {paths[path]: change for path, change in found.items()}
 
-    def _url(self, head: BranchHead, key: str, change: LastChange | None) -> str:
+    def _file_url(self, head: BranchHead, key: str, change: LastChange | None) -> str:
         if not self._wanted.template:
             return ""
         return build_file_url(
@@ -173,10 +177,10 @@ class _BranchListing:
     twice: frozenset[str]  # keys that another file has too
 
 
-def _load(apart: Sandbox, read: _ReadBlob, key: str, entry: TreeEntry, url: str, change: LastChange | None) -> Page:
+def _load(sandbox: Sandbox, read: _ReadBlob, key: str, entry: TreeEntry, url: str, change: LastChange | None) -> Page:
     content = read(entry.blob)
     if content.startswith(_LFS_POINTER):
         raise UnreadableDocument("is kept in Git LFS, which is not read: keep the text itself in the repository")
     told = change if change and change.exact else None
     revision = f"git:{change.commit[:12] if change else entry.blob[:12]}"
-    return apart.page(content, key, url=url, revision=revision, modified=told.date if told else None)
+    return sandbox.page(content, key, url=url, revision=revision, modified=told.date if told else None)

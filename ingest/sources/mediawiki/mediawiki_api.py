@@ -45,7 +45,7 @@ class MediaWikiApi:
         self._web = web
         self._address = address
         self._login = login
-        self._inside = not login.user
+        self._logged_in = not login.user
 
     def batches(self, query: ApiQuery) -> Iterator[ApiAnswer]:
         """Ask until there is no more. Each answer is whole: of all its pages all that was asked for is there."""
@@ -67,42 +67,42 @@ class MediaWikiApi:
     def ask(self, query: ApiQuery) -> ApiAnswer:
         tried, anew = 0, False
         while True:
-            self._let_in()
-            reply = self._web.get(self._address, self._complete(query), "application/json")
-            answer = self._parsed(reply)
+            self._log_in()
+            reply = self._web.get(self._address, self._add_parameters(query), "application/json")
+            answer = self._parse(reply)
             code = _error_code(answer)
             if not code:
                 return answer
             if code in _BUSY_CODES:
                 tried += 1
-                self._rest(code, tried, parse_retry_after(reply.headers))
+                self._back_off(code, tried, parse_retry_after(reply.headers))
             elif code == _LAPSED_CODE and self._login.user and not anew:
                 # A session ends when it likes; as nobody in particular we would see fewer pages, or none.
-                self._inside, anew = False, True
+                self._logged_in, anew = False, True
             else:
-                raise self._refused(code)
+                raise self._make_refusal(code)
 
-    def _complete(self, query: ApiQuery) -> dict[str, str]:
+    def _add_parameters(self, query: ApiQuery) -> dict[str, str]:
         said = {**query, "format": "json", "formatversion": "2", "maxlag": "5"}
         return {**said, "assert": "user"} if self._login.known else said
 
-    def _let_in(self) -> None:
-        if self._inside:
+    def _log_in(self) -> None:
+        if self._logged_in:
             return
         asked = {"action": "query", "meta": "tokens", "type": "login", "format": "json", "formatversion": "2"}
-        answer = self._parsed(self._web.get(self._address, asked, "application/json"))
+        answer = self._parse(self._web.get(self._address, asked, "application/json"))
         token = answer.get("query", {}).get("tokens", {}).get("logintoken", "")
         form = {"action": "login", "format": "json", "formatversion": "2"}
         form |= {"lgname": self._login.user, "lgpassword": self._login.password, "lgtoken": token}
-        result = self._parsed(self._web.post(self._address, form)).get("login", {}).get("result")
+        result = self._parse(self._web.post(self._address, form)).get("login", {}).get("result")
         if result != "Success":
             raise SourceUnavailable(
                 f"{format_url(self._address)} does not let {self._login.user} in ({result or 'no result'}).",
                 hint=f"Check {self._login.credential or 'the password'}: Special:BotPasswords of the wiki gives it.",
             )
-        self._inside = True
+        self._logged_in = True
 
-    def _parsed(self, reply: WebResponse) -> ApiAnswer:
+    def _parse(self, reply: WebResponse) -> ApiAnswer:
         hint = "Give the address of the wiki's api.php, as its Special:Version tells."
         if reply.status != 200:  # noqa: PLR2004 - HTTP's own
             raise SourceUnavailable(f"{format_url(self._address)} answers HTTP {reply.status}.", hint=hint)
@@ -114,13 +114,13 @@ class MediaWikiApi:
             raise SourceUnavailable(f"{format_url(self._address)} is no API of a wiki.", hint=hint)
         return answer
 
-    def _rest(self, code: str, tried: int, asked: float | None) -> None:
+    def _back_off(self, code: str, tried: int, asked: float | None) -> None:
         seconds = _REST * tried if asked is None else asked
         if tried >= _TRIES or seconds > _LONGEST_REST:
             raise SourceUnavailable(f"{format_url(self._address)} has no time for us ({code}).", hint=RETRY_HINT)
         self._web.pause(seconds)
 
-    def _refused(self, code: str) -> SourceUnavailable:
+    def _make_refusal(self, code: str) -> SourceUnavailable:
         where = format_url(self._address)
         name = self._login.credential or "the credential"
         if code in _DENIED_CODES or code == _LAPSED_CODE:

@@ -133,7 +133,7 @@ class MediaWikiSource:
         self._wiki = wiki
         self._web = web
         self._chosen = build_filter(wiki.rules, now())
-        self._about = WikiInfo()
+        self._info = WikiInfo()
         self._now = now
 
     def expected(self) -> None:
@@ -143,22 +143,22 @@ class MediaWikiSource:
         """List every page, or what was touched since a checkpoint that the wiki's recent changes reach back to."""
         with self._web:
             api = self._api()
-            begun = self._begin(api)
-            mark = self._usable(api, parse_checkpoint(since), begun) if known else None
+            begun = self._fetch_info(api)
+            mark = self._check_usable(api, parse_checkpoint(since), begun) if known else None
         reached = WikiCheckpoint(begun, mark.whole if mark else begun)
-        items = self._changed(known, mark.until - OVERLAP) if mark else self._all(known)
+        items = self._list_changed(known, mark.until - OVERLAP) if mark else self._list_all(known)
         return Listing(items, whole=mark is None, mark=reached.written)
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the page at an address of this wiki, of this title, or with this id. Raises `SourceUnavailable`."""
         with self._web:
             api = self._api()
-            if self._about == WikiInfo():
-                self._begin(api)
-            wanted = find_page_query(address, known, self._about, self._wiki.api)
-            found = next(self._looked_up(api, wanted), None) if wanted else None
-            if found and not found.redirect and self._wanted(found):
-                return next(self._items(api, [found], EMPTY))
+            if self._info == WikiInfo():
+                self._fetch_info(api)
+            wanted = find_page_query(address, known, self._info, self._wiki.api)
+            found = next(self._look_up(api, wanted), None) if wanted else None
+            if found and not found.redirect and self._is_wanted(found):
+                return next(self._fetch_pages(api, [found], EMPTY))
             number = str(found.id) if found else (wanted or {}).get("pageids", "")
             return DeletedDocument(number) if number in known else None
 
@@ -168,58 +168,60 @@ class MediaWikiSource:
     def _api(self) -> MediaWikiApi:
         return MediaWikiApi(self._web, self._wiki.api, self._wiki.login)
 
-    def _begin(self, api: MediaWikiApi) -> datetime:
+    def _fetch_info(self, api: MediaWikiApi) -> datetime:
         """Ask what the wiki says of itself, and what time it is there."""
         query = {"action": "query", "meta": "siteinfo", "siprop": "general|namespaces|namespacealiases"}
         answer = api.ask({**query, "curtimestamp": "1"})
         told = answer.get("query") or {}
-        self._about = parse_wiki_info(told)
+        self._info = parse_wiki_info(told)
         return value_parsers.parse_date(str(answer.get("curtimestamp", ""))) or self._now()
 
-    def _usable(self, api: MediaWikiApi, mark: WikiCheckpoint | None, now: datetime) -> WikiCheckpoint | None:
+    def _check_usable(self, api: MediaWikiApi, mark: WikiCheckpoint | None, now: datetime) -> WikiCheckpoint | None:
         if mark is None or now - mark.whole >= timedelta(days=self._wiki.relist_days) or mark.until > now:
             return None
         return mark if has_changes_since(api, mark.until - OVERLAP) else None
 
-    def _all(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
+    def _list_all(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
         with self._web:
             api = self._api()
             for namespace in self._wiki.namespaces:
                 query = {"generator": "allpages", "gapnamespace": str(namespace), "gapfilterredir": "nonredirects"}
-                for batch in api.batches({**query, "gaplimit": "max", **self._details()}):
-                    found = (parse_listed_page(one, self._about.site) for one in get_pages(batch))
-                    yield from self._items(api, [one for one in found if one and self._wanted(one)], known)
+                for batch in api.batches({**query, "gaplimit": "max", **self._detail_query()}):
+                    found = (parse_listed_page(one, self._info.site) for one in get_pages(batch))
+                    yield from self._fetch_pages(api, [one for one in found if one and self._is_wanted(one)], known)
 
-    def _changed(self, known: Mapping[str, str], start: datetime) -> Iterator[ListedItem]:
+    def _list_changed(self, known: Mapping[str, str], start: datetime) -> Iterator[ListedItem]:
         with self._web:
             api = self._api()
             events = fetch_touched(api, start, self._wiki.namespaces)
             first = events.ids | {int(key) for key in find_redirected_keys(events.titles, known) if key.isdigit()}
             led = set(events.moved)
             for part in join_batches(map(str, sorted(first))):
-                found = {one.id: one for one in self._looked_up(api, {"pageids": part})}
+                found = {one.id: one for one in self._look_up(api, {"pageids": part})}
                 led |= {one.title for one in found.values() if one.redirect}
-                yield from self._told(api, map(int, part.split("|")), found, known)
+                yield from self._report_pages(api, map(int, part.split("|")), found, known)
             further: dict[int, ListedPage] = {}
             for titles in join_batches(sorted(led)):
-                found = {one.id: one for one in self._looked_up(api, {"titles": titles, "redirects": "1"})}
+                found = {one.id: one for one in self._look_up(api, {"titles": titles, "redirects": "1"})}
                 further |= {number: one for number, one in found.items() if number not in first}
-            yield from self._told(api, sorted(further), further, known)
+            yield from self._report_pages(api, sorted(further), further, known)
 
-    def _told(
+    def _report_pages(
         self, api: MediaWikiApi, numbers: Iterable[int], found: Mapping[int, ListedPage], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
         """Yield what became of some pages: there, or gone if we knew them."""
         here = []
         for number in numbers:
             one = found.get(number)
-            if one and not one.redirect and self._wanted(one):
+            if one and not one.redirect and self._is_wanted(one):
                 here.append(one)
             elif str(number) in known:
                 yield DeletedDocument(str(number))
-        yield from self._items(api, here, known)
+        yield from self._fetch_pages(api, here, known)
 
-    def _items(self, api: MediaWikiApi, found: Sequence[ListedPage], known: Mapping[str, str]) -> Iterator[ListedItem]:
+    def _fetch_pages(
+        self, api: MediaWikiApi, found: Sequence[ListedPage], known: Mapping[str, str]
+    ) -> Iterator[ListedItem]:
         """Yield what is known already, then the others, fifty at a time, as their texts come."""
         fresh = [one for one in found if known.get(one.key) != one.fingerprint]
         for one in found:
@@ -229,14 +231,14 @@ class MediaWikiSource:
             some = fresh[start : start + BATCH_SIZE]
             texts = fetch_texts(api, [one.id for one in some])
             for one in some:
-                load = partial(read_page, one, texts.pop(one.id, None), self._about.site)
+                load = partial(read_page, one, texts.pop(one.id, None), self._info.site)
                 yield ChangedDocument(one.key, one.fingerprint, one.size, load)
 
-    def _looked_up(self, api: MediaWikiApi, which: Mapping[str, str]) -> Iterator[ListedPage]:
-        for batch in api.batches({**which, **self._details()}):
-            yield from filter(None, (parse_listed_page(one, self._about.site) for one in get_pages(batch)))
+    def _look_up(self, api: MediaWikiApi, which: Mapping[str, str]) -> Iterator[ListedPage]:
+        for batch in api.batches({**which, **self._detail_query()}):
+            yield from filter(None, (parse_listed_page(one, self._info.site) for one in get_pages(batch)))
 
-    def _details(self) -> dict[str, str]:
+    def _detail_query(self) -> dict[str, str]:
         """Return the parameters that ask for all that `parse_listed_page` reads."""
         rules = self._wiki.rules
         asked = {"prop": "info|revisions|redirects", "inprop": "url", "rvprop": "ids|timestamp"}
@@ -245,5 +247,5 @@ class MediaWikiSource:
             asked |= {"prop": f"{asked['prop']}|categories", "cllimit": "max"}
         return asked
 
-    def _wanted(self, one: ListedPage) -> bool:
+    def _is_wanted(self, one: ListedPage) -> bool:
         return one.namespace in self._wiki.namespaces and self._chosen(one.traits)

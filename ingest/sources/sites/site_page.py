@@ -142,10 +142,10 @@ class PageFetcher:
     """Get the pages of one site, one after the other; the last one is only told of once the next is seen."""
 
     def __init__(
-        self, web: WebClient, apart: Sandbox, origin: str, may_read: Callable[[str], bool], listed: Collection[str]
+        self, web: WebClient, sandbox: Sandbox, origin: str, may_read: Callable[[str], bool], listed: Collection[str]
     ) -> None:
         """Read the pages that `may_read` allows; `listed` are the keys of all pages of the site."""
-        self._web, self._apart, self._origin, self._may_read, self._listed = web, apart, origin, may_read, listed
+        self._web, self._sandbox, self._origin, self._may_read, self._listed = web, sandbox, origin, may_read, listed
         self._seen: dict[bytes, str] = {}
         self._waiting: _FetchedPage | None = None
         self._refused = 0
@@ -156,9 +156,9 @@ class PageFetcher:
 
         `known` is its fingerprint, if it was read before, `stamp` the one it has now, if that is told already.
         """
-        found = self._read(key, entry, known, stamp)
+        found = self._fetch(key, entry, known, stamp)
         if isinstance(found, _FetchedPage):
-            yield from self._compared(found, is_known=bool(known))
+            yield from self._compare(found, is_known=bool(known))
         else:
             yield found
 
@@ -167,11 +167,11 @@ class PageFetcher:
             yield self._waiting.found
         self._waiting = None
 
-    def _compared(self, read: _FetchedPage, *, is_known: bool) -> Iterator[ListedItem]:
+    def _compare(self, read: _FetchedPage, *, is_known: bool) -> Iterator[ListedItem]:
         key, before = read.found.key, self._waiting
         other = self._seen.get(read.likeness, "")
         # A site that shows its front page at addresses that do not exist has one, unless that is new of it.
-        if (key != self._origin or is_known) and read.likeness == self._nobodys():
+        if (key != self._origin or is_known) and read.likeness == self._missing_page_signature():
             yield Unreadable(key, "says what the site says at addresses that do not exist")
         elif not other:
             yield from self.last()
@@ -187,19 +187,19 @@ class PageFetcher:
                 yield Unreadable(before.found.key, f"says the same as {key}, as an error or a login would")
             yield Unreadable(key, f"says the same as {other}, as an error or a login would")
 
-    def _nobodys(self) -> bytes:
+    def _missing_page_signature(self) -> bytes:
         """Return what the site says where there is nothing; empty where it says 404, as it should."""
         if self._nowhere is None:
             self._nowhere = b""
             url = f"{self._origin}/{secrets.token_hex(12)}"
-            reply = self._reply("", url, "") if self._may_read(url) else None
+            reply = self._request("", url, "") if self._may_read(url) else None
             if isinstance(reply, WebResponse) and reply.status == httpx.codes.OK and reply.url == url:
-                page = _read_page(self._apart, reply, SitemapEntry(url), url)
+                page = _read_page(self._sandbox, reply, SitemapEntry(url), url)
                 self._nowhere = make_page_signature(page, url) if isinstance(page, Page) else b""
         return self._nowhere
 
-    def _read(self, key: str, entry: SitemapEntry, known: str, stamp: str) -> "_FetchedPage | ListedItem":
-        reply = self._reply(key, entry.url, "" if stamp else known)
+    def _fetch(self, key: str, entry: SitemapEntry, known: str, stamp: str) -> "_FetchedPage | ListedItem":
+        reply = self._request(key, entry.url, "" if stamp else known)
         if not isinstance(reply, WebResponse):
             return reply
         if reply.status == httpx.codes.NOT_MODIFIED and known:
@@ -210,10 +210,10 @@ class PageFetcher:
             led = " to a place that is not read here" if 300 <= reply.status < 400 else ""  # noqa: PLR2004 - redirects
             return Unreadable(key, f"answers HTTP {reply.status}{led}")
         if _normalize_url(entry.url) != _normalize_url(reply.url):
-            return self._elsewhere(key, reply.url)
-        return self._taken(key, entry, reply, known, stamp)
+            return self._explain_redirect(key, reply.url)
+        return self._accept(key, entry, reply, known, stamp)
 
-    def _taken(
+    def _accept(
         self, key: str, entry: SitemapEntry, reply: WebResponse, known: str, stamp: str
     ) -> "_FetchedPage | ListedItem":
         said = _read_metadata(reply)
@@ -231,28 +231,28 @@ class PageFetcher:
         fingerprint = stamp or _make_fingerprint(reply)
         if fingerprint == known:
             return list_unchanged(key, known)
-        page = _read_page(self._apart, reply, entry, url)
+        page = _read_page(self._sandbox, reply, entry, url)
         if isinstance(page, str):
             return Unreadable(key, page)
         return _FetchedPage(
             ChangedDocument(key, fingerprint, len(reply.content), lambda: page), make_page_signature(page, entry.url)
         )
 
-    def _elsewhere(self, key: str, url: str) -> ListedItem:
+    def _explain_redirect(self, key: str, url: str) -> ListedItem:
         """Return what it means that a page leads to another: moved, if that is listed; else perhaps a login."""
         target = make_page_key(resolve_page_url(self._origin, url))
         if target in self._listed and target != self._origin:
             return DeletedDocument(key)
         return Unreadable(key, f"leads to {urlsplit(url).path}, which is another page")
 
-    def _reply(self, key: str, url: str, known: str) -> WebResponse | Unreadable:
+    def _request(self, key: str, url: str, known: str) -> WebResponse | Unreadable:
         headers = {
             name: known.partition(kind)[0]
             for kind, name in _CONDITIONS.items()
             if known.endswith(kind + READER_VERSION)
         }
         try:
-            reply = self._web.get(url, accept=_ACCEPT, headers=headers, follow=self._follows)
+            reply = self._web.get(url, accept=_ACCEPT, headers=headers, follow=self._may_follow)
         except ReadingStopped:
             raise
         except ResponseTooLarge as error:
@@ -266,7 +266,7 @@ class PageFetcher:
         self._refused = 0
         return reply
 
-    def _follows(self, target: str) -> bool:
+    def _may_follow(self, target: str) -> bool:
         return bool(resolve_page_url(self._origin, target)) and self._may_read(target)
 
 
@@ -285,14 +285,14 @@ def _make_fingerprint(reply: WebResponse) -> str:
     return f"{hashlib.sha256(reply.content).hexdigest()[:32]} hash-{READER_VERSION}"
 
 
-def _read_page(apart: Sandbox, reply: WebResponse, entry: SitemapEntry, url: str) -> Page | str:
+def _read_page(sandbox: Sandbox, reply: WebResponse, entry: SitemapEntry, url: str) -> Page | str:
     """Read a response; return why it cannot be read otherwise."""
     kind = reply.headers.get("content-type", "")
     name = derive_file_name(entry.url, kind)
     content = declare_encoding(reply.content, kind) if name.endswith(".html") else reply.content
     revision = f"sha256:{hashlib.sha256(reply.content).hexdigest()[:12]}"
     try:
-        return apart.page(content, name, url=url, revision=revision, modified=entry.changed or _last_modified(reply))
+        return sandbox.page(content, name, url=url, revision=revision, modified=entry.changed or _last_modified(reply))
     except UnreadableDocument as error:
         return str(error)
 

@@ -48,23 +48,23 @@ class SiteSource:
     def __init__(self, wanted: SiteScope, web: WebClient, *, now: Callable[[], datetime] = utc_now) -> None:
         self._wanted, self._web, self._now = wanted, web, now
         self._origin = get_origin(wanted.url)
-        self._looked: tuple[SitePages, PageFetcher] | None = None
-        self._apart = Sandbox()
+        self._listed_site: tuple[SitePages, PageFetcher] | None = None
+        self._sandbox = Sandbox()
 
     def expected(self) -> int:
         """Count the pages that are listed: reads the sitemaps. Blocks. Raises `SourceUnavailable`."""
         with self._web:
-            self._looked = self._look()
-        return len(self._looked[0].pages)
+            self._listed_site = self._list_site()
+        return len(self._listed_site[0].pages)
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every page that is wanted, and what is known where one of several sitemaps cannot be read. Blocks."""
         del since  # a sitemap lists all pages
-        if self._looked is None:
+        if self._listed_site is None:
             self.expected()
-        looked, self._looked = self._looked, None
+        looked, self._listed_site = self._listed_site, None
         assert looked is not None  # noqa: S101 - expected() made it
-        return Listing(self._items(*looked, known))
+        return Listing(self._list_items(*looked, known))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Get the page of an address now, listed or not. Blocks. Raises `SourceUnavailable`."""
@@ -72,33 +72,35 @@ class SiteSource:
         if not url:
             return None
         key = make_page_key(url)
-        if not self._chosen()(SitemapEntry(url)):
+        if not self._build_filter()(SitemapEntry(url)):
             return DeletedDocument(key) if key in known else None
-        with self._web, self._apart:
+        with self._web, self._sandbox:
             may_read = fetch_robots(self._web, self._origin).allows
             if not may_read(url):
                 return DeletedDocument(key) if key in known else Unreadable(key, "robots.txt asks us not to read it")
-            item = self._got(key, url, may_read, known)
+            item = self._fetch_one(key, url, may_read, known)
             # A key does not tell whether its page's address ends in a slash, and some servers know it only so.
             if isinstance(item, DeletedDocument) and not urlsplit(url).query:
-                item = self._got(key, url.rstrip("/") if url.endswith("/") else url + "/", may_read, known)
+                item = self._fetch_one(key, url.rstrip("/") if url.endswith("/") else url + "/", may_read, known)
         return None if isinstance(item, DeletedDocument) and key not in known else item
 
     def stop(self) -> None:
         self._web.stop()
-        self._apart.stop()
+        self._sandbox.stop()
 
-    def _got(self, key: str, url: str, may_read: Callable[[str], bool], known: Mapping[str, str]) -> ListedItem | None:
-        answers = PageFetcher(self._web, self._apart, self._origin, may_read, frozenset(known))
+    def _fetch_one(
+        self, key: str, url: str, may_read: Callable[[str], bool], known: Mapping[str, str]
+    ) -> ListedItem | None:
+        answers = PageFetcher(self._web, self._sandbox, self._origin, may_read, frozenset(known))
         return next(chain(answers.items(key, SitemapEntry(url)), answers.last()), None)
 
-    def _look(self) -> tuple[SitePages, PageFetcher]:
+    def _list_site(self) -> tuple[SitePages, PageFetcher]:
         said = fetch_robots(self._web, self._origin)
-        chosen = self._chosen()
+        chosen = self._build_filter()
         site = list_pages(self._web, self._wanted.url, said, lambda entry: chosen(entry) and said.allows(entry.url))
-        return site, PageFetcher(self._web, self._apart, self._origin, said.allows, frozenset(site.pages))
+        return site, PageFetcher(self._web, self._sandbox, self._origin, said.allows, frozenset(site.pages))
 
-    def _chosen(self) -> Callable[[SitemapEntry], bool]:
+    def _build_filter(self) -> Callable[[SitemapEntry], bool]:
         by_rules = build_filter(self._wanted.rules, self._now())
 
         def chosen(entry: SitemapEntry) -> bool:
@@ -107,11 +109,11 @@ class SiteSource:
 
         return chosen
 
-    def _items(self, site: SitePages, answers: PageFetcher, known: Mapping[str, str]) -> Iterator[ListedItem]:
-        with self._web, self._apart:
+    def _list_items(self, site: SitePages, answers: PageFetcher, known: Mapping[str, str]) -> Iterator[ListedItem]:
+        with self._web, self._sandbox:
             yield from (Unreadable(make_page_key(url), reason) for url, reason in site.unread)
             for key, entry in site.pages.items():
-                stamp, before = self._stamp(entry), known.get(key, "")
+                stamp, before = self._known_change(entry), known.get(key, "")
                 if stamp and before == stamp:
                     yield list_unchanged(key, stamp)
                 else:
@@ -120,7 +122,7 @@ class SiteSource:
             if site.unread:
                 yield from (list_unchanged(key, known[key]) for key in known if key not in site.pages)
 
-    def _stamp(self, entry: SitemapEntry) -> str:
+    def _known_change(self, entry: SitemapEntry) -> str:
         """Return the fingerprint of a page whose last change is told well enough; else nothing."""
         age = self._now() - entry.changed if entry.changed else timedelta()
         if entry.changed is None or age < (timedelta() if entry.exact else _SETTLED_AFTER):

@@ -122,7 +122,7 @@ def test_stopping_ends_what_is_being_read(tmp_path):
 def test_a_folder_is_stopped_in_the_middle_of_a_document(tmp_path):
     (tmp_path / "a.md").write_text("![" * 50_000)
     apart = Sandbox()
-    folder = FolderSource(tmp_path, apart=apart)
+    folder = FolderSource(tmp_path, sandbox=apart)
     with ThreadPoolExecutor(1) as thread:
         items = iter(folder.documents())
         found = thread.submit(next, items).result(PATIENCE)
