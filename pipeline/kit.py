@@ -47,23 +47,15 @@ Say = Callable[[CitedSentence], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    passages: int = 10
-    """How many passages a search returns to a system."""
-    sentences: int = 3
-    """How many sentences a quoted answer has at most."""
-    question_characters: int = 4_000
-    """Longer questions are refused: no embedder reads them and no person wrote them."""
+    passages: int = 10  # how many passages a search returns to a system
+    sentences: int = 3  # how many sentences a quoted answer has at most
+    question_characters: int = 4_000  # longer questions are refused: no embedder reads them and no person wrote them
     seconds: float = 60.0
-    turns: int = 5
-    """How many of the last turns a model is shown at most."""
-    looked_up: int = 3
-    """How many passages are summarised for a query."""
-    evidence: int = 2
-    """How many passages are evidence for a claim of the model's own."""
-    claims: int = 8
-    """How many claims of the model's own are verified at most."""
-    refine: bool = True
-    """Whether a draft is refined by feedback before it is said."""
+    turns: int = 5  # how many of the last turns a model is shown at most
+    looked_up: int = 3  # how many passages are summarised for a query
+    evidence: int = 2  # how many passages are evidence for a claim of the model's own
+    claims: int = 8  # how many claims of the model's own are verified at most
+    refine: bool = True  # whether a draft is refined by feedback before it is said
     student: bool = False
     """Whether the model is a distilled one: no examples, no reasoning first, drafting and refining in one."""
 
@@ -78,8 +70,7 @@ class Kit:
     compare: Compare
     supports: Supports
     say: Say
-    tell: Callable[[Event], None]
-    """Never blocks: what the channel shows while it waits."""
+    tell: Callable[[Event], None]  # never blocks: what the channel shows while it waits
     limits: Limits
     now: datetime
     random: Random
@@ -100,13 +91,10 @@ class SystemEntry:
     """A system as it is registered: all that commands, settings, the doctor and evaluation know of it."""
 
     name: str
-    summary: str
-    """One line for whoever chooses among systems."""
+    summary: str  # one line for whoever chooses among systems
     answer: System
-    check: System | None = None
-    """Checks one claim; None: as `calls` tells, by the model or by rules alone."""
-    check_text: System | None = None
-    """Checks each statement of a text; None: likewise."""
+    check: System | None = None  # checks one claim; None: as `calls` tells, by the model or by rules alone
+    check_text: System | None = None  # checks each statement of a text; None: likewise
     calls: tuple[str, ...] = ()
     """The templates of the model calls that it makes, in the order of a turn; none where it asks no model."""
 

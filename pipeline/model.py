@@ -18,13 +18,11 @@ class ChatMessage:
 class ModelCall:
     """One call to a model."""
 
-    stage: str
-    """Which step of a system asks; settings may name a model for it."""
+    stage: str  # which step of a system asks; settings may name a model for it
     messages: tuple[ChatMessage, ...]
     schema: Mapping[str, Any] | None = None
     """A JSON schema (an object at its top) that the reply must fit; None for plain text."""
-    max_tokens: int = 1_024
-    """How long the visible reply may be."""
+    max_tokens: int = 1_024  # how long the visible reply may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +30,14 @@ class ModelReply:
     """A reply apart from its reasoning, and its cost."""
 
     text: str
-    model: str
-    """The model's name as the server gave it, else as it was asked for."""
+    model: str  # the model's name as the server gave it, else as it was asked for
     reasoning: str = ""
     finish: Literal["stop", "length", "refusal", "filtered"] = "stop"
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cached_tokens: int = 0
-    """How many of the prompt's tokens the server had in its cache."""
-    estimated: bool = False
-    """Whether the counts are our estimate, as the server gave none."""
-    cost: float | None = None
-    """In the price list's currency; None where no price is configured."""
+    cached_tokens: int = 0  # how many of the prompt's tokens the server had in its cache
+    estimated: bool = False  # whether the counts are our estimate, as the server gave none
+    cost: float | None = None  # in the price list's currency; None where no price is configured
     milliseconds: float = 0.0
     attempts: int = 1
 
@@ -58,8 +52,7 @@ class ReplyPiece:
 @dataclass(frozen=True, slots=True)
 class Budget:
     calls: int = 60
-    tokens: int = 120_000
-    """Prompt and completion together."""
+    tokens: int = 120_000  # prompt and completion together
     seconds: float = 60.0
 
 
@@ -70,8 +63,7 @@ class BudgetMeter:
     budget: Budget = field(default_factory=Budget)
     calls: int = 0
     tokens: int = 0
-    deadline: float | None = None
-    """On `time.monotonic()`; None for a turn without an end."""
+    deadline: float | None = None  # on `time.monotonic()`; None for a turn without an end
 
 
 class LLM(Protocol):

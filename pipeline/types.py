@@ -14,8 +14,7 @@ class Turn:
     text: str
     at: datetime | None = None
     language: str = ""
-    titles: tuple[str, ...] = ()
-    """For a turn of the bot's: the titles of the pages it cited, most cited first."""
+    titles: tuple[str, ...] = ()  # for a turn of the bot's: the titles of the pages it cited, most cited first
     corpora: tuple[str, ...] = ()
     """For a turn of the bot's: the corpora that it was made from, as far as they are known."""
 
@@ -53,8 +52,7 @@ class CitedSentence:
 
     text: str
     evidence: tuple[Evidence, ...]
-    note: str = ""
-    """Our own words shown before it, such as the page and date of one of two sources that disagree."""
+    note: str = ""  # our own words shown before it, such as the page and date of one of two sources that disagree
     paragraph: bool = False
 
 
@@ -67,10 +65,8 @@ class Support:
     reasons: tuple[str, ...] = ()
     appealable: bool = False
     """It failed on meaning alone, not on a number, a date or a name: a model may be asked before it is given up."""
-    contradicted: bool = False
-    """The passages say something else in the place of a part of it."""
-    doubtful: bool = False
-    """It holds, but not by so much that a model, where there is one, need not be asked."""
+    contradicted: bool = False  # the passages say something else in the place of a part of it
+    doubtful: bool = False  # it holds, but not by so much that a model, where there is one, need not be asked
     because: tuple[VerdictReason, ...] = ()
     """What of the reasons matters to who only reads: without ids and scores, for any language."""
 
@@ -93,10 +89,8 @@ class Answer:
     sentences: tuple[AnsweredSentence, ...] = ()
     citations: tuple[Citation, ...] = ()
     claims: tuple[CheckedClaim, ...] = ()
-    nearest: tuple[Hit, ...] = ()
-    """The best passage of each of the nearest pages, when the bot abstained."""
-    withheld: int = 0
-    """How many sentences the gate did not let through."""
+    nearest: tuple[Hit, ...] = ()  # the best passage of each of the nearest pages, when the bot abstained
+    withheld: int = 0  # how many sentences the gate did not let through
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +103,12 @@ class Usage:
     not. A call that begins while the one that it follows is still streaming is in the same round."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost: float | None = None
-    """In the price list's currency; None where a call has no price."""
+    cost: float | None = None  # in the price list's currency; None where a call has no price
 
 
 @dataclass(frozen=True, slots=True)
 class SearchStarted:
-    query: str
-    """Empty where what is looked for must not be shown yet."""
+    query: str  # empty where what is looked for must not be shown yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,10 @@ _NON_REASONERS = lazy_compile(r"(?i)instruct|chat|non-?(?:think|reason)")
 class ServerQuirks:
     """What a server was found to require."""
 
-    left_out: frozenset[str] = frozenset()
-    """Arguments that the server does not take."""
-    plain_roles: bool = False
-    """Whether it takes only a user and an assistant who take turns."""
-    thinks: bool | None = None
-    """Whether the model thinks before it replies; None: not seen yet."""
-    unopened: bool | None = None
-    """Whether its thoughts end in the text without having begun there; None: not seen yet."""
+    left_out: frozenset[str] = frozenset()  # arguments that the server does not take
+    plain_roles: bool = False  # whether it takes only a user and an assistant who take turns
+    thinks: bool | None = None  # whether the model thinks before it replies; None: not seen yet
+    unopened: bool | None = None  # whether its thoughts end in the text without having begun there; None: not seen yet
 
     def without(self, argument: str) -> "ServerQuirks":
         return replace(self, left_out=self.left_out | {argument})
@@ -93,8 +89,7 @@ def may_begin_inside_reasoning(settings: ModelSettings, model: str, quirks: Serv
 
 _SCHEMA_INSTRUCTION = "Reply with one JSON object and nothing else. It must fit this JSON schema:\n"
 
-SHORTEN_HINT = "set a model with a larger window, or lower passages in [limits]"
-"""What to do where a call does not fit."""
+SHORTEN_HINT = "set a model with a larger window, or lower passages in [limits]"  # what to do where a call does not fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +97,9 @@ class ChatRequest:
     plan: StagePlan
     quirks: ServerQuirks
     arguments: Mapping[str, Any]
-    prompt_tokens: int
-    """Estimated."""
-    reply_tokens: int
-    """How long the whole reply may be, thoughts included."""
-    hold: bool
-    """Whether what comes first may be the rest of a thought."""
+    prompt_tokens: int  # estimated
+    reply_tokens: int  # how long the whole reply may be, thoughts included
+    hold: bool  # whether what comes first may be the rest of a thought
 
     @property
     def streamed(self) -> bool:

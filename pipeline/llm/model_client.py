@@ -49,8 +49,7 @@ class CallTally:
     tries: int = 0
     faults: int = 0
     tokens: int = 0
-    given: bool = False
-    """Whether a piece was passed on, after which nothing can be tried again."""
+    given: bool = False  # whether a piece was passed on, after which nothing can be tried again
 
 
 class QuirkDiscovered(Exception):

@@ -25,12 +25,9 @@ class ReasoningFilter:
     """Separates reasoning (`<think>`) from visible text as it arrives, without leading white space."""
 
     def __init__(self, *, hold: bool) -> None:
-        self.tagged = False
-        """Whether any tag was seen."""
-        self.unopened = False
-        """Whether a thought ended that never began."""
-        self.late = False
-        """Whether that was found when text before it had been given back already."""
+        self.tagged = False  # whether any tag was seen
+        self.unopened = False  # whether a thought ended that never began
+        self.late = False  # whether that was found when text before it had been given back already
         self.thoughts: list[str] = []
         self._hold = hold
         self._inside = False
@@ -103,10 +100,8 @@ class ReplyAccumulator:
     def __init__(self, *, hold: bool, streamed: bool) -> None:
         self.model = ""
         self.usage: TokenCounts | None = None
-        self.finish: str | None = None
-        """As the server says it; None while the reply goes on."""
-        self.complete = False
-        """Whether the server said that this is all."""
+        self.finish: str | None = None  # as the server says it; None while the reply goes on
+        self.complete = False  # whether the server said that this is all
         self.refused = False
         self.called_tools = False
         self.filter = ReasoningFilter(hold=hold)

@@ -12,8 +12,7 @@ Structured = Literal["auto", "schema", "json", "text"]
 with the schema in the prompt; in the text format."""
 
 OPENAI_URL = "https://api.openai.com/v1"
-OPENAI_MODEL = "gpt-5.4-mini"
-"""Asked where OPENAI_API_KEY is all that is set: small enough for a dozen calls a turn."""
+OPENAI_MODEL = "gpt-5.4-mini"  # asked where OPENAI_API_KEY is all that is set: small enough for a dozen calls a turn
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,8 +34,7 @@ class Price:
 
     prompt: float
     completion: float
-    cached: float | None = None
-    """For tokens that the server had in its cache; None: as dear as others."""
+    cached: float | None = None  # for tokens that the server had in its cache; None: as dear as others
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,33 +62,25 @@ class StagePlan:
 class ModelSettings:
     """A model, its server, and how patiently it is called."""
 
-    name: str = ""
-    """The model; on Azure, the deployment."""
+    name: str = ""  # the model; on Azure, the deployment
     base_url: str = field(default="", repr=False)
     """Where the server is; empty for OpenAI's own. On Azure, the resource's endpoint."""
     api_key: Secret = Secret()
     azure_ad_token: Secret = Secret()
     api: Literal["openai", "azure"] = "openai"
-    api_version: str = ""
-    """Of Azure."""
+    api_version: str = ""  # Of Azure
     stages: Mapping[str, StageSettings] = field(default_factory=lambda: MappingProxyType({}))
     structured: Structured = "auto"
-    temperature: float | None = 0.0
-    """None leaves it to the server."""
+    temperature: float | None = 0.0  # None leaves it to the server
     reasoning_effort: str = ""
     thinks: bool | None = None
     """Whether the model thinks before it replies; None: found out by its name and its replies."""
-    thinking_tokens: int = 4_096
-    """How long a thinking model may think, beyond the length of the reply."""
-    context_tokens: int = 0
-    """How much the model can read and write at once; 0: unknown."""
+    thinking_tokens: int = 4_096  # how long a thinking model may think, beyond the length of the reply
+    context_tokens: int = 0  # how much the model can read and write at once; 0: unknown
     max_concurrency: int = 8
-    timeout_seconds: float = 60.0
-    """For one try of a call, from its sending to its last byte."""
-    first_token_seconds: float = 60.0
-    """For the first sign of life of a streamed reply."""
-    idle_seconds: float = 20.0
-    """For the next one, once a reply has begun."""
+    timeout_seconds: float = 60.0  # for one try of a call, from its sending to its last byte
+    first_token_seconds: float = 60.0  # for the first sign of life of a streamed reply
+    idle_seconds: float = 20.0  # for the next one, once a reply has begun
     retries: int = 4
     prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
 

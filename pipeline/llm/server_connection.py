@@ -29,8 +29,7 @@ DONE = b"[DONE]"
 _EVENT_FIELDS = (b"data", b"error")
 _ENVELOPE_BYTES = 65_536
 _JSON_BYTES_A_TOKEN = 64
-_EVENT_BYTES_A_TOKEN = 2_048
-"""A piece of one token comes in an envelope of 200 to 900 bytes."""
+_EVENT_BYTES_A_TOKEN = 2_048  # a piece of one token comes in an envelope of 200 to 900 bytes
 _REST_SECONDS = 0.1
 """How long to wait for the end of a body whose content is complete, so that its connection can be used again."""
 
@@ -44,12 +43,9 @@ class ServerResponse:
 @dataclass(frozen=True, slots=True)
 class SilenceLimits:
     clock: Callable[[], float]
-    end: float
-    """When all must be there, on the clock."""
-    first: float
-    """Seconds to the first byte."""
-    idle: float
-    """Seconds from each to the next."""
+    end: float  # when all must be there, on the clock
+    first: float  # seconds to the first byte
+    idle: float  # seconds from each to the next
 
     def allowed(self, seconds: float = math.inf) -> float | None:
         """Return how long to wait now, `seconds` at most; None without an end."""

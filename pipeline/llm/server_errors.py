@@ -20,8 +20,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 _FIRST_BACKOFF = 0.5
 _MAX_BACKOFF = 8.0
-MAX_WAIT_SECONDS = 120.0
-"""A server that asks for a longer wait is not waited for."""
+MAX_WAIT_SECONDS = 120.0  # a server that asks for a longer wait is not waited for
 
 
 class TransientError(Exception):
@@ -38,12 +37,9 @@ class TransientError(Exception):
     ) -> None:
         super().__init__(message)
         self.hint = hint
-        self.after = after
-        """How many seconds the server asks to wait; None: it does not say."""
-        self.tries = tries
-        """How often to try again at most; None: as often as set."""
-        self.taken = taken
-        """Whether the server may have worked on the call."""
+        self.after = after  # how many seconds the server asks to wait; None: it does not say
+        self.tries = tries  # how often to try again at most; None: as often as set
+        self.taken = taken  # whether the server may have worked on the call
 
 
 def backoff_seconds(tried: int, random: Random) -> float:
@@ -89,8 +85,7 @@ _KEYS = lazy_compile(
     r"|(?i:api[-_]?key|authorization|token|secret|password)\b[\"']?\s*[=:]\s*[\"']?(?:(?i:bearer|basic)\s+)?[^\s\"',;&]+"
     r"|(?<=//)[^/\s@]+(?=@)"
 )
-_MIN_SECRET_RUN = 6
-"""Characters of a secret that tell of it."""
+_MIN_SECRET_RUN = 6  # characters of a secret that tell of it
 _MAX_DEPTH = 8
 _ERROR_FIELDS = ("code", "type", "param", "message", "msg", "loc", "detail", "error")
 
@@ -192,12 +187,9 @@ class ServerRefusal(Exception):
     def __init__(self, status: int, body: bytes, *, after: float | None = None, final: bool = False) -> None:
         super().__init__(status)
         self.status = status
-        self.body = body
-        """As far as it was read."""
-        self.after = after
-        """How many seconds the server asks to wait; None: it does not say."""
-        self.final = final
-        """Whether the server says that asking again is of no use."""
+        self.body = body  # as far as it was read
+        self.after = after  # how many seconds the server asks to wait; None: it does not say
+        self.final = final  # whether the server says that asking again is of no use
 
 
 def interpret_refusal(

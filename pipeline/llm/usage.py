@@ -13,8 +13,7 @@ from pipeline.llm.model_settings import Price
 from pipeline.model import BudgetMeter, ModelCall
 
 _BYTES_A_TOKEN = 3.5
-_A_MESSAGE = 4
-"""Tokens around each message: its role, and the marks that part it from the next."""
+_A_MESSAGE = 4  # tokens around each message: its role, and the marks that part it from the next
 
 
 def estimate_tokens(text: str) -> int:

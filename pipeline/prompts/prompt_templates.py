@@ -27,11 +27,9 @@ from pipeline.types import Conversation, Turn
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Document, Evidence, Hit, Passage
 
-DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"
-"""No vowels, so that no fence is a word of a language."""
+DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so that no fence is a word of a language
 DELIMITER_LENGTH = 12
-EXAMPLE_DELIMITER = "example"
-"""The fence of worked examples, which are the same on every call; no turn ever has it."""
+EXAMPLE_DELIMITER = "example"  # the fence of worked examples, which are the same on every call; no turn ever has it
 _CONTROL_TOKENS = lazy_compile(
     r"<(?=[|｜])|(?<=[|｜])>|<(?=/?(?:s|bos|eos|pad|unk|think|start_of_turn|end_of_turn|start_of_image|tool_call)>)"
     r"|<(?=<SYS>)|<(?=</SYS>)|\[(?=/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])",
@@ -118,18 +116,14 @@ def _parse_sentences(passages: list[Mapping[str, Any]], day: date) -> tuple[Evid
 
 
 TEMPLATE_FOLDER = Path(__file__).parent
-EXAMPLE_DAY = date(2025, 3, 3)
-"""The day on which the worked examples are asked: each says so, as a turn says its own."""
+EXAMPLE_DAY = date(2025, 3, 3)  # the day on which the worked examples are asked: each says so, as a turn says its own
 
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    structured: bool = False
-    """Whether it replies in JSON that fits a schema; in strict text otherwise."""
-    student: bool = False
-    """Whether it was distilled for these very calls: no examples, no reasoning before a verdict."""
-    shown: bool = True
-    """Whether examples are shown; a small context window may have no room for them."""
+    structured: bool = False  # whether it replies in JSON that fits a schema; in strict text otherwise
+    student: bool = False  # whether it was distilled for these very calls: no examples, no reasoning before a verdict
+    shown: bool = True  # whether examples are shown; a small context window may have no room for them
 
 
 @dataclass(frozen=True, slots=True)

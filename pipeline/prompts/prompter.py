@@ -76,8 +76,7 @@ def _reference_parts(value: object) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-MAX_SHOWN = 2_000
-"""Characters of an unreadable reply that are shown to the model again."""
+MAX_SHOWN = 2_000  # characters of an unreadable reply that are shown to the model again
 
 
 class Prompter:

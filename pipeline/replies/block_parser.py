@@ -35,8 +35,7 @@ class LineMarker:
 
     kind: _MarkerKind
     length: int
-    number: int = 0
-    """Which item it is, if it counts."""
+    number: int = 0  # which item it is, if it counts
     bold: bool = False
 
 
@@ -136,10 +135,8 @@ BlockEvent = ProseText | ProseEnded | TableRow | CodeBlock
 
 _LINE_BREAKS = lazy_compile("[\x0b\x0c\x85\u2028\u2029]")
 _INDENT_SPACES = " \t\u00a0\u3000"
-_MAX_LINE_HEAD = 48
-"""How many characters of a line tell what it is."""
-_WRAP_WIDTHS = range(60, 121)
-"""Lines of such lengths were broken for width."""
+_MAX_LINE_HEAD = 48  # how many characters of a line tell what it is
+_WRAP_WIDTHS = range(60, 121)  # lines of such lengths were broken for width
 _FENCE_LINE = lazy_compile(r"(`{3,}|~{3,})([^`\n]*)\Z")
 _MAY_DEFINE = lazy_compile(r"\[[^\]]*(?:\]:|\Z)")
 _LONE_MARKS = lazy_compile(r"\s*((?:[\[【［][^\[\]【】［］\n]{0,60}[\]】］]\s*)*)\Z")
@@ -151,17 +148,13 @@ class BlockParser:
 
     def __init__(self) -> None:
         self._rest = ""
-        self._fresh = True
-        """Whether the rest begins a line."""
-        self._open = False
-        """Whether running text came since the last end."""
+        self._fresh = True  # whether the rest begins a line
+        self._open = False  # whether running text came since the last end
         self._heading = False
         self._length = 0
-        self._last = ""
-        """How long the line before was, and its last character."""
+        self._last = ""  # how long the line before was, and its last character
         self._quoted = self._was_quoted = False
-        self._item = 0
-        """The largest number of an item under this heading."""
+        self._item = 0  # the largest number of an item under this heading
         self._fence = ""
         self._code: list[str] = []
         self._closed = False

@@ -46,8 +46,7 @@ _MARK_LEAD = lazy_compile(
 )
 _MAX_MARK_LEAD = 16
 _MARK_TRAIL = lazy_compile(r"\s{0,3}[)）]")
-_MAX_NUMBER = 999
-"""Longer numbers than this are no footnotes, unless so many pieces of evidence were offered."""
+_MAX_NUMBER = 999  # longer numbers than this are no footnotes, unless so many pieces of evidence were offered
 _CLOSING_SIGNS = frozenset(".,;:!?)]}…”’»%。，、；：！？）】」』؟،؛۔।")
 _OPENING_SIGNS = frozenset("([{“„«\"'")
 
@@ -179,8 +178,7 @@ _REPORTING_VERB = lazy_compile(
 _LEADING_AWAY = lazy_compile(
     r"\b(?:see|visit|at|on|to|in|from|by|of|via|with|under|and|or|is|are|called)\s+[\[<(]?\Z", re.IGNORECASE
 )
-_NEAR_CHARACTERS = 16
-"""How many characters before something are looked at."""
+_NEAR_CHARACTERS = 16  # how many characters before something are looked at
 
 
 def detach_marks(text: str, count: int) -> str:

@@ -29,15 +29,11 @@ from storage.language.sentences import sentence_spans
 from storage.types import Evidence
 
 _SENTENCE_END = lazy_compile("[.!?…。！？｡।॥۔؟։።፧፨។៕༎᠃෴‼⁇⁈⁉．;\u037e]|(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) ")
-_LOOKAHEAD = 48
-"""How much is read behind a stop before it is judged: marks that follow it, and the next word."""
-_SCAN_STRIDE = 16
-"""How far behind it other stops are judged with it."""
-_MAX_SENTENCE = 1_000
-"""No sentence is longer; it is cut at a space."""
+_LOOKAHEAD = 48  # how much is read behind a stop before it is judged: marks that follow it, and the next word
+_SCAN_STRIDE = 16  # how far behind it other stops are judged with it
+_MAX_SENTENCE = 1_000  # no sentence is longer; it is cut at a space
 _BRACKET_PAIRS = ("()", "[]", "（）", "「」", "『』", "《》", "“”", "„“", "«»")
-_MAX_ENCLOSED = 300
-"""How long something in brackets, quotation marks or backticks is waited for."""
+_MAX_ENCLOSED = 300  # how long something in brackets, quotation marks or backticks is waited for
 _WORD_PLACEHOLDER = "Q"
 
 
@@ -47,8 +43,7 @@ class SentenceCutter:
     def __init__(self, count: int) -> None:
         self._count = count
         self._text = ""
-        self._judged = 0
-        """Up to where no stop ends the sentence."""
+        self._judged = 0  # up to where no stop ends the sentence
 
     @property
     def begun(self) -> str:
@@ -128,10 +123,8 @@ class MarkedSentence:
     text: str
     numbers: tuple[int, ...]
     """In the order of its marks, each once, from 1 up to how many pieces of evidence were offered."""
-    paragraph: bool
-    """Whether it begins a paragraph, an item, a row or a heading; never so for the first."""
-    maimed: bool = False
-    """Whether it lost a part with its marks or addresses; then it is given no evidence."""
+    paragraph: bool  # whether it begins a paragraph, an item, a row or a heading; never so for the first
+    maimed: bool = False  # whether it lost a part with its marks or addresses; then it is given no evidence
 
 
 def split_sentences(reply: str, count: int) -> tuple[MarkedSentence, ...]:
@@ -162,12 +155,10 @@ class SentenceSplitter:
         self._lines = BlockParser()
         self._cutter = SentenceCutter(count)
         self._table = TableSentences()
-        self._held: MarkedSentence | None = None
-        """The last sentence: marks that stand alone may still follow."""
+        self._held: MarkedSentence | None = None  # the last sentence: marks that stand alone may still follow
         self._fronted: bool | None = None
         """Whether marks stand before their sentences in this line; None at its beginning."""
-        self._ahead: tuple[int, ...] = ()
-        """Numbers for the sentence that follows."""
+        self._ahead: tuple[int, ...] = ()  # numbers for the sentence that follows
         self._paragraph = False
         self._first = True
 

@@ -13,8 +13,7 @@ from storage.language.scripts import UNSPACED_CLASS
 from storage.types import Span
 
 _CODE_TICKS = lazy_compile("`+")
-_FENCE_LENGTH = 3
-"""A run of so many backticks may hold blank lines."""
+_FENCE_LENGTH = 3  # a run of so many backticks may hold blank lines
 _MATH = lazy_compile(
     r"\$\$[^$]{1,500}\$\$"
     r"|(?<![\w$\\])\$(?![\s\d$])[^$\n]{1,200}(?<![\s$\\])\$(?!\w)"
@@ -114,8 +113,7 @@ _PROSE_ADDRESS = (
 _ADDRESS_IN_CODE = lazy_compile(_ANYWHERE_ADDRESS, re.IGNORECASE)
 _ADDRESS = lazy_compile(f"{_ANYWHERE_ADDRESS}|{_PROSE_ADDRESS}", re.IGNORECASE)
 _MAY_BE_ADDRESS = lazy_compile(r"[:/]|www|\.", re.IGNORECASE)
-_TRAILING_PUNCTUATION = ".,;:!?)]}'*_~»›"
-"""What at the end of an address is the sentence's own."""
+_TRAILING_PUNCTUATION = ".,;:!?)]}'*_~»›"  # what at the end of an address is the sentence's own
 
 
 def find_addresses(text: str, *, code: bool = False) -> Iterator[Span]:
@@ -186,8 +184,7 @@ _TAG = lazy_compile(
 _EMPTY_BRACKETS = lazy_compile(r"(?<!\w)(?:\(\s+\)|（\s+）|\[\s+\]|<\s*>)")
 _MENTION = lazy_compile(r"(?<![\w.+-])@(?=\w)")
 _CLEANING_PASSES = 12
-_TRIGGERS = lazy_compile(r"[<>@\[\]()（）:/\\&.]")
-"""Without these nothing above matches."""
+_TRIGGERS = lazy_compile(r"[<>@\[\]()（）:/\\&.]")  # without these nothing above matches
 
 
 def strip_invisible(text: str) -> str:
@@ -293,8 +290,7 @@ _DUNDER = lazy_compile(r"__[a-z][a-z0-9]*(?:_[a-z0-9]+)*__")
 _OPENED_STYLE = lazy_compile(r"([\s\"“„«(]*)\*{1,3}(?=[^\s*])([^*]*)\Z")
 _CLOSED_STYLE = lazy_compile(r"\A([^*]*[^\s*])\*{1,3}([.!?…。\"”»)]*\s*)\Z")
 _MARKDOWN_ESCAPE = lazy_compile(r"\\([*_\[\]#+!|>~.-])")
-_STYLE_PASSES = 4
-"""Emphasis within emphasis."""
+_STYLE_PASSES = 4  # emphasis within emphasis
 
 
 def strip_emphasis(text: str) -> str:

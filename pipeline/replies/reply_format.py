@@ -19,10 +19,8 @@ class ReplyFormat(Generic[T]):
 
     schema: Mapping[str, Any] | None
     """A strict JSON schema (an object at its top); None for replies that are plain text anyway."""
-    from_json: Callable[[Any], T]
-    """Reads what fits the schema."""
-    from_text: Callable[[str], T]
-    """Reads the text format that the template asks for where there is no schema."""
+    from_json: Callable[[Any], T]  # reads what fits the schema
+    from_text: Callable[[str], T]  # reads the text format that the template asks for where there is no schema
 
 
 class ReplySplitter(Protocol[T_co]):
@@ -37,10 +35,8 @@ class ReplySplitter(Protocol[T_co]):
         ...
 
 
-MAX_REPLY = 100_000
-"""Characters. No stage asks for a reply near this."""
-MAX_JSON_STARTS = 20
-"""At so many opening braces a JSON object is looked for."""
+MAX_REPLY = 100_000  # characters. No stage asks for a reply near this.
+MAX_JSON_STARTS = 20  # at so many opening braces a JSON object is looked for
 _NAMED_ITEM = r"(?:claim|fact|bullet|point)\s*\d*\s*[:.)]"
 _BULLET = lazy_compile(rf"\s*(?:[-*•‣–—·]\s+(?:{_NAMED_ITEM}\s+)?|{_NAMED_ITEM}\s+)(?=\S)", re.IGNORECASE)
 _LINE_END = lazy_compile(r"[.!?。！？…:|\])\"”]$|\|\s*\w+$")

@@ -26,8 +26,7 @@ from pipeline.replies.reply_format import (
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import SearchQuery
 
-MAX_QUERY = 400
-"""Characters of a query; more is no query but an essay."""
+MAX_QUERY = 400  # characters of a query; more is no query but an essay
 _YEAR = lazy_compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
 _RECENT = lazy_compile(r"\b(?:recent|latest|newest|current|now)\b", re.IGNORECASE)
 _YES = lazy_compile(r"[\W_]*(?:yes|true|y)\b", re.IGNORECASE)
@@ -125,8 +124,7 @@ def _validate_bullets(found: Sequence[Bullet]) -> tuple[Bullet, ...]:
     return kept
 
 
-MAX_CLAIM = 600
-"""Characters of a claim; more is no single statement."""
+MAX_CLAIM = 600  # characters of a claim; more is no single statement
 MAX_CLAIM_LIST = 8_000
 """Characters of a streamed list that are read, in whole lines: each line makes those before it be read again."""
 _CLAIM_TIME = r"(?:time|year)?\s*[:=]?\s*[\"“]?(recent|none|\d{4})[\"”]?"
@@ -226,8 +224,7 @@ class ClaimSplitter:
         return new
 
 
-NOTHING_REPLY = "NOTHING"
-"""What a model replies where no note helps."""
+NOTHING_REPLY = "NOTHING"  # what a model replies where no note helps
 
 
 class DraftSplitter:

@@ -31,8 +31,7 @@ _WORDINGS = {
     Verdict.NOT_ENOUGH_INFO: r"NOT[ _-]ENOUGH[ _-](?:INFO(?:RMATION)?|EVIDENCE)|NOT[ _-]ENOUGHINFO|NEI|"
     r"INSUFFICIENT[ _](?:INFO(?:RMATION)?|EVIDENCE)|UNVERIFIABLE|CANNOT BE DETERMINED",
 }
-ANY_VERDICT = "|".join(_WORDINGS.values())
-"""The pattern of a verdict in any of its wordings."""
+ANY_VERDICT = "|".join(_WORDINGS.values())  # the pattern of a verdict in any of its wordings
 _SENTENCE_LABELS = ("sentences", "sentence", "evidence")
 _VERDICT_LABELS = ("verdict", "result", "fact-checking result", "label", "conclusion", "answer", "final answer")
 _CAPITAL_VERDICT = lazy_compile(rf"(?<![\w-])(?:{ANY_VERDICT})(?![\w-])")
@@ -139,8 +138,7 @@ _HEAD = rf"{_LINE_LEAD}{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?{_STREAMED_VERD
 _LONE_HEAD = rf"{_LINE_LEAD}(?:{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?|[*_]*){_STREAMED_VERDICT}"
 _WHOLE_WORD = lazy_compile(r"[^\w\[]*\w+[^\w]")
 _MAY_HEDGE = lazy_compile(r"\W*(?:in|to|not)\b", re.IGNORECASE)
-_HEDGE_WORDS = 4
-"""Words after which “in part”, “to some extent” or “NOT ENOUGH INFO” would have been said."""
+_HEDGE_WORDS = 4  # words after which “in part”, “to some extent” or “NOT ENOUGH INFO” would have been said
 _OTHER_VERDICT = lazy_compile(rf"\W*({ANY_VERDICT})(?![\w-])")
 _QUESTIONED = lazy_compile(r"\W*?[?/]")
 
@@ -149,12 +147,9 @@ _QUESTIONED = lazy_compile(r"\W*?[?/]")
 class ClaimRuling:
     """The ruling on one claim."""
 
-    claim: int
-    """Its number, from 1."""
-    found: Verification
-    """Without its reasoning until that is whole."""
-    whole: bool
-    """Whether its reasoning has ended. Each claim has a ruling that has not, and then one that has."""
+    claim: int  # its number, from 1
+    found: Verification  # without its reasoning until that is whole
+    whole: bool  # whether its reasoning has ended. Each claim has a ruling that has not, and then one that has.
 
 
 class VerdictSplitter:

@@ -24,10 +24,8 @@ from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms, content_words, words
 from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict, VerdictReason
 
-MAX_PASSAGES = 5
-"""How many of the passages found a claim is held against."""
-MAX_EVIDENCE = 3
-"""How many sentences are shown at most for a verdict."""
+MAX_PASSAGES = 5  # how many of the passages found a claim is held against
+MAX_EVIDENCE = 3  # how many sentences are shown at most for a verdict
 _MIN_CONTENT_WORDS = 2
 """How many words a statement has at least that tell something: what it is about, and what it says of that."""
 _QUESTION_MARKS = "?？؟"
@@ -40,10 +38,8 @@ class ClaimJudgement:
 
     verdict: Verdict
     reasoning: str
-    evidence: tuple[Evidence, ...] = ()
-    """Those that the verdict stands on."""
-    nearest: tuple[Evidence, ...] = ()
-    """Those that come nearest, where it stands on none."""
+    evidence: tuple[Evidence, ...] = ()  # those that the verdict stands on
+    nearest: tuple[Evidence, ...] = ()  # those that come nearest, where it stands on none
     because: tuple[VerdictReason, ...] = ()
 
 
@@ -53,8 +49,7 @@ class PassageSupport:
 
     support: Support
     nearest: tuple[Evidence, ...]
-    coverage: float = 1.0
-    """The share of the claim's words in the first of them and in its page's title."""
+    coverage: float = 1.0  # the share of the claim's words in the first of them and in its page's title
 
 
 ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[ClaimJudgement]]

@@ -40,8 +40,7 @@ async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedCl
         return
 
 
-MAX_GENERATED = 4_000
-"""Characters of a generated reply that are read: a paragraph has fewer."""
+MAX_GENERATED = 4_000  # characters of a generated reply that are read: a paragraph has fewer
 _PLAIN_REPLY: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=lambda text: text.strip()[:MAX_GENERATED])
 
 
@@ -159,8 +158,7 @@ def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.passage.id for one in evidence))
 
 
-REASONING_GRACE_SECONDS = 1.0
-"""For so long a reason may still be written when the reply is whole: it is a few words."""
+REASONING_GRACE_SECONDS = 1.0  # for so long a reason may still be written when the reply is whole: it is a few words
 SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
 
 

@@ -83,8 +83,7 @@ def _document_age(document: Document) -> float:
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() if date else float("-inf")
 
 
-OVERFETCH = 4
-"""So many times more hits are fetched than kept where a time ranks them."""
+OVERFETCH = 4  # so many times more hits are fetched than kept where a time ranks them
 
 
 def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
@@ -101,8 +100,7 @@ def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
     return tuple(hits[place] for place in order)
 
 
-MAX_BULLETS = 8
-"""Bullets of one passage."""
+MAX_BULLETS = 8  # bullets of one passage
 
 
 async def choose_query(context: TurnContext, kit: Kit) -> SearchQuery | None:

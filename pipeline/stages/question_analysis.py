@@ -95,10 +95,8 @@ def _language_names() -> Mapping[str, tuple[str, str]]:
 
 
 _SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
-MAX_EARLIER_QUESTIONS = 3
-"""How many earlier questions a follow-up may borrow from."""
-MAX_BORROWED_WORDS = 24
-"""How many words it may borrow."""
+MAX_EARLIER_QUESTIONS = 3  # how many earlier questions a follow-up may borrow from
+MAX_BORROWED_WORDS = 24  # how many words it may borrow
 
 
 @dataclass(frozen=True, slots=True)

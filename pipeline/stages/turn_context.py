@@ -15,16 +15,12 @@ MIN_LANGUAGE_SHARE = 4
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    talk: Conversation
-    """Its last turns."""
-    asker_language: str = ""
-    """The asker's language (ISO 639-1); empty when unsure."""
-    library_language: str = ""
-    """The library's language where it is another one; empty otherwise."""
+    talk: Conversation  # its last turns
+    asker_language: str = ""  # the asker's language (ISO 639-1); empty when unsure
+    library_language: str = ""  # the library's language where it is another one; empty otherwise
     search_query: str = ""
     """What was looked up to know that: the question, with the words it borrows from what was said before."""
-    nearest: tuple[Hit, ...] = ()
-    """What was found, best first."""
+    nearest: tuple[Hit, ...] = ()  # what was found, best first
 
     @property
     def language(self) -> str:

@@ -12,10 +12,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pipeline.errors import UnknownSystem
 from pipeline.kit import System, SystemEntry
 
-ENTRY_POINTS = "footnote.systems"
-"""The group under which an installed package names the `SystemEntry` that it brings."""
-DEFAULT_SYSTEM = "wikichat-fast"
-"""The system that answers where a model is configured and no system is set."""
+ENTRY_POINTS = "footnote.systems"  # the group under which an installed package names the `SystemEntry` that it brings
+DEFAULT_SYSTEM = "wikichat-fast"  # the system that answers where a model is configured and no system is set
 DEFAULT_WITHOUT_MODEL = "extractive"
 
 

@@ -12,8 +12,7 @@ from pipeline.stages.quotation import RankedQuotes, rank_quotes
 from pipeline.types import Conversation, Status
 from storage.types import SearchQuery
 
-WIDER = 3
-"""So many times more passages are looked at than quoted from: what the others say tells what is rare."""
+WIDER = 3  # so many times more passages are looked at than quoted from: what the others say tells what is rare
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:

@@ -239,4 +239,4 @@ def test_what_calls_at_once_find_out_adds_up() -> None:
     one = ServerQuirks(frozenset({"temperature"}), thinks=True)
     other = ServerQuirks(frozenset({"max_tokens"}), plain_roles=True, unopened=False)
     both = ServerQuirks(frozenset({"temperature", "max_tokens"}), plain_roles=True, thinks=True, unopened=False)
-    assert one.merge(other) == other.joined(one) == both
+    assert one.merge(other) == other.merge(one) == both
