@@ -4,10 +4,11 @@
 time zone; where one is spent, questions are refused or only quoted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
+from time import monotonic
 
 from bot.access import Asker
 from bot.answering import answer, check_text, close_interrupted, record_unanswered
@@ -117,6 +118,46 @@ async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language
 def _find_midnight(day: date, zone: tzinfo) -> datetime:
     """Return the first moment of a day. Where clocks skip midnight, it is the moment of their change."""
     return datetime.combine(day, time.min, zone).astimezone(UTC)
+
+
+MAX_PEOPLE_REMEMBERED = 50_000  # of how many people it is remembered
+
+
+@dataclass(frozen=True, slots=True)
+class _LastQuestion:
+    until: float
+    what: str
+    told: bool = False
+
+
+class Cooldown:
+    """Lets each person ask once in so many seconds."""
+
+    def __init__(self, seconds: float, now: Callable[[], float] = monotonic) -> None:
+        self._seconds, self._now = seconds, now
+        self._asked: dict[str, _LastQuestion] = {}
+
+    def left(self, who: str, what: str) -> float:
+        """Return how many seconds somebody has to wait; 0 if none, and for what they were let ask before."""
+        asked = self._asked.get(who)
+        return 0.0 if asked is None or asked.what == what else max(asked.until - self._now(), 0.0)
+
+    def begin(self, who: str, what: str) -> None:
+        """Start somebody's wait; the same message once more starts no new one."""
+        if not self._seconds or (who in self._asked and self._asked[who].what == what):
+            return
+        self._asked.pop(who, None)
+        while len(self._asked) >= MAX_PEOPLE_REMEMBERED:
+            self._asked.pop(next(iter(self._asked)))
+        self._asked[who] = _LastQuestion(self._now() + self._seconds, what)
+
+    def first_refusal(self, who: str) -> bool:
+        """Return whether somebody is refused for the first time in this wait: only then they are told."""
+        asked = self._asked.get(who)
+        if asked is None or asked.told:
+            return False
+        self._asked[who] = _LastQuestion(asked.until, asked.what, told=True)
+        return True
 
 
 def render_unverified_notice(text: str, answered: TurnResult, language: str) -> str:

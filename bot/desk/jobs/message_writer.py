@@ -11,7 +11,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from bot.desk.jobs.ports import Clock, log_event
 from bot.desk.types import DeliveryCapabilities, PostedMessages, Question
@@ -28,14 +28,6 @@ class DeliveryUnknown(Exception):
     """The last view may be posted or not, and the platform cannot be asked."""
 
 
-class SaveProgress(Protocol):
-    """Stores how far a post has come. Raises `StorageError`."""
-
-    def __call__(self, *, sending: bool | None = None, posted: tuple[str, ...] | None = None) -> Awaitable[None]:
-        """Store what is not None; it is on the disk when this returns."""
-        ...
-
-
 class MessageWriter:
     """Shows the views of one question, one at a time. `fault` is why nothing more can be shown."""
 
@@ -44,16 +36,20 @@ class MessageWriter:
         platform: Platform,
         question: Question,
         posted: PostedMessages,
-        keep: SaveProgress,
+        save: Callable[..., Awaitable[None]],
         clock: Clock,
         *,
         sending: bool,
         on_fault: Callable[[], None],
     ) -> None:
-        """Take up a post as it is stored. `on_fault` is called once when a view cannot be shown for good."""
+        """Take up a post as it is stored.
+
+        `save` stores whether it is `sending` and what is `posted`; it is on the disk when that returns, or it raises
+        `StorageError`. `on_fault` is called once when a view cannot be shown for good.
+        """
         self.question, self.posted, self._stored = question, posted, posted
         self.fault: Exception | None = None
-        self.platform, self._keep, self._clock, self._on_fault = platform, keep, clock, on_fault
+        self.platform, self._save, self._clock, self._on_fault = platform, save, clock, on_fault
         self._sending = self._doubt = sending
         self._latest: View | None = None
         self._muted = False
@@ -82,7 +78,7 @@ class MessageWriter:
 
         Raises:
             CannotPost, PostGone: The platform will not have it.
-            Uncertain: It may have been shown.
+            DeliveryUnknown: It may have been shown.
             StorageError: How far it came could not be stored.
         """
         await self.settle()
@@ -152,13 +148,13 @@ class MessageWriter:
             raise DeliveryUnknown("the answer was perhaps posted, and the platform cannot be asked")
         self._doubt = view.done or self.ways.reads_back
         if self._doubt and not self._sending:
-            await self._keep(sending=True)
+            await self._save(sending=True)
             self._sending = True
         try:
             self.posted = await self._call(view)
             while self.posted.begun:
                 self.posted = replace(self.posted, begun=False)
-                await self._keep(posted=self.posted.messages)
+                await self._save(posted=self.posted.messages)
                 self._stored = self.posted
                 self.posted = await self._call(view)
         except PlatformUnavailable as error:
@@ -179,7 +175,7 @@ class MessageWriter:
         if sure:
             self._doubt = False
             if not self.ways.reads_back and self._sending:
-                await self._keep(sending=False)
+                await self._save(sending=False)
                 self._sending = False
         elif not (view.done or self.posted or self.ways.reads_back):
             # Each attempt could leave another line that nobody ever changes again.
@@ -193,7 +189,7 @@ class MessageWriter:
         if self._sending and not self.ways.reads_back:
             notes["sending"] = False
         if notes:
-            await self._keep(**notes)
+            await self._save(**notes)
             self._stored, self._sending = self.posted, notes.get("sending", self._sending)
 
     async def _found(self) -> PostedMessages:

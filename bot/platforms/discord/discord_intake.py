@@ -8,8 +8,9 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.authorized_turn import load_channel_settings_or_file
-from bot.desk.channel_settings import ChannelSettings, Cooldown
+from bot.desk.channel_settings import ChannelSettings
 from bot.desk.desk import Desk
+from bot.desk.turn_policy import Cooldown
 from bot.desk.types import DeliveryOutcome, IntakeStatus, Place, Question
 from bot.platforms.discord import discord_events
 from bot.platforms.discord.discord_client import ACTIVE_THREADS, CHANNELS, READ, DiscordApiClient, RequestRefused, Route

@@ -10,9 +10,10 @@ from typing import Any
 import aiohttp
 
 from bot.desk.answer_actions import AnswerActions
-from bot.desk.channel_settings import CHANNEL_KEYS, ChannelSettingsCommand, Cooldown
+from bot.desk.channel_settings import CHANNEL_KEYS, ChannelSettingsCommand
 from bot.desk.desk import Desk
 from bot.desk.jobs.ports import Clock
+from bot.desk.turn_policy import Cooldown
 from bot.desk.types import IntakeStatus, Question, TaskKind
 from bot.platforms.discord import DiscordSettings, discord_events, discord_interactions, read_discord_settings
 from bot.platforms.discord.discord_actions import DiscordActions

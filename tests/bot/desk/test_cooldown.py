@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.desk.channel_settings import Cooldown
+from bot.desk.turn_policy import Cooldown
 
 
 @dataclass
