@@ -1,1 +1,5 @@
-"""What the local support check knows: rules for a sentence's numbers, dates and names, and a score of its meaning."""
+"""Check locally, without a model server, whether passages support a sentence.
+
+`support_check` decides. `rules` compares the numbers, dates, names and negations of a sentence with those of the
+passages; `scorer` rates how well words and meaning are covered. `analysis` parses both texts.
+"""

@@ -75,23 +75,21 @@ def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping
     the worse for it.
     """
     said = [one for passage in passages for one in passage]
-    wanted = _find_content(sentence)
-    everything = frozenset[str]().union(*map(_find_content, said))
+    wanted, everything = _find_content(sentence), frozenset[str]().union(*map(_find_content, said))
     running, source = _find_terms(sentence), [_find_terms(one) for one in said if wanted & _find_content(one)]
-    per_sentence = [_measure_share(wanted, _find_content(one)) for one in said]
     told = " ".join(said)
-    absolute = bool(_ABSOLUTE.search(sentence))
+    hedged, hedges = bool(_HEDGE.search(sentence)), bool(_HEDGE.search(told))
     return {
         "overlap": _measure_share(wanted, everything),
-        "overlap_best": max(per_sentence, default=0.0),
+        "overlap_best": max((_measure_share(wanted, _find_content(one)) for one in said), default=0.0),
         "novel": float(len(wanted - everything)),
         "pairs": _measure_shared_runs(running, source, 2),
         "triples": _measure_shared_runs(running, source, 3),
         "asks": float("?" in sentence),
         "i_or_you": float(bool(_I_OR_YOU.search(sentence))),
-        "new_absolute": float(absolute and not _ABSOLUTE.search(told)),
-        "hedge_dropped": float(bool(_HEDGE.search(told)) and not _HEDGE.search(sentence)),
-        "hedge_added": float(bool(_HEDGE.search(sentence)) and not _HEDGE.search(told)),
+        "new_absolute": float(bool(_ABSOLUTE.search(sentence) and not _ABSOLUTE.search(told))),
+        "hedge_dropped": float(hedges and not hedged),
+        "hedge_added": float(hedged and not hedges),
     }
 
 
@@ -101,12 +99,14 @@ def select_closest(sentence: str, passages: Sequence[Sequence[str]]) -> tuple[st
     Each is chosen for what it adds to those before it; at a tie for what it shares at all, then the earlier one.
     """
     left = [one for passage in passages for one in passage]
-    wanted, missing, chosen, room = _find_content(sentence), _find_content(sentence), list[str](), MOST_WORDS
+    wanted, chosen, room = _find_content(sentence), list[str](), MOST_WORDS
+    missing = wanted
+
+    def rate(one: str) -> tuple[int, float, int]:
+        return len(missing & _find_content(one)), _measure_share(wanted, _find_content(one)), -len(one)
+
     while left and len(chosen) < MOST_SENTENCES:
-        best = max(
-            left,
-            key=lambda one: (len(missing & _find_content(one)), _measure_share(wanted, _find_content(one)), -len(one)),
-        )
+        best = max(left, key=rate)
         if chosen and (not missing & _find_content(best) or count_words(best) > room):
             break
         left.remove(best)
@@ -140,9 +140,6 @@ def _find_runs(running: Sequence[str], length: int) -> set[tuple[str, ...]]:
     return {tuple(running[place : place + length]) for place in range(len(running) - length + 1)}
 
 
-AlignmentFeatures = dict[str, float]
-
-
 def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings]) -> Mapping[str, float]:
     """Return the features by name. `source` are the sentences of the passages that were read; none gives all zeros."""
     source = [one for one in source if len(one.ids)]
@@ -151,7 +148,7 @@ def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbedding
     content = sentence.ids >= FIRST_WORD
     content = content if content.any() else np.ones(len(sentence.ids), bool)
     best: list[Floats] = []
-    features: AlignmentFeatures = {}
+    features: dict[str, float] = {}
     for place, height in enumerate(HEIGHTS):
         cosines = [sentence.layers[place] @ one.layers[place].T for one in source]
         best.append(np.concatenate(cosines, axis=1).max(axis=1))
@@ -170,7 +167,7 @@ def _weigh_tokens(ids: NDArray[np.int32]) -> Floats:
 
 def _measure_height(
     cosines: Sequence[Floats], best: Floats, weights: Floats, content: NDArray[np.bool_], far: float
-) -> AlignmentFeatures:
+) -> dict[str, float]:
     single = [float((one.max(axis=1) * weights).sum() / weights.sum()) for one in cosines]
     closest = cosines[int(np.argmax(single))]
     worst = np.sort(best[content])
@@ -190,10 +187,10 @@ def _measure_height(
     }
 
 
-def _measure_unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> AlignmentFeatures:
+def _measure_unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> dict[str, float]:
     """Return how near the words that do not occur themselves come, and how alike those that do are in context."""
     new, same = content & (best[0] < SAME_WORD), content & (best[0] >= SAME_WORD)
-    features: AlignmentFeatures = {"new_share": float(new.sum() / content.sum()), "new": float(new.sum())}
+    features: dict[str, float] = {"new_share": float(new.sum() / content.sum()), "new": float(new.sum())}
     for height, cosines in zip(HEIGHTS, best, strict=True):
         features[f"new_least_{height}"] = float(cosines[new].min()) if new.any() else _FLAT
         features[f"new_mean_{height}"] = float(cosines[new].mean()) if new.any() else _FLAT
@@ -204,7 +201,7 @@ def _measure_unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> Al
 
 def _measure_whole(
     sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings], content: NDArray[np.bool_], best: Sequence[Floats]
-) -> AlignmentFeatures:
+) -> dict[str, float]:
     """Return how alike the whole sentence is to the nearest one, and which of its tokens lead away from that."""
     cosines = np.array([float(one.mean @ sentence.mean) for one in source])
     nearest = source[int(cosines.argmax())].mean
@@ -285,7 +282,8 @@ class Scorer:
     def scores(self, rows: Vector) -> Vector:
         """Return the same for many rows of features, in the order of `names`."""
         scaled = np.clip((rows - self.means) / self.deviations, -OUTERMOST, OUTERMOST)
-        odds = np.mean([_compute_odds(member, scaled) for member in self.members], axis=0)
+        hidden = ((one, np.maximum(scaled @ one.inner + one.inner_bias, 0)) for one in self.members)
+        odds = np.mean([units @ one.outer + one.outer_bias for one, units in hidden], axis=0)
         likely: Vector = 1 / (1 + np.exp(-odds))
         return likely
 
@@ -303,9 +301,3 @@ def parse_scorer(kept: Mapping[str, Any]) -> Scorer:
     )
     means, deviations = np.array(kept["means"]), np.array(kept["deviations"])
     return Scorer(tuple(kept["names"]), means, deviations, members, kept["thresholds"])
-
-
-def _compute_odds(member: ScorerMember, scaled: Vector) -> Vector:
-    hidden = np.maximum(scaled @ member.inner + member.inner_bias, 0)
-    odds: Vector = hidden @ member.outer + member.outer_bias
-    return odds
