@@ -179,8 +179,8 @@ def probe_folder(folder: Path) -> float:
 
 def free_bytes(folder: Path) -> int:
     """Return how much is free on the disk of a folder, which need not exist yet."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    return shutil.disk_usage(there).free
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(existing).free
 
 
 def used_bytes(folder: Path) -> int:
@@ -224,8 +224,8 @@ def _run_quick_check(connection: sqlite3.Connection, seconds: float) -> tuple[tu
             return (), False
         raise
     # SQLite puts a heading of its own on lines before what it found.
-    said = [" ".join(str(row[0]).split()) for row in rows]
-    return tuple(line for line in said if line != "ok"), True
+    lines = [" ".join(str(row[0]).split()) for row in rows]
+    return tuple(line for line in lines if line != "ok"), True
 
 
 def _explain_unwritable(file: Path, patience: float) -> StorageError | None:

@@ -140,13 +140,13 @@ class Manifest:
         await self._write(describe)
 
     async def finish(
-        self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), mark: Checkpoint | None = None
+        self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), checkpoint: Checkpoint | None = None
     ) -> None:
         """Record the end of a refresh: when, which documents were unreadable and why, and the checkpoint, if any."""
         rows = [{"corpus": corpus, "key": key, "reason": reason} for key, reason in dict(unread).items()]
-        await self._write(lambda connection: _finish(connection, corpus, at, rows, mark))
+        await self._write(lambda connection: _finish(connection, corpus, at, rows, checkpoint))
 
-    async def mark(self, corpus: str) -> Checkpoint:
+    async def checkpoint(self, corpus: str) -> Checkpoint:
         """Return the checkpoint of a corpus's source; an empty one where none is known."""
         query = sa.select(corpora.c.mark, corpora.c.mark_of, corpora.c.edition).where(corpora.c.name == corpus)
         rows = await self._all(query)
@@ -206,10 +206,16 @@ def _fetch_stored(
 
 
 def _finish(
-    connection: sa.Connection, corpus: str, at: datetime, unread: Sequence[Mapping[str, str]], mark: Checkpoint | None
+    connection: sa.Connection,
+    corpus: str,
+    at: datetime,
+    unread: Sequence[Mapping[str, str]],
+    checkpoint: Checkpoint | None,
 ) -> None:
     manifest_tx.add_missing_corpora(connection, {corpus})
-    kept = {"mark": mark.mark, "mark_of": mark.of, "edition": mark.edition} if mark else {}
+    kept = {}
+    if checkpoint:
+        kept = {"mark": checkpoint.mark, "mark_of": checkpoint.digest, "edition": checkpoint.edition}
     connection.execute(sa.update(corpora).where(corpora.c.name == corpus).values(refreshed_at=at, **kept))
     connection.execute(sa.delete(failures).where(failures.c.corpus == corpus))
     manifest_tx.execute_each(connection, sa.insert(failures), unread)

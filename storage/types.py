@@ -308,7 +308,7 @@ class Checkpoint:
     """How far a source was read, and which source."""
 
     mark: str = ""  # what the source is given as `since`; empty lists all
-    of: str = ""  # a digest of the source's settings: the mark of another source is void
+    digest: str = ""  # of the source's settings: the mark of another source is void
     edition: str = ""  # people's name for the state that was read last, such as the date of a dump
 
 

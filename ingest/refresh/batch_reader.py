@@ -217,16 +217,16 @@ class SourceReader:
 async def read_source(source: DocumentSource) -> AsyncIterator[SourceReader]:
     """Read a source within the block, and leave nothing running at its end."""
     with ThreadPool("ingest-read") as thread:
-        it = SourceReader(source, thread)
+        reader = SourceReader(source, thread)
         try:
-            yield it
+            yield reader
         finally:
-            await _finish_reading(it)
+            await _finish_reading(reader)
 
 
-async def _finish_reading(it: SourceReader) -> None:
+async def _finish_reading(reader: SourceReader) -> None:
     """End the thread without blocking the event loop, also if the waiting is cancelled again."""
-    ending = asyncio.create_task(it.end(), name="reading ends")
+    ending = asyncio.create_task(reader.end(), name="reading ends")
     cancelled = False
     while not ending.done():
         try:

@@ -121,28 +121,30 @@ async def refresh_corpus(
     async with (
         hold_lease(store.leases, corpus, clock=clock, seconds=lease_seconds) as lease,
         record_run(store.runs, RefreshReport(corpus), lease.owner, night, clock) as record,
-        read_source(source) as it,
+        read_source(source) as reader,
     ):
         run = await _start_run(corpus, store, record, lease, progress)
-        run.total = await it.run(source.expected)
-        before, of = await store.manifest.mark(corpus), f"{source_digest}/{READER_VERSION}/{WIKITEXT_VERSION}"
+        run.total = await reader.run(source.expected)
+        last = await store.manifest.checkpoint(corpus)
+        digest = f"{source_digest}/{READER_VERSION}/{WIKITEXT_VERSION}"
+        since = last.mark if last.digest == digest else ""
         async with poll_progress(source, lambda: run.notify(describe_activity(source))):
-            listing = await it.run(source.documents, run.known, before.mark if before.of == of else "")
+            listing = await reader.run(source.documents, run.known, since)
         if run.total is None:  # what is downloaded to be listed can be counted now
-            run.total = await it.run(source.expected)
+            run.total = await reader.run(source.expected)
         record.report = replace(record.report, edition=listing.edition)
         await store.manifest.describe(corpus, reference=source.reference)
-        reader = await _read_all(run, it, listing)
+        batches = await _read_all(run, reader, listing)
         if not listing.whole:
-            await _retry_unread(run, it, reader)
-            unnamed = run.known.keys() - reader.seen - reader.gone - set(run.unwanted)
+            await _retry_unread(run, reader, batches)
+            unnamed = run.known.keys() - batches.seen - batches.gone - set(run.unwanted)
             record.report = replace(run.report, unchanged=run.report.unchanged + len(unnamed))
-        await _remove_missing(run, reader, most_removed=1.0 if confirm_removal else most_removed)
-        mark = Checkpoint(await it.run(listing.mark), of, listing.edition)
-        if run.report.held_back:  # they are to be listed again
-            mark = Checkpoint(before.mark, before.of, listing.edition)
-        failures = await _collect_failures(run, reader)
-        await store.manifest.finish(corpus, clock(), failures, mark)
+        await _remove_missing(run, batches, most_removed=1.0 if confirm_removal else most_removed)
+        checkpoint = Checkpoint(await reader.run(listing.mark), digest, listing.edition)
+        if run.report.held_back:  # they must be listed again
+            checkpoint = replace(last, edition=listing.edition)
+        failures = await _collect_failures(run, batches)
+        await store.manifest.finish(corpus, clock(), failures, checkpoint)
         run.total = run.done
         await run.notify()
         record.report = replace(run.report, seconds=time.monotonic() - run.started)
@@ -161,38 +163,38 @@ async def _start_run(
     return run
 
 
-async def _read_all(run: _RunState, it: SourceReader, listing: Listing) -> BatchReader:
+async def _read_all(run: _RunState, reader: SourceReader, listing: Listing) -> BatchReader:
     """Read the listing, and apply it batch by batch."""
-    reader = BatchReader(listing, run.known, unwanted=run.unwanted)
-    it.begin(reader)
-    while batch := await it.batch():
+    batches = BatchReader(listing, run.known, unwanted=run.unwanted)
+    reader.begin(batches)
+    while batch := await reader.batch():
         # Before it reads on: two threads of Python would keep the interpreter from all others for longer.
-        planned = await _plan_batch(run, batch, it)
-        it.go_on()
+        planned = await _plan_batch(run, batch, reader)
+        reader.go_on()
         await _apply_batch(run, batch, planned)
         await run.notify()
-    return reader
+    return batches
 
 
 _BatchPlan = tuple[list[DocumentChange], list[tuple[str, str]]]
 """The changes, and the key and reason of each document that could not be planned."""
 
 
-async def _plan_batch(run: _RunState, batch: DocumentBatch, it: SourceReader) -> _BatchPlan:
+async def _plan_batch(run: _RunState, batch: DocumentBatch, reader: SourceReader) -> _BatchPlan:
     if not batch.read:
         return [], []
     stored = await run.store.manifest.stored(run.corpus, [found.key for found, _ in batch.read])
     known = {key: StoredDocument(*rows) for key, rows in stored.items()}
-    return await it.run(_plan_documents, run.corpus, batch, known)
+    return await reader.run(_plan_documents, run.corpus, batch, known)
 
 
 def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, StoredDocument]) -> _BatchPlan:
     changes: list[DocumentChange] = []
     failures: list[tuple[str, str]] = []
     for found, page in batch.read:
-        there = stored.get(found.key, StoredDocument(None, ()))
+        existing = stored.get(found.key, StoredDocument(None, ()))
         try:
-            changes.append(isolate_errors(partial(plan_document, corpus, found, page, there)))
+            changes.append(isolate_errors(partial(plan_document, corpus, found, page, existing)))
         except UnreadableDocument as error:
             failures.append((found.key, str(error)))
     return changes, failures
@@ -201,11 +203,11 @@ def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, Stor
 async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan) -> None:
     changes, failures = planned
     conflicts = {change.key for change in await run.store.apply(changes, run.lease)} if changes else set()
-    made = [change for change in changes if change.key not in conflicts]
+    applied = [change for change in changes if change.key not in conflicts]
     if run.known:
         run.arrived.update(found.fingerprint for found, _ in batch.read if found.key not in run.known)
     run.done += batch.looked_at
-    counted = count_changes(run.report, made, run.known)
+    counted = count_changes(run.report, applied, run.known)
     run.record.report = replace(
         counted,
         unchanged=counted.unchanged + batch.unchanged + len(conflicts),
@@ -213,12 +215,12 @@ async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan
     )
 
 
-async def _retry_unread(run: _RunState, it: SourceReader, reader: BatchReader) -> None:
+async def _retry_unread(run: _RunState, reader: SourceReader, batches: BatchReader) -> None:
     """Read unchanged documents again that failed or were not finished before: a listing of changes omits them."""
-    one = getattr(it.source, "one", None)
+    one = getattr(reader.source, "one", None)
     failed = dict(await run.store.manifest.failures(run.corpus))
     unfinished = {key for key, fingerprint in run.known.items() if not fingerprint}
-    pending = sorted((failed.keys() | unfinished) - reader.seen - reader.gone - set(run.unwanted))
+    pending = sorted((failed.keys() | unfinished) - batches.seen - batches.gone - set(run.unwanted))
     if one is None or not pending:
         return
 
@@ -226,23 +228,23 @@ async def _retry_unread(run: _RunState, it: SourceReader, reader: BatchReader) -
         with suppress(SingleReadUnsupported):  # then its next complete listing has them
             yield from (item for key in pending if (item := one(key, run.known)) is not None)
 
-    again = await _read_all(run, it, Listing(items(), whole=False))
-    reader.seen |= again.seen
-    reader.gone |= again.gone
-    reader.withheld |= again.withheld
+    again = await _read_all(run, reader, Listing(items(), whole=False))
+    batches.seen |= again.seen
+    batches.gone |= again.gone
+    batches.withheld |= again.withheld
 
 
-async def _remove_missing(run: _RunState, reader: BatchReader, *, most_removed: float) -> None:
+async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed: float) -> None:
     """Remove what is gone, unless it is suspiciously much; what may no longer be shown is removed in any case."""
-    whole = reader.listing.whole
-    withheld = reader.withheld & run.known.keys()
+    whole = batches.listing.whole
+    withheld = batches.withheld & run.known.keys()
     await _remove_keys(run, sorted(withheld))
-    if whole and not reader.seen and most_removed < 1.0:
+    if whole and not batches.seen and most_removed < 1.0:
         kept = f" The {len(run.known):,} documents of “{run.corpus}” were left as they are." if run.known else ""
         hint = "Check its path and its include and exclude patterns."
         raise RefreshRefused(f"The source of “{run.corpus}” holds no documents.{kept}", hint=hint)
-    unlisted = find_missing(run.known, reader.seen) if whole else ()
-    absent = sorted({*unlisted, *reader.gone} - withheld)
+    unlisted = find_missing(run.known, batches.seen) if whole else ()
+    absent = sorted({*unlisted, *batches.gone} - withheld)
     if not is_removal_suspicious(absent, run.known, run.arrived, most_removed):
         await _remove_keys(run, absent)
         return
@@ -253,12 +255,12 @@ async def _remove_missing(run: _RunState, reader: BatchReader, *, most_removed: 
     run.record.report = replace(run.report, held_back=len(absent), fault=fault)
 
 
-async def _collect_failures(run: _RunState, reader: BatchReader) -> list[tuple[str, str]]:
+async def _collect_failures(run: _RunState, batches: BatchReader) -> list[tuple[str, str]]:
     """Return the unreadable documents; after a listing of changes also the earlier ones that it did not name."""
     failures = list(run.report.failures)
-    if reader.listing.whole:
+    if batches.listing.whole:
         return failures
-    listed = reader.seen | reader.gone
+    listed = batches.seen | batches.gone
     return [*(row for row in await run.store.manifest.failures(run.corpus) if row[0] not in listed), *failures]
 
 
@@ -281,14 +283,14 @@ async def refresh_document(source: LiveSource, corpus: str, store: PassageStore,
         StorageError: The store failed.
     """
     started = time.monotonic()
-    async with read_source(source) as it:
+    async with read_source(source) as reader:
         known = await store.manifest.fingerprints(corpus)
-        item = await it.run(source.one, address, known)
+        item = await reader.run(source.one, address, known)
         if item is None:
             return None
         await store.manifest.remember(corpus, [item.key])
         await store.manifest.describe(corpus, reference=source.reference)
-        report = await _apply_item(it, item, corpus, store, known)
+        report = await _apply_item(reader, item, corpus, store, known)
     return replace(report, seconds=time.monotonic() - started)
 
 
@@ -325,17 +327,17 @@ async def forget_documents(store: PassageStore, corpus: str, keys: Collection[st
 
 
 async def _apply_item(
-    it: SourceReader, item: ListedItem, corpus: str, store: PassageStore, known: Mapping[str, str]
+    reader: SourceReader, item: ListedItem, corpus: str, store: PassageStore, known: Mapping[str, str]
 ) -> RefreshReport:
     report = RefreshReport(corpus)
     if isinstance(item, DeletedDocument):
         return count_changes(report, await remove_documents(store, corpus, [item.key]), known)
-    it.begin(BatchReader(Listing(iter([item]), whole=False), known))
-    batch = await it.batch() or DocumentBatch()
+    reader.begin(BatchReader(Listing(iter([item]), whole=False), known))
+    batch = await reader.batch() or DocumentBatch()
     report = replace(report, unchanged=batch.unchanged, failures=tuple(batch.failures))
     for found, page in batch.read:
         try:
-            change = await _apply_document(it, corpus, store, found, page)
+            change = await _apply_document(reader, corpus, store, found, page)
         except UnreadableDocument as error:
             return replace(report, failures=((found.key, str(error)),))
         return count_changes(report, [change], known)
@@ -343,12 +345,12 @@ async def _apply_item(
 
 
 async def _apply_document(
-    it: SourceReader, corpus: str, store: PassageStore, found: ChangedDocument, page: Page
+    reader: SourceReader, corpus: str, store: PassageStore, found: ChangedDocument, page: Page
 ) -> DocumentChange:
     for _ in range(WRITE_ATTEMPTS):
         stored = (await store.manifest.stored(corpus, [found.key])).get(found.key)
-        there = StoredDocument(*stored) if stored else StoredDocument(None, ())
-        change = await it.run(isolate_errors, partial(plan_document, corpus, found, page, there))
+        existing = StoredDocument(*stored) if stored else StoredDocument(None, ())
+        change = await reader.run(isolate_errors, partial(plan_document, corpus, found, page, existing))
         if not await store.apply([change]):
             return change
     hint = "Run the command again once the refresh has ended."

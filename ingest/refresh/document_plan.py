@@ -64,15 +64,15 @@ def build_document(corpus: str, found: ChangedDocument, page: Page) -> Document:
 
 def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], known: Mapping[str, str]) -> RefreshReport:
     """Add these changes to a report."""
-    made = list(changes)
-    written = [change for change in made if change.document]
+    applied = list(changes)
+    written = [change for change in applied if change.document]
     return replace(
         report,
         added=report.added + sum(change.key not in known for change in written),
         changed=report.changed + sum(change.key in known for change in written),
-        removed=report.removed + len(made) - len(written),
-        passages_added=report.passages_added + sum(len(change.add) for change in made),
-        passages_removed=report.passages_removed + sum(len(change.drop) for change in made),
+        removed=report.removed + len(applied) - len(written),
+        passages_added=report.passages_added + sum(len(change.add) for change in applied),
+        passages_removed=report.passages_removed + sum(len(change.drop) for change in applied),
     )
 
 

@@ -75,18 +75,20 @@ def _find_conflicts(connection: sa.Connection, changes: Sequence[DocumentChange]
     written = [change for change in changes if change.document]
     names = {(change.corpus, change.key) for change in written}
     listed: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    unwanted: set[tuple[str, str]] = set()
+    blocked: set[tuple[str, str]] = set()
     for corpus in sorted({corpus for corpus, _ in names}):
         for chunk in split_chunks([key for of, key in names if of == corpus]):
-            there = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
-            for row in connection.execute(sa.select(passages.c.id, passages.c.document).where(*there)):
+            of_documents = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
+            for row in connection.execute(sa.select(passages.c.id, passages.c.document).where(*of_documents)):
                 listed[corpus, row.document].add(row.id)
-            never = forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)
-            unwanted.update((corpus, row.key) for row in connection.execute(sa.select(forgotten.c.key).where(*never)))
+            of_forgotten = forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)
+            blocked.update(
+                (corpus, row.key) for row in connection.execute(sa.select(forgotten.c.key).where(*of_forgotten))
+            )
     return tuple(
         change
         for change in written
-        if (change.corpus, change.key) in unwanted or not _is_applicable(change, listed[change.corpus, change.key])
+        if (change.corpus, change.key) in blocked or not _is_applicable(change, listed[change.corpus, change.key])
     )
 
 

@@ -121,11 +121,11 @@ def open_chroma_embedder(
         near = ", ".join(get_close_matches(function, ["minilm", *known], cutoff=0.4)) or "minilm"
         raise EmbeddingUnavailable(f'There is no embedding function "{function}".', hint=f"the nearest names: {near}")
     try:
-        made = known[function](**options)
+        opened = known[function](**options)
     except Exception as error:  # noqa: BLE001  # clients share no error class
         takes = ", ".join(name for name in inspect.signature(known[function]).parameters if name != "self")
         raise _embedding_error(function, error, options, hint=f"it takes these options: {takes}") from None
-    return ChromaEmbedder(function, options, made)
+    return ChromaEmbedder(function, options, opened)
 
 
 class ChromaEmbedder:
@@ -186,8 +186,8 @@ def _digest_options(options: Mapping[str, Any]) -> str:
 def _embedding_error(
     function: str, error: Exception, options: Mapping[str, Any], *, hint: str = "check [embedding] in the settings"
 ) -> EmbeddingUnavailable:
-    said = " ".join(hide_secrets(str(error), collect_secrets(options, os.environ)).split()) or type(error).__name__
-    return EmbeddingUnavailable(f'The embedding function "{function}" fails: {said[:LONGEST_CAUSE]}', hint=hint)
+    cause = " ".join(hide_secrets(str(error), collect_secrets(options, os.environ)).split()) or type(error).__name__
+    return EmbeddingUnavailable(f'The embedding function "{function}" fails: {cause[:LONGEST_CAUSE]}', hint=hint)
 
 
 MINILM = "minilm"

@@ -138,12 +138,12 @@ def content_terms(text: str, language: str = "") -> list[str]:
     """Return the terms of the content words of `text`, in order."""
     found: list[str] = []
     for word in content_words(_composed(text), language):
-        made = _terms_of(word, language)
+        found_terms = _terms_of(word, language)
         if _UNSPACED.match(word):
             particles = stop_words(_language_of_run(word, language))
-            found += [term for term in made if term not in particles]
+            found += [term for term in found_terms if term not in particles]
         else:
-            found += made
+            found += found_terms
     return found
 
 

@@ -52,7 +52,7 @@ async def test_a_mark_is_handed_in_next_time_and_only_changes_are_listed(store):
     assert (report.added, report.changed, report.removed, report.edition) == (1, 1, 1, "e2")
     assert report.unchanged == 1  # what the source does not name
     assert await keys(store) == {"a", "b", "d"}
-    assert (await store.manifest.mark("c")).mark == "m2"
+    assert (await store.manifest.checkpoint("c")).mark == "m2"
     assert (await last(store)).edition == "e2"
 
 
@@ -109,7 +109,7 @@ async def test_a_source_that_fails_on_the_way_leaves_what_was_read_and_removes_n
 
     told = await last(store)
     assert await keys(store) == {"a", "b", "c"}
-    assert (await store.manifest.mark("c")).mark == "m1"
+    assert (await store.manifest.checkpoint("c")).mark == "m1"
     assert (told.state, told.added, told.fault) == (
         RunState.FAILED,
         1,
@@ -136,13 +136,13 @@ async def test_too_many_that_are_gone_are_kept_until_somebody_confirms(store):
     assert "45 of 50 documents" in report.fault
     assert (await last(store)).fault == report.fault
     assert "--confirm-removal c" in report.fault
-    assert (await store.manifest.mark("c")).mark == "m1"
+    assert (await store.manifest.checkpoint("c")).mark == "m1"
     assert len(await keys(store)) == 51
 
     confirmed = await run(store, tenth, confirm_removal=True)
     assert (confirmed.removed, confirmed.held_back, confirmed.fault) == (45, 0, "")
     assert await keys(store) == {*FIFTY[:5], "new"}
-    assert (await store.manifest.mark("c")).mark == "m2"
+    assert (await store.manifest.checkpoint("c")).mark == "m2"
 
 
 async def test_too_many_changes_that_remove_are_kept_too_and_listed_again(store):
@@ -151,7 +151,7 @@ async def test_too_many_changes_that_remove_are_kept_too_and_listed_again(store)
 
     report = await run(store, Scripted([DeletedDocument(key) for key in FIFTY[:30]], whole=False, marked="m2"))
 
-    assert (report.held_back, (await store.manifest.mark("c")).mark) == (30, "m1")
+    assert (report.held_back, (await store.manifest.checkpoint("c")).mark) == (30, "m1")
     assert len(await keys(store)) == 50
 
 

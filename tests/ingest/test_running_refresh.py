@@ -149,7 +149,7 @@ async def test_a_refresh_that_is_cancelled_stops_its_source_and_keeps_what_it_ha
 
     assert closed.is_set()
     assert "never" not in await store.manifest.fingerprints("c")
-    assert (await store.manifest.mark("c")).mark == ""
+    assert (await store.manifest.checkpoint("c")).mark == ""
     (told,) = await store.runs.recent()
     assert (told.state, told.ended is not None, await store.leases.holder("refresh:c", NOON)) == (
         RunState.CANCELLED,

@@ -119,11 +119,11 @@ async def test_each_commit_moves_its_corpus_on(manifest):
 
 async def test_a_mark_stays_until_another_is_made(manifest):
     """A refresh that came to no end makes none."""
-    assert await manifest.mark("c") == Checkpoint()
-    await manifest.finish("c", NOON, mark=Checkpoint("m1", "settings", "2026-03-01"))
+    assert await manifest.checkpoint("c") == Checkpoint()
+    await manifest.finish("c", NOON, checkpoint=Checkpoint("m1", "settings", "2026-03-01"))
     await manifest.finish("c", NOON)
 
-    assert await manifest.mark("c") == Checkpoint("m1", "settings", "2026-03-01")
+    assert await manifest.checkpoint("c") == Checkpoint("m1", "settings", "2026-03-01")
     assert (await manifest.corpora())[0].edition == "2026-03-01"
 
 

@@ -223,7 +223,7 @@ async def test_what_was_indexed_before_refreshes_were_on_record_stays(tmp_path: 
         manifest = Manifest(database)
         assert await manifest.fingerprints("c") == {"k": "print"}
         assert [one.text for one in await manifest.passages_of("c", "k")] == ["A text."]
-        assert await manifest.mark("c") == Checkpoint()
+        assert await manifest.checkpoint("c") == Checkpoint()
         assert await manifest.corpora() == (CorpusInfo("c", 1, 1, NOON, 1, "", None, 0),)
         assert [one.key for one in await manifest.find("https://x.example/k/")] == ["k"]
         assert await database.read(lambda it: compare_metadata(MigrationContext.configure(it), metadata)) == []
