@@ -55,7 +55,7 @@ def test_a_channel_is_narrowed_or_given_back_to_the_file(key, written, expected)
     [
         ("corpora", "board", "no corpus “board”"),
         ("corpora", "", "no corpus"),
-        ("system", "oracle", "does not fit"),
+        ("system", "oracle", "is not a value"),
         ("answer", "never", "mention, every"),
         ("ephemeral", "perhaps", "on, off"),
         ("ask", "<@U9>", "only narrow"),

@@ -316,7 +316,7 @@ async def test_evidence_opinions_and_comments(talk: Talk) -> None:
     asked = await talk.acts.mention(BUILT)
     answer = await talk.answered(asked)
     await talk.press("evidence", answer, user="102")
-    await talk.until(translate("evidence", "en"), "It stands word for word", by="102")
+    await talk.until(translate("evidence", "en"), "say this word for word", by="102")
     await talk.press("up", answer)
     await talk.until("Thank")
     await talk.press("down", answer, user="102")
@@ -340,7 +340,7 @@ async def test_buttons_work_after_a_restart(talk: Talk) -> None:
     await talk.stop()
     await talk.start()
     await talk.press("evidence", answer, user="102")
-    await talk.until("It stands word for word", by="102")
+    await talk.until("say this word for word", by="102")
     await talk.take_back(answer)
     await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)
 
