@@ -42,8 +42,7 @@ CHAT_HELP = "/sources shows the last answer's sources in full, /new forgets what
 class ChatPorts:
     """The input, the answers and the output of a conversation."""
 
-    read: Callable[[], str | None]
-    """The next line; None when there are no more."""
+    read: Callable[[], str | None]  # the next line; None when there are no more
     ask: Callable[[str, tuple[Turn, ...]], TurnResult]
     """Answers a question in the context of earlier turns. Ctrl-C raises `KeyboardInterrupt` out of it."""
     show: Callable[[str, TurnResult], None]

@@ -16,8 +16,7 @@ from bot.cli import chat_session, corpus_commands, operator_commands, question_c
 from bot.cli.command_context import find_cli_state, format_examples
 from bot.cli.terminal_output import open_output, report_errors
 
-PLUGIN_GROUP = "footnote.commands"
-"""The entry-point group in which other packages offer commands."""
+PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packages offer commands
 
 ORDER = ("init", "doctor", "ingest", "forget", "corpora", "reindex", "search", "ask", "check", "chat", "serve", "audit")
 

@@ -16,8 +16,7 @@ from bot.doctor.prompt_variants import count_verdicts as given_verdicts
 from pipeline.llm.model_settings import ModelSettings
 from storage.types import Verdict
 
-STRONGER_MODEL = "NAME OF A STRONGER MODEL"
-"""Only the operator knows which one that is."""
+STRONGER_MODEL = "NAME OF A STRONGER MODEL"  # only the operator knows which one that is
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +32,11 @@ class Advice:
 class ExamFacts:
     """What advice follows from. Advice is for the variant that did best."""
 
-    measured: Sequence[VariantFigures]
-    """At least one; the first was asked all kinds."""
+    measured: Sequence[VariantFigures]  # at least one; the first was asked all kinds
     settings: ModelSettings
-    student: bool
-    """Whether the model is set to be asked as a student."""
-    turn_limit: float
-    """Seconds."""
-    at_once: int
-    """How many calls ran at once."""
+    student: bool  # whether the model is set to be asked as a student
+    turn_limit: float  # seconds
+    at_once: int  # how many calls ran at once
 
     @property
     def best(self) -> VariantFigures:
@@ -65,18 +60,14 @@ def find_stage(kind: str) -> str:
     return next(one.stage for one in CALL_KINDS if one.name == kind)
 
 
-GOOD_FORMAT = 0.95
-"""Below it another format is worth trying."""
-POOR_FORMAT = 0.9
-"""Below it the model may be asked for too much at once."""
-CLEAR_MARGIN = 0.05
-"""The least difference of two shares that matters, with some 150 cases."""
+GOOD_FORMAT = 0.95  # below it another format is worth trying
+POOR_FORMAT = 0.9  # below it the model may be asked for too much at once
+CLEAR_MARGIN = 0.05  # the least difference of two shares that matters, with some 150 cases
 CUT_SHARE = 0.02
 _BY_SCHEMA = {"claims", "verdicts"}
 """What `wikichat-fast` streams, and `wikichat` asks for in other calls that can have a schema."""
 THINKING_SHARE = 0.2
-CONTEXT_MARGIN = 1.5
-"""How much longer than the longest gold case a real call may be: passages there are longer."""
+CONTEXT_MARGIN = 1.5  # how much longer than the longest gold case a real call may be: passages there are longer
 _MIN_CONTEXT = 4_096
 _CONTEXT_STEP = 1_024
 
@@ -184,13 +175,10 @@ def _percent(found: VariantFigures) -> str:
 
 
 ACCURATE_SHARE = 0.8
-MISLED_SHARE = 0.1
-"""Share of claims that are called supported though they are not: the bot would say such claims."""
+MISLED_SHARE = 0.1  # share of claims that are called supported though they are not: the bot would say such claims
 WEAK_SHARE = 0.5
-MANY_STAGES = 3
-"""Where so many stages go wrong it is the model."""
-_OTHER_ADVICE = ("timeout_seconds", "thinking_tokens")
-"""Hints that name these are advice of their own."""
+MANY_STAGES = 3  # where so many stages go wrong it is the model
+_OTHER_ADVICE = ("timeout_seconds", "thinking_tokens")  # hints that name these are advice of their own
 
 
 def advise_failures(facts: ExamFacts) -> Advice | None:
@@ -233,10 +221,8 @@ def advise_weak_stages(facts: ExamFacts) -> Advice | None:
     return Advice(why, changes if len(stages) < MANY_STAGES else {"model.name": STRONGER_MODEL})
 
 
-BUSY_SHARE = 0.05
-"""A server that rejects a larger share of the calls is asked too many at once."""
-SLOW_SHARE = 0.5
-"""Calls and turns that take a larger share of their time are close to being cut off."""
+BUSY_SHARE = 0.05  # a server that rejects a larger share of the calls is asked too many at once
+SLOW_SHARE = 0.5  # calls and turns that take a larger share of their time are close to being cut off
 
 
 def advise_silence(facts: ExamFacts) -> Advice | None:

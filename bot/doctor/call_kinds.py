@@ -27,16 +27,12 @@ class CallKind:
     """A kind of call, named for its template."""
 
     name: str
-    facts: tuple[str, ...]
-    """The facts of a case that its template takes."""
-    reader: ReplyReader
-    """Builds the parser of a reply."""
+    facts: tuple[str, ...]  # the facts of a case that its template takes
+    reader: ReplyReader  # builds the parser of a reply
     judge: Callable[[GoldCase, Any], Grade]
     stage: str
-    file: str
-    """The file of its cases."""
-    structured: bool
-    """Whether a server can hold its replies to a schema."""
+    file: str  # the file of its cases
+    structured: bool  # whether a server can hold its replies to a schema
 
     async def asked(self, case: GoldCase, prompter: Prompter, *, student: bool) -> Any:
         """Return a model's reply to a case. Raises as `pipeline.kit.Ask` does."""

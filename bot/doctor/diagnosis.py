@@ -30,10 +30,8 @@ OpenModel = Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     level: Level
-    what: str
-    """One plain line."""
-    hint: str = ""
-    """What to do, wherever not all is well."""
+    what: str  # one plain line
+    hint: str = ""  # what to do, wherever not all is well
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +41,10 @@ class Inspection:
     settings: Settings
     now: datetime
     open_model: OpenModel
-    owner: str | None = None
-    """Who owns the home; None for nobody."""
-    serving: bool = False
-    """Whether that is a server which answers."""
-    file: DatabaseFileState | None = None
-    """SQLite's; None where there is none yet, or another database."""
-    fault: Exception | None = None
-    """Why the database cannot be read."""
+    owner: str | None = None  # who owns the home; None for nobody
+    serving: bool = False  # whether that is a server which answers
+    file: DatabaseFileState | None = None  # SQLite's; None where there is none yet, or another database
+    fault: Exception | None = None  # why the database cannot be read
     clocks: Clocks | None = None
     corpora: tuple[CorpusInfo, ...] | None = None
 
@@ -85,8 +79,7 @@ async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) ->
         return (report_error(error),)
 
 
-QUICK_CHECK_SECONDS = 20.0
-"""How long SQLite may check its file."""
+QUICK_CHECK_SECONDS = 20.0  # how long SQLite may check its file
 
 
 async def inspect_home(settings: Settings, open_model: OpenModel, *, now: datetime | None = None) -> Inspection:

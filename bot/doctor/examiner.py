@@ -27,42 +27,33 @@ After so many of several kinds in a row, or at the beginning, nothing more is as
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
     seconds: float
-    error: str = ""
-    """The kind of error it ended in; empty for a reply that could be parsed."""
+    error: str = ""  # the kind of error it ended in; empty for a reply that could be parsed
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    sent_tokens: int = 0
-    """By our own count."""
-    written_tokens: int = 0
-    """Of the visible reply, by our own count."""
+    sent_tokens: int = 0  # by our own count
+    written_tokens: int = 0  # of the visible reply, by our own count
     estimated: bool = False
     cost: float | None = None
-    cut: bool = False
-    """Whether the reply ended at its limit of tokens."""
+    cut: bool = False  # whether the reply ended at its limit of tokens
     tries: int = 1
     thought: bool = False
-    schema: bool = False
-    """Whether JSON was asked for."""
+    schema: bool = False  # whether JSON was asked for
 
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
     case: str
     calls: tuple[RecordedCall, ...]
-    judgement: Grade | None = None
-    """None where no reply could be parsed."""
-    fault: PipelineError | None = None
-    """Why there was no reply; None where there was one, readable or not."""
+    judgement: Grade | None = None  # none where no reply could be parsed
+    fault: PipelineError | None = None  # why there was no reply; None where there was one, readable or not
 
 
 @dataclass(slots=True)
 class Examination:
     """What was measured of one variant so far."""
 
-    outcomes: dict[str, list[CaseOutcome]] = field(default_factory=dict)
-    """By kind."""
-    cut_short: dict[str, PipelineError] = field(default_factory=dict)
-    """Why some kinds were not finished."""
+    outcomes: dict[str, list[CaseOutcome]] = field(default_factory=dict)  # by kind
+    cut_short: dict[str, PipelineError] = field(default_factory=dict)  # why some kinds were not finished
 
     @property
     def fault(self) -> PipelineError | None:

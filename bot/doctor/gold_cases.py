@@ -28,12 +28,9 @@ GOLD_FOLDER = Path(__file__).parent / "gold"
 @dataclass(frozen=True, slots=True)
 class GoldCase:
     name: str
-    facts: Mapping[str, Any]
-    """What the stage's template is given."""
-    expected: Any
-    """What a right reply has; None where the case has no right reply."""
-    reply: str = ""
-    """A right reply, for stages whose replies are free text."""
+    facts: Mapping[str, Any]  # what the stage's template is given
+    expected: Any  # what a right reply has; None where the case has no right reply
+    reply: str = ""  # a right reply, for stages whose replies are free text
 
 
 def read_cases(file: str, day: date) -> tuple[GoldCase, ...]:
@@ -48,8 +45,7 @@ def _build_case(example: WorkedExample) -> GoldCase:
     return GoldCase(example.facts["name"], facts, example.reply, example.facts.get("reply", ""))
 
 
-PASSING_SCORE = 90
-"""The least score of a criterion that a critic accepts."""
+PASSING_SCORE = 90  # the least score of a criterion that a critic accepts
 _NUMBER = lazy_compile(r"\d+(?:[.,]\d+)*")
 _PRONOUN = lazy_compile(
     r"(?:he|she|it|they|his|her|its|their|this|er|sie|ihre?|seine?|elle|ils|elles|il(?! y a\b)|ella|él|ellos|ellas)\b",
@@ -59,13 +55,10 @@ _PRONOUN = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    wrong: str = ""
-    """What is wrong with the reply; empty where it is right."""
+    wrong: str = ""  # what is wrong with the reply; empty where it is right
     cited: int = 0
-    valid: int = 0
-    """How many citations bear on the matter."""
-    verdicts: tuple[Verdict, Verdict] | None = None
-    """The expected verdict, and the given one."""
+    valid: int = 0  # how many citations bear on the matter
+    verdicts: tuple[Verdict, Verdict] | None = None  # the expected verdict, and the given one
 
 
 def grade_query(case: GoldCase, found: SearchQuery | None) -> Grade:

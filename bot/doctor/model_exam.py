@@ -195,13 +195,10 @@ _ENDLESS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExamRequest:
-    stages: Sequence[str] = ()
-    """Empty for all."""
-    limit: int = _ENDLESS
-    """Cases of each kind."""
+    stages: Sequence[str] = ()  # empty for all
+    limit: int = _ENDLESS  # cases of each kind
     tokens: int = _ENDLESS
-    compare: bool = False
-    """Whether to try every variant."""
+    compare: bool = False  # whether to try every variant
 
 
 @dataclass(frozen=True, slots=True)

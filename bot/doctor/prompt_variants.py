@@ -17,58 +17,41 @@ from pipeline.llm.model_settings import ModelSettings, Structured
 from storage.types import Verdict
 
 UNREADABLE = "UnreadableReply"
-HIDDEN_THOUGHT_FACTOR = 2
-"""A reply that cost this many times its visible tokens had hidden thoughts."""
-TOKEN_TOLERANCE = 60
-"""Our own count of a short reply may be off by as much."""
-SHORTENED_SHARE = 0.55
-"""A server that counts a smaller share of what was sent has not read all of it."""
+HIDDEN_THOUGHT_FACTOR = 2  # a reply that cost this many times its visible tokens had hidden thoughts
+TOKEN_TOLERANCE = 60  # our own count of a short reply may be off by as much
+SHORTENED_SHARE = 0.55  # a server that counts a smaller share of what was sent has not read all of it
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What was measured of one kind of call."""
 
-    cases: int = 0
-    """How many got a reply."""
-    first: int = 0
-    """How many replies could be parsed at once."""
-    readable: int = 0
-    """How many could be parsed, some after a second try."""
+    cases: int = 0  # how many got a reply
+    first: int = 0  # how many replies could be parsed at once
+    readable: int = 0  # how many could be parsed, some after a second try
     right: int = 0
     cited: int = 0
     valid: int = 0
     verdicts: Mapping[tuple[Verdict, Verdict], int] = field(default_factory=dict)
     """By the expected and the given verdict."""
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    """By case."""
-    faults: tuple[PipelineError, ...] = ()
-    """Of the cases that got no reply."""
+    wrong: Mapping[str, str] = field(default_factory=dict)  # by case
+    faults: tuple[PipelineError, ...] = ()  # of the cases that got no reply
     calls: int = 0
-    seconds: float = 0.0
-    """The median."""
-    slow_seconds: float = 0.0
-    """The 95th percentile."""
+    seconds: float = 0.0  # the median
+    slow_seconds: float = 0.0  # the 95th percentile
     prompt_tokens: int = 0
     completion_tokens: int = 0
     estimated: bool = False
     cost: float | None = None
-    longest_prompt: int = 0
-    """Tokens, by the server's count."""
-    longest_sent: int = 0
-    """Tokens, by our own count."""
+    longest_prompt: int = 0  # tokens, by the server's count
+    longest_sent: int = 0  # tokens, by our own count
     longest_reply: int = 0
-    cut: int = 0
-    """How many replies ended at their limit of tokens."""
-    retried: int = 0
-    """How many calls took more than one try."""
+    cut: int = 0  # how many replies ended at their limit of tokens
+    retried: int = 0  # how many calls took more than one try
     thought: int = 0
-    trimmed: int = 0
-    """How often a prompt did not fit and was made smaller."""
-    shortened: int = 0
-    """How many prompts the server seems not to have read to their end."""
-    schema: int = 0
-    """How many replies were asked for as JSON."""
+    trimmed: int = 0  # how often a prompt did not fit and was made smaller
+    shortened: int = 0  # how many prompts the server seems not to have read to their end
+    schema: int = 0  # how many replies were asked for as JSON
 
     def share(self, count: int) -> float:
         return count / self.cases if self.cases else 0.0
@@ -168,8 +151,7 @@ class VariantFigures:
 
     way: str
     figures: Mapping[str, Figures]
-    cut_short: Mapping[str, str]
-    """Why some kinds were not finished."""
+    cut_short: Mapping[str, str]  # why some kinds were not finished
 
     @property
     def offered(self) -> bool:

@@ -15,8 +15,7 @@ from bot.views.error_messages import explain_error
 from bot.wiring import App
 from storage.home_folder import free_bytes
 
-MIN_FREE_BYTES = 10_000_000
-"""With less free space a turn's record might not fit."""
+MIN_FREE_BYTES = 10_000_000  # with less free space a turn's record might not fit
 
 
 class Connectable(Protocol):
@@ -26,8 +25,7 @@ class Connectable(Protocol):
         ...
 
 
-ReadinessCheck = Callable[[], Awaitable[str]]
-"""Returns in a line why something is not ready; empty when it is."""
+ReadinessCheck = Callable[[], Awaitable[str]]  # returns in a line why something is not ready; empty when it is
 
 
 def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Mapping[str, ReadinessCheck]:
@@ -135,8 +133,7 @@ async def _log_lag(tolerated: float, clock: Callable[[], float], sleep: Callable
 
 
 CHECK_SECONDS = 3.0
-FRESH_SECONDS = 1.0
-"""How long a result is cached: anybody may ask, and each check reads the disk."""
+FRESH_SECONDS = 1.0  # how long a result is cached: anybody may ask, and each check reads the disk
 
 
 @dataclass

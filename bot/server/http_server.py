@@ -93,8 +93,7 @@ async def _cancel_requests(task: "asyncio.Task[None]", *requests: "asyncio.Task[
 log = logging.getLogger(__name__)
 
 PROBES = ("/healthz", "/readyz")
-MAX_BODY_BYTES = 1024 * 1024
-"""Platforms send some tens of thousands at most."""
+MAX_BODY_BYTES = 1024 * 1024  # platforms send some tens of thousands at most
 GRACE_SECONDS = 3
 
 

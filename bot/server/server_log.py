@@ -22,8 +22,7 @@ from storage.language.lazy_pattern import lazy_compile
 Redact = Callable[[str], str]
 
 HIDDEN = "***"
-MIN_SECRET_LENGTH = 4
-"""To hide shorter values would hide words."""
+MIN_SECRET_LENGTH = 4  # to hide shorter values would hide words
 SECRET_SHAPES = (
     r"xox[a-z](?:\.xox[a-z])?-[\w-]{6,}",  # Slack's tokens
     r"xapp-[\w-]{6,}",

@@ -37,8 +37,7 @@ def _none_if_empty(value: object) -> object:
     return None if value == "" else value
 
 
-EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
-"""TOML has no null: `""` means None."""
+EMPTY_IS_NONE = BeforeValidator(_none_if_empty)  # TOML has no null: `""` means None
 
 
 def expand_home(path: Path) -> Path:

@@ -28,8 +28,7 @@ class SettingsError(Exception):
 
 ENV_PREFIX = "FOOTNOTE_"
 _SHOULD_BE = "Input should be "
-Key = tuple[str | int, ...]
-"""The path of a value, such as `("corpus", 0, "name")`."""
+Key = tuple[str | int, ...]  # the path of a value, such as `("corpus", 0, "name")`
 
 _TOML_WORDS = {
     "path_type": "a path",
@@ -41,8 +40,7 @@ _TOML_WORDS = {
 """TOML's words, where pydantic's are Python's."""
 _NAMED_TABLES: Mapping[Key, type[BaseModel]] = {("model", "stages"): StageValues, ("model", "prices"): PriceValues}
 """Tables of tables whose names are the operator's own."""
-_DEPTH = 3
-"""Parts of a key above those of such a table's own."""
+_DEPTH = 3  # parts of a key above those of such a table's own
 _SECRET_KEYS = frozenset(
     {
         *("api_key", "azure_ad_token", "database", "token", "model"),

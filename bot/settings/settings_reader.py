@@ -27,8 +27,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 OTHER_VARIABLES = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""
-FILE_SUFFIX = "_file"
-"""The end of variables that name a file which holds the value."""
+FILE_SUFFIX = "_file"  # the end of variables that name a file which holds the value
 OWNERS_SECRETS = (
     *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
     *(variable for entry in load_platforms().values() for variable in entry.settings.SECRETS.values()),

@@ -46,8 +46,7 @@ class DeskSettings(SettingsTable):
 
     at_once: int = Field(default=8, ge=1, le=1_000)
     per_channel: int = Field(default=4, ge=1, le=1_000)
-    patience_seconds: float = Field(default=20, gt=0, le=3_600)
-    """Who waits longer is told how many are before him."""
+    patience_seconds: float = Field(default=20, gt=0, le=3_600)  # who waits longer is told how many are before him
     grace_seconds: float = Field(default=20, ge=0, le=3_600)
     """How long answers under way may take to end when the server stops; the rest waits for its next start."""
 
@@ -55,14 +54,11 @@ class DeskSettings(SettingsTable):
 class BudgetSettings(SettingsTable):
     """How much may be asked and used by day and month, as the time zone has them; 0 sets no limit."""
 
-    questions_per_user: int = Field(default=0, ge=0)
-    """A day."""
-    questions_per_channel: int = Field(default=0, ge=0)
-    """A day."""
+    questions_per_user: int = Field(default=0, ge=0)  # a day
+    questions_per_channel: int = Field(default=0, ge=0)  # a day
     tokens_per_day: int = Field(default=0, ge=0)
     tokens_per_month: int = Field(default=0, ge=0)
-    cost_per_month: float = Field(default=0, ge=0)
-    """In the currency of `[model] prices`."""
+    cost_per_month: float = Field(default=0, ge=0)  # in the currency of `[model] prices`
 
 
 class ChannelValues(SettingsTable):
@@ -73,14 +69,11 @@ class ChannelValues(SettingsTable):
     """Those of the readable ones that are searched here; None is all of them, and an empty list is none."""
     system: str = ""
     answer: Literal["mention", "every"] = "mention"
-    ephemeral: bool = False
-    """Whether answers are shown to the asker alone."""
+    ephemeral: bool = False  # whether answers are shown to the asker alone
     threads: Literal["never", "long"] = "never"
     """Whether a second question gets a thread, where the platform does not answer in threads anyway."""
-    ask: tuple[PersonId, ...] = ()
-    """Whom "Ask a person" mentions."""
-    paused: bool = False
-    """Whether nothing is answered here for now."""
+    ask: tuple[PersonId, ...] = ()  # whom "Ask a person" mentions
+    paused: bool = False  # whether nothing is answered here for now
 
     @field_validator("ask")
     @classmethod
@@ -122,15 +115,13 @@ class HttpSettings(SettingsTable):
     """Where the server listens: its health, its pages, and what platforms send over HTTP."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=8710, ge=0, le=65_535)
-    """0 takes any that is free."""
+    port: int = Field(default=8710, ge=0, le=65_535)  # 0 takes any that is free
 
 
 class LogSettings(SettingsTable):
     """What a server logs, on stderr."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least that is told."""
+    level: Literal["debug", "info", "warning", "error"] = "info"  # the least that is told
 
 
 class ScheduleSettings(SettingsTable):
@@ -140,8 +131,7 @@ class ScheduleSettings(SettingsTable):
     """The time of day in the time zone of the settings; empty: never."""
     admin_channel: Annotated[str, AfterValidator(_validate_channel)] = ""
     """Where it is told what failed at night, and what to do; empty: only in the server's log."""
-    heartbeat: bool = False
-    """Whether one line is posted there each day, also when all went well."""
+    heartbeat: bool = False  # whether one line is posted there each day, also when all went well
 
     @property
     def at(self) -> time | None:
@@ -196,8 +186,7 @@ class ModelValues(SettingsTable):
     api: Literal["openai", "azure"] = _MODEL_DEFAULTS.api
     api_version: str = ""
     stages: Annotated[dict[str, _Stage], AfterValidator(_validate_stages)] = Field(default_factory=dict)
-    student: bool = False
-    """Whether it was distilled for our calls: see `pipeline.kit.Limits`."""
+    student: bool = False  # whether it was distilled for our calls: see `pipeline.kit.Limits`
     structured: Structured = _MODEL_DEFAULTS.structured
     temperature: _Temperature = _MODEL_DEFAULTS.temperature
     reasoning_effort: str = ""
@@ -300,8 +289,7 @@ class SupportSettings(SettingsTable):
 
     strictness: Literal["", "loose", "normal", "strict"] = ""
     """Empty: normal for answers, strict where somebody asks whether a claim is true."""
-    names: tuple[str, ...] = ()
-    """Names that every page may be taken to speak of, such as the company's own."""
+    names: tuple[str, ...] = ()  # names that every page may be taken to speak of, such as the company's own
 
 
 class EmbeddingSettings(SettingsTable):
@@ -354,8 +342,7 @@ class OwnSettings(SettingsTable):
     timezone: Annotated[str, AfterValidator(_validate_time_zone)] = "UTC"
     home: FullPath = Path(".footnote")
     database: Annotated[str, AfterValidator(_validate_database), Field(repr=False)] = ""
-    system: str = ""
-    """Empty: by what is configured."""
+    system: str = ""  # empty: by what is configured
     model: ModelValues = ModelValues()
     limits: LimitSettings = LimitSettings()
     support: SupportSettings = SupportSettings()

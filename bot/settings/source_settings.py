@@ -68,16 +68,14 @@ class GitSettings(SourceSettings):
     type: Literal["git"]
     url: Annotated[str, AfterValidator(_validate_repository)] = ""
     path: FullPath | None = None
-    branch: Annotated[str, AfterValidator(_validate_branch)] = ""
-    """Empty: the one that the repository's HEAD names."""
+    branch: Annotated[str, AfterValidator(_validate_branch)] = ""  # empty: the one that the repository's HEAD names
     folder: Annotated[str, AfterValidator(_validate_folder)] = ""
     url_base: Annotated[str, AfterValidator(_validate_template)] = ""
     """Empty: as GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket show files; none elsewhere."""
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     newest_days: NewestDays = None
-    depth: int = Field(default=0, ge=0)
-    """How many commits of history are fetched; 0 for all."""
+    depth: int = Field(default=0, ge=0)  # how many commits of history are fetched; 0 for all
     token_env: VariableName = ""
 
     @model_validator(mode="after")
@@ -95,14 +93,12 @@ class LlamaIndexSettings(SourceSettings):
     type: Literal["llama_index"]
     reader: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$")]
     """Module and class, such as `llama_index.readers.web:SimpleWebPageReader`."""
-    options: Mapping[str, Any] = Field(default_factory=dict)
-    """What the reader is made with."""
+    options: Mapping[str, Any] = Field(default_factory=dict)  # what the reader is made with
     options_env: Mapping[str, Annotated[str, StringConstraints(pattern=f"^{VARIABLE_PATTERN}$")]] = Field(
         default_factory=dict
     )
     """Options that are secrets, and the variables that hold them."""
-    load: Mapping[str, Any] = Field(default_factory=dict)
-    """What its `load_data` is called with."""
+    load: Mapping[str, Any] = Field(default_factory=dict)  # what its `load_data` is called with
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     newest_days: NewestDays = None
@@ -120,14 +116,11 @@ class SiteSettings(SourceSettings):
     type: Literal["sitemap"]
     url: Annotated[str, AfterValidator(validate_web_address), Field(min_length=1)]
     """Of the sitemap, or of the site, whose robots.txt names it."""
-    contact: Contact
-    """Whom the site may turn to."""
-    include: tuple[str, ...] = ("**/*",)
-    """By the path of a page, without its first slash."""
+    contact: Contact  # whom the site may turn to
+    include: tuple[str, ...] = ("**/*",)  # by the path of a page, without its first slash
     exclude: tuple[str, ...] = ()
     newest_days: NewestDays = None
-    gap: float = Field(default=0.5, ge=0.1)
-    """Seconds between two requests; more where robots.txt asks for it."""
+    gap: float = Field(default=0.5, ge=0.1)  # seconds between two requests; more where robots.txt asks for it
     token_env: VariableName = ""
 
     @model_validator(mode="after")
@@ -151,12 +144,9 @@ class WikipediaSettings(SourceSettings):
     wiki: Annotated[str, AfterValidator(_validate_wiki)] = ""
     """Such as `simple`, or the name of its database: `simplewiki`."""
     mirror: Annotated[str, AfterValidator(validate_web_address)] = "https://dumps.wikimedia.org"
-    cirrus: bool = False
-    """Whether it is a dump of CirrusSearch: plain text, quick to read, without sections."""
-    keep: int = Field(default=1, ge=0)
-    """How many dumps stay in the home once the latest was read in."""
-    contact: Contact = ""
-    """Required with `wiki`: mirrors refuse clients whose operator they cannot reach."""
+    cirrus: bool = False  # whether it is a dump of CirrusSearch: plain text, quick to read, without sections
+    keep: int = Field(default=1, ge=0)  # how many dumps stay in the home once the latest was read in
+    contact: Contact = ""  # required with `wiki`: mirrors refuse clients whose operator they cannot reach
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -192,11 +182,9 @@ class MediaWikiSettings(SourceSettings):
     type: Literal["mediawiki"]
     api: WikiAddress
     namespaces: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(0,), min_length=1)
-    user: str = ""
-    """Of a bot password, as Special:BotPasswords gives it: `Name@robot`."""
+    user: str = ""  # of a bot password, as Special:BotPasswords gives it: `Name@robot`
     password_env: VariableName = ""
-    token_env: VariableName = ""
-    """Of an owner-only OAuth consumer, in place of a user."""
+    token_env: VariableName = ""  # of an owner-only OAuth consumer, in place of a user
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
@@ -237,11 +225,9 @@ class ConfluenceSettings(ConfluencePages):
 
     type: Literal["confluence"]
     url: WikiAddress
-    edition: Literal["", "cloud", "data center"] = ""
-    """Empty: by the address."""
+    edition: Literal["", "cloud", "data center"] = ""  # empty: by the address
     spaces: tuple[SpaceKey, ...] = ()
-    email: str = ""
-    """Of the account that the token is of; on Cloud alone."""
+    email: str = ""  # of the account that the token is of; on Cloud alone
     token_env: VariableName = ""
     contact: Contact = ""
 
@@ -277,8 +263,7 @@ class FolderSettings(SourceSettings):
 class SourceContext:
     """What a source may need of this process besides its settings."""
 
-    home: Path
-    """Where it may keep what it fetched, in a folder of its own."""
+    home: Path  # where it may keep what it fetched, in a folder of its own
     environment: Mapping[str, str]
     """Where its secrets are: they stand neither in the settings nor in what other processes are sent."""
 
@@ -325,8 +310,7 @@ class SourceEntry:
         return str(name)
 
 
-PLUGIN_GROUP = "footnote.sources"
-"""Entry points under which other packages bring a `SourceEntry`."""
+PLUGIN_GROUP = "footnote.sources"  # entry points under which other packages bring a `SourceEntry`
 _FACTORY = "bot.server.refresh.source_factory"
 _BUILT_IN = (
     SourceEntry(FolderSettings, f"{_FACTORY}:open_folder", "a folder of documents"),

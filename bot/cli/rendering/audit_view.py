@@ -58,10 +58,8 @@ def format_value(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-SHORT_TEXT = 200
-"""Characters that are shown of a reply or a prompt unless all is."""
-_TELLING_FACTS = ("claim", "query", "draft")
-"""Facts that tell one call from others of its stage."""
+SHORT_TEXT = 200  # characters that are shown of a reply or a prompt unless all is
+_TELLING_FACTS = ("claim", "query", "draft")  # facts that tell one call from others of its stage
 _SHOWN_APART = frozenset(
     {"stage", "template", "model", "milliseconds", "prompt_tokens", "completion_tokens", "facts", "reply", "error"}
 )

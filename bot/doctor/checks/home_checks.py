@@ -17,8 +17,7 @@ from storage.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.embedding import open_embedder
 from storage.passages import find_stale_indexes
 
-SKEW = timedelta(seconds=5)
-"""The least difference of clocks that is reported."""
+SKEW = timedelta(seconds=5)  # the least difference of clocks that is reported
 _FLOOR = 500_000_000
 _SHARE = 10
 _HOUR = 3_600

@@ -34,8 +34,7 @@ from pipeline.types import Status
 log = logging.getLogger(__name__)
 
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
-CLOSE_SECONDS = 1.0
-"""How long closing a broken stream may take."""
+CLOSE_SECONDS = 1.0  # how long closing a broken stream may take
 Tell = Callable[[object], None]
 Work = Callable[[Any, Tell], Awaitable[object]]
 

@@ -19,8 +19,7 @@ from storage.types import CorpusInfo, Hit
 
 T = TypeVar("T")
 
-HANDSHAKE_SECONDS = 5.0
-"""A server that takes longer to say hello does not answer."""
+HANDSHAKE_SECONDS = 5.0  # a server that takes longer to say hello does not answer
 _CONNECT = httpx.Timeout(None, connect=HANDSHAKE_SECONDS)
 
 
