@@ -134,8 +134,7 @@ def _open_service(ctx: CommandContext) -> Iterator[tuple[asyncio.Runner, BotServ
 def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end. Ctrl-C cancels it; a second Ctrl-C does not interrupt its cleanup.
 
-    Raises:
-        KeyboardInterrupt: It was stopped, and has ended.
+    Raises `KeyboardInterrupt`: it was stopped, and has ended.
     """
     loop = runner.get_loop()
     task, pressed = loop.create_task(work), False

@@ -47,8 +47,7 @@ def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
 def write_starter(path: Path) -> Path:
     """Write the starter file, and return its path.
 
-    Raises:
-        SettingsError: there is a file already; it is left as it is.
+    Raises `SettingsError`: there is a file already; it is left as it is.
     """
     try:
         with path.open("x", encoding="utf-8") as file:

@@ -77,7 +77,9 @@ class Output:
         """Print a fault: a line on stderr and, with `--json`, a document."""
         self.note(f"footnote: {fault.line()}")
         if self.as_json:
-            self.give(build_error_document(fault.kind, sanitize_line(fault.message), sanitize_line(fault.hint)))
+            self.give(
+                build_document(error=build_error(fault.kind, sanitize_line(fault.message), sanitize_line(fault.hint)))
+            )
 
 
 def open_output(*, as_json: bool, debug: bool) -> Output:
@@ -138,9 +140,8 @@ def show_progress(
         task = bar.add_task(label, total=None, told="")
 
         def tell(done: int, total: int | None, beside: str = "") -> None:
-            bar.update(
-                task, completed=done, total=total, told=format_progress(done, total, unit, clock() - started, beside)
-            )
+            progress = format_progress(done, total, unit, clock() - started, beside)
+            bar.update(task, completed=done, total=total, told=progress)
 
         yield tell
 
@@ -166,7 +167,7 @@ def format_duration(seconds: float) -> str:
 
 def _print_progress_lines(err: Console, label: str, unit: str, clock: Callable[[], float]) -> ProgressCallback:
     started = spoken = clock()
-    err.out(f"{label}: begun", highlight=False)
+    err.out(f"{label}: started", highlight=False)
 
     def tell(done: int, total: int | None, beside: str = "") -> None:
         nonlocal spoken
@@ -179,10 +180,6 @@ def _print_progress_lines(err: Console, label: str, unit: str, clock: Callable[[
 
 SCHEMA = 1
 Document = dict[str, Any]
-
-
-def build_error_document(kind: str, message: str, hint: str) -> Document:
-    return build_document(error=build_error(kind, message, hint))
 
 
 def build_error(kind: str, message: str, hint: str) -> Document:

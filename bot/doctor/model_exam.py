@@ -254,8 +254,7 @@ async def run_exam(
 ) -> None:
     """Ask all of it, variant after variant, until so many tokens are used; results go into `findings`.
 
-    Raises:
-        ModelUnavailable: the model's settings lack something.
+    Raises `ModelUnavailable`: the model's settings lack something.
     """
     spent, done = BudgetMeter(Budget(_ENDLESS, tokens)), 0
 

@@ -35,15 +35,14 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
 
     async def database() -> str:
         if file and _file_identity(file) != begun:
-            return f"{file} is not the file any more that was opened: put it back, and start the server again."
+            return f"{file} is no longer the file that was opened: put it back, and start the server again."
         await app.queue.try_writing()
         return ""
 
     async def disk() -> str:
         free = await asyncio.to_thread(free_bytes, app.settings.home)
-        return (
-            "" if free >= MIN_FREE_BYTES else f"The disk that holds {app.settings.home} is full: free some space on it."
-        )
+        full = f"The disk that holds {app.settings.home} is full: free some space on it."
+        return "" if free >= MIN_FREE_BYTES else full
 
     async def index() -> str:
         store = app.passages

@@ -109,8 +109,7 @@ class CannotListen(Exception):
 async def serve_http(at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | None = None) -> AsyncIterator[str]:
     """Serve an application within the block, and give its address; `hurried` ends the grace period.
 
-    Raises:
-        CannotListen: Another program listens there, or the address is not this machine's.
+    Raises `CannotListen`: another program listens there, or the address is not this machine's.
     """
     with bind_socket(at.host, at.port) as listener:
         host, port = listener.getsockname()[:2]

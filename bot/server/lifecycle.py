@@ -82,19 +82,9 @@ log = logging.getLogger(__name__)
 
 
 async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> None:
-    """Serve until a signal asks to stop.
+    """Serve until a signal asks to stop. Platforms that cannot be reached are tried until they can.
 
-    Args:
-        settings: What is configured.
-        platforms: All that there are, by name; those that are not configured are passed over, and those that cannot
-            be reached are tried until they can.
-
-    Raises:
-        SettingsError: A platform that is configured lacks something.
-        HomeLocked: Another process owns the home.
-        CannotListen: Another program listens at the address of `[http]`.
-        PlatformError: A platform refuses us for good.
-        StorageError: Something of the home cannot be used.
+    Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` where one refuses us.
     """
     if fault := find_missing_secrets(settings):
         raise fault

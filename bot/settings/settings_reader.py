@@ -61,8 +61,7 @@ class _EnvironmentSettings(Settings, BaseSettings):
 def load_settings(config: Path | None = None) -> Settings:
     """Read `config`, else `footnote.toml` of the working directory if it exists, and the environment.
 
-    Raises:
-        SettingsError: the file is missing though named, is no TOML, or a key is unknown or has a wrong value.
+    Raises `SettingsError`: the file is missing though named, is no TOML, or a key is unknown or has a wrong value.
     """
     path = config or FILE_NAME
     text = _read_text(path, must_exist=config is not None)

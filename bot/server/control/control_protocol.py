@@ -103,11 +103,7 @@ class NotText(Exception):
 
 
 def encode_message(value: object) -> bytes:
-    """Encode a value as a line.
-
-    Raises:
-        NotText: It cannot be written as one.
-    """
+    """Encode a value as a line. Raises `NotText`: it cannot be written as one."""
     name = type(value).__name__
     try:
         body = _adapters()[name].dump_json(value)
@@ -117,11 +113,7 @@ def encode_message(value: object) -> bytes:
 
 
 def decode_message(line: bytes | str) -> Any:
-    """Decode the value of a line.
-
-    Raises:
-        Garbled: It holds none.
-    """
+    """Decode the value of a line. Raises `MalformedMessage`: it holds none."""
     try:
         held = json.loads(line)
         return _adapters()[held["type"]].validate_python(held["value"], strict=False)

@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from bot import read_version
 from bot.desk.types import Failure, TurnResult
-from bot.server.control import control_protocol
+from bot.server.control import control_protocol as protocol
 from bot.server.control.control_socket import open_socket
 from bot.server.http_server import serve_socket
 from bot.server.service import BotService
@@ -56,7 +56,6 @@ async def serve_control(
 
 
 def build_control_app(home: BotService) -> Starlette:
-
     async def answer(asked: Any, tell: Tell) -> object:
         return _log_failure(await home.answer(asked, tell))
 
@@ -64,30 +63,22 @@ def build_control_app(home: BotService) -> Starlette:
         return _log_failure(await home.check(asked, tell))
 
     async def search(wanted: Any, _: Tell) -> object:
-        return control_protocol.HitList(await home.search(wanted.query, wanted.corpora, wanted.count))
+        return protocol.HitList(await home.search(wanted.query, wanted.corpora, wanted.count))
 
     async def corpora(_: Any, __: Tell) -> object:
-        return control_protocol.CorpusList(await home.corpora())
+        return protocol.CorpusList(await home.corpora())
 
     async def refresh(wanted: Any, tell: Tell) -> object:
         return await home.refresh(wanted.corpus, wanted.source, tell, confirm_removal=wanted.confirm_removal)
 
     async def read_one(wanted: Any, _: Tell) -> object:
-        return control_protocol.ReportList(await home.read_one(wanted.address, wanted.sources))
+        return protocol.ReportList(await home.read_one(wanted.address, wanted.sources))
 
     async def forget(wanted: Any, _: Tell) -> object:
         return await home.forget(wanted.address, wanted.corpus)
 
-    works = {
-        "/answer": answer,
-        "/check": check,
-        "/search": search,
-        "/corpora": corpora,
-        "/refresh": refresh,
-        "/read_one": read_one,
-        "/forget": forget,
-    }
-    routes = [Route(path, _build_endpoint(work), methods=["POST"]) for path, work in works.items()]
+    works = (answer, check, search, corpora, refresh, read_one, forget)
+    routes = [Route(f"/{work.__name__}", _build_endpoint(work), methods=["POST"]) for work in works]
     return Starlette(routes=[Route("/hello", _hello), *routes], max_body_size=MAX_REQUEST_BYTES)
 
 
@@ -100,19 +91,16 @@ def _log_failure(done: TurnResult) -> TurnResult:
 
 
 async def _hello(_: Request) -> Response:
-    return Response(
-        control_protocol.encode_message(
-            control_protocol.ServerHello(os.getpid(), read_version(), control_protocol.hash_protocol())
-        )
-    )
+    hello = protocol.ServerHello(os.getpid(), read_version(), protocol.hash_protocol())
+    return Response(protocol.encode_message(hello))
 
 
 def _build_endpoint(work: Work) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         body = await request.body()
         try:
-            wanted = control_protocol.decode_message(body) if body else None
-        except control_protocol.MalformedMessage as error:
+            wanted = protocol.decode_message(body) if body else None
+        except protocol.MalformedMessage as error:
             return Response(str(error), status_code=400)
         return _LineStream(lambda tell: work(wanted, tell))
 
@@ -146,19 +134,19 @@ class _LineStream(Response):
 
 async def _run_work(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Queue[bytes]") -> None:
     """Run the work, and put a line for all it emits and for its result; at the end an empty one."""
+
+    def tell(value: object) -> None:
+        lines.put_nowait(protocol.encode_message(value))
+
     try:
-        lines.put_nowait(
-            control_protocol.encode_message(
-                await work(lambda value: lines.put_nowait(control_protocol.encode_message(value)))
-            )
-        )
+        tell(await work(tell))
     except Exception as error:
         if isinstance(error, ReportableError):
             # It may well be a slip of whoever asked; what is wrong with the home itself, readiness tells as a warning.
             log.info("a command in a shell failed", extra={"cause": explain_error(error).line()})
         else:
             log.exception("a command through the control socket failed")
-        lines.put_nowait(control_protocol.encode_message(Failure(*map(replace_unencodable, explain_error(error)))))
+        tell(Failure(*map(replace_unencodable, explain_error(error))))
     finally:
         lines.put_nowait(b"")
 

@@ -32,8 +32,7 @@ _RUNTIME = "XDG_RUNTIME_DIR"
 def open_socket(home: Path) -> Iterator[socket.socket]:
     """Listen for this user alone, until the end of the block. Only the home's owner may do so.
 
-    Raises:
-        OSError: There is no place for a socket.
+    Raises `OSError`: there is no place for a socket.
     """
     folder = home / SOCKET_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -111,8 +110,7 @@ def _clear(folder: Path) -> None:
 async def connect_service(home: Path) -> AsyncIterator[BotService | None]:
     """Give the service of the server that has the home open; None where none answers, such as one that was killed.
 
-    Raises:
-        OtherVersion: The server that answers runs another version of the code.
+    Raises `VersionMismatch`: the server that answers runs another version of the code.
     """
     path = find_socket(home)
     if not path:

@@ -10,7 +10,7 @@ import httpx
 
 from bot import read_version
 from bot.desk.types import Failure, TurnRequest, TurnResult
-from bot.server.control import control_protocol
+from bot.server.control import control_protocol as protocol
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.settings.source_settings import SourceSettings
 from ingest.types import RefreshProgress, RefreshReport
@@ -33,7 +33,7 @@ class RemoteError(Exception):
 
 
 class VersionMismatch(RemoteError):
-    def __init__(self, server: control_protocol.ServerHello) -> None:
+    def __init__(self, server: protocol.ServerHello) -> None:
         theirs = server.version if server.version != read_version() else "another one of the same number"
         super().__init__(
             f"The server here (process {server.pid}) is of another version: this is {read_version()}, it is {theirs}.",
@@ -64,14 +64,11 @@ class RemoteService:
         return await self._asked("/check", asked, TurnResult, tell)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        return (
-            await self._asked(
-                "/search", control_protocol.SearchRequest(query, tuple(corpora), count), control_protocol.HitList
-            )
-        ).hits
+        wanted = protocol.SearchRequest(query, tuple(corpora), count)
+        return (await self._asked("/search", wanted, protocol.HitList)).hits
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        return (await self._asked("/corpora", None, control_protocol.CorpusList)).corpora
+        return (await self._asked("/corpora", None, protocol.CorpusList)).corpora
 
     async def refresh(
         self,
@@ -82,38 +79,34 @@ class RemoteService:
         confirm_removal: bool = False,
     ) -> RefreshReport:
         """Refresh a corpus; the server reads its source's paths and secrets."""
-        wanted = control_protocol.RefreshRequest(corpus, source, confirm_removal=confirm_removal)
+        wanted = protocol.RefreshRequest(corpus, source, confirm_removal=confirm_removal)
         return await self._asked("/refresh", wanted, RefreshReport, tell)
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        return (
-            await self._asked(
-                "/read_one", control_protocol.ReadOneRequest(address, dict(sources)), control_protocol.ReportList
-            )
-        ).reports
+        wanted = protocol.ReadOneRequest(address, dict(sources))
+        return (await self._asked("/read_one", wanted, protocol.ReportList)).reports
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
-        return await self._asked("/forget", control_protocol.ForgetRequest(address, corpus), ForgottenDocument)
+        return await self._asked("/forget", protocol.ForgetRequest(address, corpus), ForgottenDocument)
 
     async def _asked(self, path: str, wanted: object, kind: type[T], tell: Callable[[Any], None] = lambda _: None) -> T:
         """Return the server's result, of this kind; `tell` receives the events before.
 
-        Raises:
-            RemoteError: What went wrong there, or that it ended before it had answered.
+        Raises `RemoteError`: what went wrong there, or that it ended before it had answered.
         """
-        body = control_protocol.encode_message(wanted) if wanted is not None else b""
+        body = protocol.encode_message(wanted) if wanted is not None else b""
         try:
             async with self.client.stream("POST", path, content=body) as response:
                 if response.is_error:
                     raise RemoteError(f"The server refused this: {response.reason_phrase}.", kind="refused")
                 async for line in response.aiter_lines():
-                    value = control_protocol.decode_message(line)
+                    value = protocol.decode_message(line)
                     if isinstance(value, kind):
                         return value
                     if isinstance(value, Failure):
                         raise RemoteError(value.message, kind=value.kind, hint=value.hint)
                     tell(value)
-        except (httpx.TransportError, control_protocol.MalformedMessage) as error:
+        except (httpx.TransportError, protocol.MalformedMessage) as error:
             raise ServerGone from error
         raise ServerGone
 
@@ -122,22 +115,21 @@ class RemoteService:
 async def open_remote_service(socket: Path) -> AsyncIterator[RemoteService | None]:
     """Connect to the server at a socket; give None where none answers.
 
-    Raises:
-        OtherVersion: It runs another version of the code.
+    Raises `VersionMismatch`: it runs another version of the code.
     """
     # One connection for each request: a kept one might have been closed while somebody thought.
     transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=httpx.Limits(max_keepalive_connections=0))
     async with httpx.AsyncClient(transport=transport, base_url="http://footnote", timeout=_CONNECT) as client:
         hello = await _shake_hands(client)
-        if hello and hello.digest != control_protocol.hash_protocol():
+        if hello and hello.digest != protocol.hash_protocol():
             raise VersionMismatch(hello)
         yield RemoteService(client) if hello else None
 
 
-async def _shake_hands(client: httpx.AsyncClient) -> control_protocol.ServerHello | None:
+async def _shake_hands(client: httpx.AsyncClient) -> protocol.ServerHello | None:
     try:
         said = await client.get("/hello", timeout=HANDSHAKE_SECONDS)
-        hello = control_protocol.decode_message(said.content)
-    except (httpx.TransportError, control_protocol.MalformedMessage):
+        hello = protocol.decode_message(said.content)
+    except (httpx.TransportError, protocol.MalformedMessage):
         return None
-    return hello if isinstance(hello, control_protocol.ServerHello) else None
+    return hello if isinstance(hello, protocol.ServerHello) else None

@@ -117,10 +117,6 @@ def build_history(database: Database) -> RefreshHistory:
 
 @asynccontextmanager
 async def open_history(settings: Settings) -> AsyncIterator[RefreshHistory]:
-    """Open the database alone.
-
-    Raises:
-        StorageError: the database cannot be used; the message says what to do.
-    """
+    """Open the database alone. Raises `StorageError`: the database cannot be used; the message says what to do."""
     with open_database(settings.database, home=settings.home) as database:
         yield build_history(database)

@@ -40,7 +40,7 @@ def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
             tell(done, 20)
 
     assert err.file.getvalue().splitlines() == [
-        "docs: begun",
+        "docs: started",
         "docs: 6 of 20 documents, 1 documents/s, 14 s left",
         "docs: 11 of 20 documents, 1 documents/s, 9 s left",
     ]

@@ -43,7 +43,7 @@ def test_a_report_is_a_table_and_what_follows(settings: str, kinds: tuple[str, .
     assert "called NOT ENOUGH INFO" in result.stdout
     assert "By these an answer takes about " in result.stdout
     assert "By these figures the settings suit the model: there is nothing to change." in result.stdout
-    assert "doctor: begun" in result.stderr
+    assert "doctor: started" in result.stderr
 
 
 def test_a_report_as_json_holds_all_figures() -> None:

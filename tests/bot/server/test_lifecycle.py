@@ -411,7 +411,7 @@ async def test_a_database_that_is_gone_or_cannot_be_written_is_not_ready(tmp_pat
         database, file = build_readiness_checks(app, {})["database"], settings().home / "footnote.db"
         assert await database() == ""
         file.rename(tmp_path / "elsewhere.db")
-        assert "not the file any more" in await database()
+        assert "no longer the file" in await database()
         (tmp_path / "elsewhere.db").rename(file)
         assert await database() == ""
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
