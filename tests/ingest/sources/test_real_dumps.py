@@ -3,6 +3,7 @@
 import bz2
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ LEFT_OVER = re.compile(r"\{\{|\[\[|\]\]|<ref|\|-|&nbsp;|\( ,|\(\)| \.(?=\s|$)")
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="FOOTNOTE_DATA can name the folder of data sets")
 
 
+@cache
 def read(path):
     """Return the pages of a dump by key, and what could not be read."""
     items = list(WikipediaDump(path, processes=1).documents())
