@@ -43,15 +43,7 @@ _ON, _BACK = "on", "back"
 
 
 def build_evidence_message(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> Json:
-    """Return a page of what a turn checked, as an answer to whoever wants to see it.
-
-    Args:
-        view: The evidence.
-        of: What it is the evidence of, such as the ticket: it comes back when a page is turned. 60 characters at most.
-        page: Which page, from 0; the nearest where there are not so many.
-        language: The reader's.
-        zone: Whose days dates are.
-    """
+    """Return a page of what a turn checked, as an answer to whoever wants to see it."""
     pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     turning = [_page_buttons(of, page, len(pages))] if len(pages) > 1 else []

@@ -1,7 +1,9 @@
 """Call Discord's REST API: its routes as data, at its rate limits, with its errors as the desk's, nothing done twice.
 
 Paths hold names, never values: they may be logged. What answers say of each limit is kept by bucket, beside the limit
-over all calls.
+over all calls. discord.py's own HTTP client is for its gateway alone: it repeats a call up to five times and waits
+within, so that nobody hears whether one of them was done before the last was refused; it logs addresses, in which the
+tokens of interactions stand; and a call of it that is broken off while all routes are closed leaves them closed.
 """
 
 import asyncio
@@ -18,7 +20,7 @@ from urllib.parse import quote
 import aiohttp
 
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
+from bot.platforms.shared.rate_limit import PATIENCE, Busy, Rate, RateWindow, explain_lost_connection, retry_call
 
 _MAJOR = ("guild", "channel", "application", "token")  # of calls that differ in these, limits are counted apart
 
@@ -130,14 +132,7 @@ _KINDS: Mapping[int, type[RequestRefused]] = MappingProxyType(
 
 
 def explain_api_error(call: str, status: int, body: Any, retry_after: str = "") -> PlatformError:
-    """Return the error that a refusal is.
-
-    Args:
-        call: What was called, without values.
-        status: The HTTP status.
-        body: What Discord answered, as JSON; None where it was none.
-        retry_after: The header of that name.
-    """
+    """Return the error that a refusal is."""
     facts = body if isinstance(body, Mapping) else {}
     found = facts.get("code")
     code = found if isinstance(found, int) and not isinstance(found, bool) else 0
@@ -209,11 +204,7 @@ class DiscordRateLimit:
         self._everywhere, self._denied = RateWindow(GLOBAL_RATE), RateWindow(INVALID_RATE)
 
     async def turn(self, route: Route, ids: Mapping[str, str], *, patience: float) -> RateBucket:
-        """Wait until a call may be made, which is counted; `done` wants what this returns.
-
-        Raises:
-            Busy: That would take longer than `patience` seconds. Nothing was counted.
-        """
+        """Wait until a call may be made, which is counted; `done` wants what this returns. Raises `Busy`."""
         until = self.now() + patience
         while True:
             bucket = await self._known(route, ids, patience)
@@ -288,20 +279,14 @@ class DiscordRateLimit:
         return self._buckets.setdefault((self._names.get(key, key), major), RateBucket())
 
 
-PATIENCE = 40.0
-"""Seconds that a call waits for its turn; whoever may be told to come again waits shorter than a desk's call lasts."""
 API = "https://discord.com/api/v10"
 _AGENT = "DiscordBot (https://github.com/footnote, 0.1)"
-_AGAIN = 1.0  # seconds before a call is repeated
-_TRIES = 4
-_MAX_WAIT_SECONDS = 5.0
 _TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
 _GOOD = range(200, 300)
-_CUT = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError)
 
 
 class DiscordApiClient:
-    """Calls Discord as one bot, at its pace."""
+    """Calls Discord as one bot, at its pace; at its usual address where none is given."""
 
     def __init__(self, session: aiohttp.ClientSession, token: str, api_url: str, pacing: DiscordRateLimit) -> None:
         self._session, self._api, self.pacing = session, (api_url or API).rstrip("/"), pacing
@@ -317,65 +302,36 @@ class DiscordApiClient:
         patience: float = PATIENCE,
         **ids: str,
     ) -> Any:
-        """Make a call, and return what Discord answers; None where it answers nothing.
+        """Make a call, and return what Discord answers; None where it answers nothing. Raises `PlatformError`."""
 
-        Args:
-            route: What is called.
-            body: What is sent, as JSON.
-            query: What stands behind the path.
-            patience: How many seconds it may wait.
-            ids: What the path has to be told.
+        async def attempt(seconds: float) -> Any:
+            bucket = await self.pacing.turn(route, ids, patience=seconds)
+            return await self._once(route, ids, body, query, bucket)
 
-        Raises:
-            PlatformError: As `refusals` says. Of `PlatformUnavailable` one with `seconds` has done nothing.
-        """
-        waited, cut = 0.0, False
-        for attempt in range(_TRIES):
-            started = self.pacing.now()
-            try:
-                bucket = await self._turn(route, ids, patience - waited)
-                return await self._once(route, ids, body, query, bucket)
-            except PlatformUnavailable as error:
-                waited += self.pacing.now() - started
-                cut = cut or error.seconds is None
-                last = attempt + 1 == _TRIES
-                if last or not await self._may_repeat(route, error, patience - waited):
-                    raise error.doubted() if cut else error from error.__cause__
-        raise AssertionError
-
-    async def _turn(self, route: Route, ids: Mapping[str, str], patience: float) -> RateBucket:
-        try:
-            return await self.pacing.turn(route, ids, patience=max(patience, 0.0))
-        except Busy as error:
-            raise PlatformUnavailable(f"Too much is going on for {route}.", seconds=error.seconds) from error
+        return await retry_call(attempt, route, self.pacing, patience=patience, repeatable=route.repeatable)
 
     async def _once(
         self, route: Route, ids: Mapping[str, str], body: Any, query: Mapping[str, str] | None, bucket: RateBucket
     ) -> Any:
         headers: Mapping[str, str] = {}
+        url = self._api + route.path.format_map({name: quote(value, safe="@") for name, value in ids.items()})
         try:
-            url = self._api + route.path.format_map({name: quote(value, safe="@") for name, value in ids.items()})
-            async with self._session.request(route.method, url, **self._sent(route, body, query)) as response:
-                headers = response.headers
-                told = _parse_body(await response.read(), response.content_type)
-                status = response.status
-        except aiohttp.ClientConnectorError as error:
-            raise PlatformUnavailable(f"Discord cannot be reached for {route}.", seconds=_MAX_WAIT_SECONDS) from error
-        except _CUT as error:
-            raise PlatformUnavailable(f"Discord does not answer {route}.") from error
+            with explain_lost_connection("Discord", route):
+                async with self._session.request(route.method, url, **self._sent(route, body, query)) as response:
+                    headers = response.headers
+                    told = _parse_body(await response.read(), response.content_type)
         finally:
             self.pacing.done(bucket, route, ids, headers)
-        if status in _GOOD:
+        if response.status in _GOOD:
             return told
-        raise self._refused(route, ids, status, told, headers)
+        raise self._refused(route, ids, response.status, told, headers)
 
     def _sent(self, route: Route, body: Any, query: Mapping[str, str] | None) -> dict[str, Any]:
         headers = self._headers if route.interaction else {**self._headers, **self._secret}
         sent: dict[str, Any] = {"headers": headers, "params": query, "timeout": _TIMEOUT, "allow_redirects": False}
         if body is not None:
             # Not aiohttp's own: Discord takes no charset beside the type.
-            sent["data"] = json.dumps(body).encode()
-            sent["headers"] = {**headers, "Content-Type": "application/json"}
+            sent |= {"data": json.dumps(body).encode(), "headers": {**headers, "Content-Type": "application/json"}}
         return sent
 
     def _refused(
@@ -387,24 +343,12 @@ class DiscordApiClient:
         if status == LIMITED_STATUS and isinstance(error, PlatformUnavailable):
             # Without a body it is not Discord that refuses but what stands before it, and all calls alike.
             everywhere = not isinstance(told, Mapping) or told.get("global") is True
-            self.pacing.hold(route, ids, error.seconds or _MAX_WAIT_SECONDS, everywhere=everywhere)
+            self.pacing.hold(route, ids, error.seconds or _SECONDS, everywhere=everywhere)
         return error
-
-    async def _may_repeat(self, route: Route, error: PlatformUnavailable, patience: float) -> bool:
-        """Wait for what can be repeated, and return whether it can."""
-        if error.seconds is not None:
-            if error.seconds > patience:
-                return False
-        elif not route.repeatable or patience < _AGAIN:
-            return False
-        await self.pacing.sleep(_AGAIN if error.seconds is None else error.seconds)
-        return True
 
 
 def _parse_body(data: bytes, content_type: str) -> Any:
-    if content_type != "application/json":
-        return None
     try:
-        return json.loads(data)
+        return json.loads(data) if content_type == "application/json" else None
     except ValueError:
         return None

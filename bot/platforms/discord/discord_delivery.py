@@ -246,10 +246,7 @@ async def call_for_help(
 ) -> PostedMessages:
     """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated.
 
-    `now`: in seconds since 1970.
-
-    Raises:
-        PlatformError: It was not posted, or nobody knows.
+    `now`: in seconds since 1970. Raises `PlatformError`.
     """
     once, sent, begun = secrets.token_hex(8), list[str](), str(build_snowflake(now - _SKEW))
     for page, message in enumerate(render_messages(View(0, text=text, mentions=tuple(people)))):

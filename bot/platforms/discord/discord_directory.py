@@ -94,8 +94,7 @@ class DiscordDirectory:
     async def by_now(self, asker: Asker) -> Asker:
         """Return somebody who asked a while ago, and where they stand by now: in a DM they may have left the team.
 
-        Raises:
-            PlatformUnavailable: Discord does not say so now, but may later.
+        Raises `PlatformUnavailable`.
         """
         if asker.kind != "dm":
             return asker

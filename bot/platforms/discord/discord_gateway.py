@@ -104,12 +104,7 @@ class ShardProgress:
         self._shards = 1
 
     def begun(self, shard: tuple[int, int], now: float) -> float | None:
-        """Note that a session begins, and return since when its shard missed something; None where it did not.
-
-        Args:
-            shard: Which, of how many.
-            now: When.
-        """
+        """Note that a session begins, and return since when its shard missed something; None where it did not."""
         number, self._shards = shard
         since = self._last.get(number, self._before)
         self._last[number] = now

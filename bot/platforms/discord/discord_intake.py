@@ -133,9 +133,7 @@ class DiscordIntake:
         """Return the question that a message is; None where it is none to us.
 
         `overhearing` says which those are. In a forum a post begins with its first message, which is to all of it.
-
-        Raises:
-            StorageError: What was asked there before cannot be looked up.
+        Raises `StorageError`.
         """
         if written.guild and not self._ours(written.guild):
             return None

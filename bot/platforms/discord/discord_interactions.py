@@ -328,9 +328,4 @@ def build_sentence(words: str, shown: Callable[[str], str] = escape_markdown) ->
     while len(content.encode("utf-16-le", "replace")) // 2 > _LONGEST:
         words = words[: len(words) * 3 // 4]
         content = shown(f"{words} …")
-    return {
-        "content": content,
-        "components": [],
-        "flags": EPHEMERAL | NO_EMBEDS,
-        "allowed_mentions": {"parse": []},
-    }
+    return {"content": content, "components": [], "flags": EPHEMERAL | NO_EMBEDS, "allowed_mentions": {"parse": []}}

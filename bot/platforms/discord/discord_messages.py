@@ -52,12 +52,7 @@ _FULL = "%Y-%m-%d %H:%M"
 
 
 def decode_markup(text: str, names: Mapping[str, str]) -> str:
-    """Return a message as its reader sees it, formatting characters included.
-
-    Args:
-        text: As Discord has it.
-        names: Of people, roles and channels by their ids, as far as they are known.
-    """
+    """Return a message as its reader sees it, formatting characters included."""
     text = _PERSON.sub(lambda found: f"@{names.get(found[1], 'somebody')}", text)
     text = _CHANNEL.sub(lambda found: f"#{names.get(found[1], 'channel')}", text)
     text = _ROLE.sub(lambda found: f"@{names.get(found[1], 'role')}", text)
@@ -303,14 +298,7 @@ def build_body(message: DiscordMessage, key: str) -> Json:
 
 
 def build_post(message: DiscordMessage, key: str, once: str, *, reply_to: str = "") -> Json:
-    """Return the body of a post.
-
-    Args:
-        message: What is shown.
-        key: What it is marked with.
-        once: Its nonce.
-        reply_to: The message of the same channel that it replies to, if there is one.
-    """
+    """Return the body of a post."""
     reference = {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}} if reply_to else {}
     return {**build_body(message, key), **reference, "nonce": once, "enforce_nonce": True}
 

@@ -368,18 +368,7 @@ class DiscordRouter:
 async def open_client(
     app: App, desk: Desk, call: DiscordApiClient, clock: Clock | None = None
 ) -> AsyncIterator[DiscordPlatform]:
-    """Give Discord as the desk sees it.
-
-    Args:
-        app: What is opened.
-        desk: What takes questions.
-        call: The way to Discord.
-        clock: The date and what waits, where it is not the machine's.
-
-    Raises:
-        PlatformError: Discord refuses us, or cannot be reached.
-        StorageError: What was taken last cannot be looked up.
-    """
+    """Give Discord as the desk sees it. Raises `PlatformError`, `StorageError`."""
     settings, platforms, tasks = read_discord_settings(app.settings), dict[str, Platform](), TaskSupervisor()
     clock = clock or Clock()
     us = await _load_identity(call)
@@ -431,12 +420,7 @@ async def _sync_commands(call: DiscordApiClient, us: DiscordBotIdentity, *, user
 
 @asynccontextmanager
 async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
-    """Open Discord by the token of the settings.
-
-    Raises:
-        PlatformError: Discord refuses our token, or cannot be reached.
-        StorageError: What was taken last cannot be looked up.
-    """
+    """Open Discord by the token of the settings. Raises `PlatformError`, `StorageError`."""
     settings = read_discord_settings(app.settings)
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, DiscordRateLimit())

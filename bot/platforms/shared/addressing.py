@@ -49,14 +49,7 @@ Participates = Callable[[bool], Awaitable[bool]]
 
 
 def classify_audience(remark: IncomingMessage, *, joined: bool, follows: bool, every: bool) -> Audience:
-    """Return whose a message is; pure.
-
-    Args:
-        remark: The message.
-        joined: Whether we take part in the thread that it stands in.
-        follows: Whether its author asked us there before.
-        every: Whether the channel wants every question answered.
-    """
+    """Return whose a message is; pure."""
     if remark.addressed:
         return Audience.OURS
     if remark.to_others:
@@ -80,9 +73,5 @@ def is_edit_addressed(remark: IncomingMessage, *, unasked: bool) -> bool:
     """Return whether an edit changes a question that was taken; pure.
 
     An edit that takes our mention away makes it no less a question to us, and in a thread none has to mention us.
-
-    Args:
-        remark: The message as it now stands.
-        unasked: Whether nobody had asked us by it.
     """
     return not unasked or remark.addressed or remark.within

@@ -29,13 +29,7 @@ _FOOTNOTE = lazy_compile(r"^\[\d+\] .*$|[ \t]*\[\d+\]", re.MULTILINE)
 
 
 def build_stripper(lines: str, marks: Sequence[str], link: str = "") -> StripFormatting:
-    """Return what takes a platform's formatting out of a text; what stands in code stays as it is.
-
-    Args:
-        lines: An expression for what formats a line from its beginning, such as a quotation.
-        marks: Expressions for what stands around formatted words, the longer before those that they begin with.
-        link: An expression for a link whose first group is what is shown of it; empty where there is none.
-    """
+    """Return what takes a platform's formatting out of a text; what stands in code stays as it is."""
     at_beginning = re.compile(rf"^[ \t]*(?:{lines})", re.MULTILINE)
     shown_of = re.compile(link) if link else None
     around = [

@@ -1,7 +1,24 @@
-"""Keep the calls that share a limit within it; pure."""
+"""Keep the calls of an API within its limits, and repeat those that may be repeated.
 
+The retry loop is ours: a library's knows neither that a call may be in doubt, nor a clock that tests turn.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
+import aiohttp
+
+from bot.platforms.shared.platform_contract import PlatformUnavailable
+
+T = TypeVar("T")
+
+PATIENCE = 40.0
+"""Seconds that a call waits for its turn; whoever may be told to come again waits shorter than a desk's call lasts."""
+RETRY_SECONDS = 1.0  # before a call is repeated that was not answered
+UNREACHED_SECONDS = 5.0  # before one is that never left
+_TRIES = 4
 _MARGIN = 1.02  # calls arrive a little closer together than they were sent
 
 
@@ -38,6 +55,51 @@ class RateWindow:
         return replace(self, taken=(*self.taken, at)[-self.rate.calls :])
 
     def room(self, now: float) -> int:
+        """Return how many calls could be made at once now."""
         if now < self.closed:
             return 0
         return self.rate.calls - sum(at + self.rate.seconds * _MARGIN > now for at in self.taken)
+
+
+class _Clock(Protocol):
+    now: Callable[[], float]
+    sleep: Callable[[float], Awaitable[object]]
+
+
+async def retry_call(
+    attempt: Callable[[float], Awaitable[T]], name: object, clock: _Clock, *, patience: float, repeatable: bool
+) -> T:
+    """Make a call, again where it surely did nothing or may be done twice, for as long as patience lasts.
+
+    `attempt` is given the seconds that it may wait for its turn. Raises `PlatformError`; of `PlatformUnavailable` one
+    with `seconds` has done nothing.
+    """
+    waited, doubtful = 0.0, False
+    for left in reversed(range(_TRIES)):
+        started = clock.now()
+        try:
+            return await attempt(max(patience - waited, 0.0))
+        except (Busy, PlatformUnavailable) as error:
+            waited += clock.now() - started
+            failed = error if isinstance(error, PlatformUnavailable) else _too_busy(name, error)
+            doubtful = doubtful or failed.seconds is None
+            pause = RETRY_SECONDS if failed.seconds is None else failed.seconds
+            if not left or pause > patience - waited or (failed.seconds is None and not repeatable):
+                raise failed.doubted() if doubtful else failed from error.__cause__
+            await clock.sleep(pause)
+    raise AssertionError
+
+
+def _too_busy(name: object, error: Busy) -> PlatformUnavailable:
+    return PlatformUnavailable(f"Too much is going on for {name}.", seconds=error.seconds)
+
+
+@contextmanager
+def explain_lost_connection(platform: str, name: object, *more: type[Exception]) -> Iterator[None]:
+    """Turn the errors of a connection into `PlatformUnavailable`: what never left has surely done nothing."""
+    try:
+        yield
+    except aiohttp.ClientConnectorError as error:
+        raise PlatformUnavailable(f"{platform} cannot be reached for {name}.", seconds=UNREACHED_SECONDS) from error
+    except (aiohttp.ClientError, TimeoutError, ConnectionError, *more) as error:
+        raise PlatformUnavailable(f"{platform} does not answer {name}.") from error

@@ -41,15 +41,7 @@ _HEADER = 150
 
 
 def build_evidence_modal(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> JsonRow:
-    """Return a page of what a turn checked.
-
-    Args:
-        view: The evidence.
-        of: What it is the evidence of, such as the ticket: it comes back when a page is turned.
-        page: Which page, from 0; the nearest where there are not so many.
-        language: The reader's.
-        zone: Whose days dates are.
-    """
+    """Return a page of what a turn checked."""
     pages = paginate_evidence(view, MODAL, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     turning = [_page_buttons(of, page, len(pages))] if len(pages) > 1 else []

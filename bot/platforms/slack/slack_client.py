@@ -1,7 +1,8 @@
 """Call Slack's Web API: at its rate limits, with its errors as the desk's, and nothing ever done twice.
 
-Limits are data (by method, for the workspace); errors are told by their codes; what is safe to repeat is retried with
-backoff.
+Limits are data: by method for the workspace, posts by channel. None of the SDK's retry handlers is used: the one for
+cut connections repeats posts, which then stand there twice; the one for 429 waits where nobody else sees it, while
+other calls run into the same limit. A post is never repeated: whoever posts looks for it by its mark first.
 """
 
 import asyncio
@@ -13,13 +14,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
+from bot.platforms.shared.rate_limit import PATIENCE, Busy, Rate, RateWindow, explain_lost_connection, retry_call
 
 RATES: Mapping[str, Rate] = MappingProxyType(
     {
@@ -56,41 +56,34 @@ class SlackRateLimit:
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
-        self._now, self.sleep = now, sleep
+        self.now, self.sleep = now, sleep
         self._lanes: dict[str, RateWindow] = {}
 
     async def turn(self, method: str, channel: str = "", *, patience: float) -> None:
-        """Wait until a call may be made, which is counted.
-
-        Raises:
-            Busy: That would take longer than `patience` seconds. Nothing was counted.
-        """
+        """Wait until a call may be made, which is counted. Raises `Busy`."""
         key, rate = choose_bucket(method, channel)
-        until = self._now() + patience
+        until = self.now() + patience
         while True:
-            now = self._now()
+            now = self.now()
             at = self._lane(key, rate).soonest(now)
             if at > max(until, now):
                 raise Busy(at - now)
             self._lanes[key] = self._lane(key, rate).after(at)
             if at > now:
                 await self.sleep(at - now)
-            if self._now() >= self._lanes[key].closed:
+            if self.now() >= self._lanes[key].closed:
                 return
 
     def spare(self, method: str, channel: str = "") -> bool:
         """Return whether a call may be made that can be left out: half of what is allowed stays for what cannot."""
         key, rate = choose_bucket(method, channel)
-        return self._lane(key, rate).room(self._now()) > rate.calls // 2
+        return self._lane(key, rate).room(self.now()) > rate.calls // 2
 
     def hold(self, method: str, channel: str, seconds: float) -> None:
         """Let no call be made for so long, because Slack says so."""
         key, rate = choose_bucket(method, channel)
         lane = self._lane(key, rate)
-        self._lanes[key] = replace(lane, closed=max(lane.closed, self._now() + seconds))
-
-    def now(self) -> float:
-        return self._now()
+        self._lanes[key] = replace(lane, closed=max(lane.closed, self.now() + seconds))
 
     def _lane(self, key: str, rate: Rate) -> RateWindow:
         return self._lanes.get(key) or RateWindow(rate)
@@ -147,29 +140,16 @@ class StreamClosed(PlatformError):
 
 
 def explain_api_error(method: str, code: str, status: int, retry_after: str = "") -> PlatformError:
-    """Return the error that a refusal is.
-
-    Args:
-        method: What was called.
-        code: Slack's word for why; empty where it said none.
-        status: The HTTP status.
-        retry_after: The header of that name.
-    """
+    """Return the error that a refusal is."""
     code = code if re.fullmatch(r"[a-z0-9_]{1,60}", code) else ""
     line = f"Slack refused {method}: {code or f'status {status}'}."
     if status == LIMITED or code in _LIMITED:
         return PlatformUnavailable(f"Slack asks to wait before {method}.", seconds=_retry_after(retry_after))
     if status >= _BROKEN or code in _AWAY or not code:
         return PlatformUnavailable(line)
-    return (
-        _explain_access_error(code, line)
-        or _explain_message_error(code, line)
-        or CannotPost(line, hint=_HINTS.get(code, ""))
-    )
-
-
-def _explain_access_error(code: str, line: str) -> PlatformError | None:
-    return SlackAccessDenied(line, hint=_HINTS[code], seconds=_LOCKED_OUT_SECONDS) if code in _NOT_LET_IN else None
+    if code in _NOT_LET_IN:
+        return SlackAccessDenied(line, hint=_HINTS[code], seconds=_LOCKED_OUT_SECONDS)
+    return _explain_message_error(code, line) or CannotPost(line, hint=_HINTS.get(code, ""))
 
 
 def _explain_message_error(code: str, line: str) -> PlatformError | None:
@@ -184,10 +164,6 @@ def _retry_after(retry_after: str) -> float:
     return float(retry_after) if re.fullmatch(r"\d{1,6}(\.\d{1,6})?", retry_after.strip()) else _RETRY_SECONDS
 
 
-PATIENCE = 40.0
-"""Seconds that a call waits for its turn; whoever may be told to come again waits shorter than a desk's call lasts."""
-_RETRY_PAUSES = 1.0  # seconds before a call is repeated
-_TRIES = 4
 _REPEATABLE = frozenset(
     {
         "auth.test",
@@ -200,13 +176,10 @@ _REPEATABLE = frozenset(
         "views.update",
     }
 )
-_TIMEOUT_SECONDS = 5.0
 _OK = 200
-_CUT = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError, SlackClientError)
 
 
 def build_web_client(token: str, api_url: str) -> AsyncWebClient:
-    """Return the SDK's client as it is meant to be used here."""
     logger = logging.getLogger("slack_sdk.footnote")
     # Below warnings it says what it sends: what people wrote, and triggers, which are secrets.
     logger.setLevel(logging.WARNING)
@@ -214,77 +187,45 @@ def build_web_client(token: str, api_url: str) -> AsyncWebClient:
 
 
 class SlackApiClient:
-    """Calls methods of one workspace, at its pace."""
+    """Calls methods of one workspace, at its pace, by a client without retry handlers."""
 
     def __init__(self, client: AsyncWebClient, pacing: SlackRateLimit) -> None:
         self._client, self.pacing = client, pacing
 
     async def __call__(self, method: str, *, patience: float = PATIENCE, **facts: Any) -> Mapping[str, Any]:
-        """Call a method by its name, such as `chat.update`, and return what Slack answers.
+        """Call a method by its name, such as `chat.update`, and return what Slack answers. Raises `PlatformError`."""
+        channel = str(facts.get("channel", ""))
 
-        Raises:
-            PlatformError: As `refusals` says. Of `PlatformUnavailable` one with `seconds` has done nothing.
-        """
-        channel, waited, cut = str(facts.get("channel", "")), 0.0, False
-        for attempt in range(_TRIES):
-            started = self.pacing.now()
-            await self._turn(method, channel, patience - waited)
+        async def attempt(seconds: float) -> Mapping[str, Any]:
+            await self.pacing.turn(method, channel, patience=seconds)
             try:
                 return await self._once(method, facts)
             except PlatformUnavailable as error:
-                waited += self.pacing.now() - started
-                cut = cut or error.seconds is None
-                if attempt + 1 == _TRIES or not await self._may_repeat(method, channel, error, patience - waited):
-                    raise error.doubted() if cut else error from error.__cause__
-        raise AssertionError
+                if error.seconds is not None:
+                    self.pacing.hold(method, channel, error.seconds)
+                raise
+
+        return await retry_call(attempt, method, self.pacing, patience=patience, repeatable=method in _REPEATABLE)
 
     async def respond(self, url: str, body: Mapping[str, Any]) -> None:
-        """Post a message to the address that came with a command or an action; once.
-
-        Raises:
-            PlatformError: As above; `CannotPost` where the address is used up.
-        """
+        """Post a message to the address that came with a command or an action; once. Raises `PlatformError`."""
         # The SDK logs the address, which is a secret: it gets a logger that is heard by nobody.
         silent = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - nobody else is to get it
-        try:
+        with explain_lost_connection("Slack", "response_url", SlackClientError):
             answer = await AsyncWebhookClient(url, retry_handlers=[], logger=silent).send_dict(dict(body))
-        except aiohttp.ClientConnectorError as error:
-            raise _explain_transport_error("response_url") from error
-        except _CUT as error:
-            raise PlatformUnavailable("Slack does not answer response_url.") from error
         if answer.status_code != _OK:
             code = "" if answer.status_code >= LIMITED else "expired_url"
-            raise explain_api_error(
-                "response_url", code, answer.status_code, str(answer.headers.get("Retry-After", ""))
-            )
-
-    async def _turn(self, method: str, channel: str, patience: float) -> None:
-        try:
-            await self.pacing.turn(method, channel, patience=max(patience, 0.0))
-        except Busy as error:
-            raise PlatformUnavailable(f"Too much is going on for {method}.", seconds=error.seconds) from error
+            retry_after = str(answer.headers.get("Retry-After", ""))
+            raise explain_api_error("response_url", code, answer.status_code, retry_after)
 
     async def _once(self, method: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
         call = getattr(self._client, method.replace(".", "_"))
-        try:
-            answer = await call(**facts)
-        except SlackApiError as error:
-            raise _explain_reply(method, error.response) from error
-        except aiohttp.ClientConnectorError as error:
-            raise _explain_transport_error(method) from error
-        except _CUT as error:
-            raise PlatformUnavailable(f"Slack does not answer {method}.") from error
+        with explain_lost_connection("Slack", method, SlackClientError):
+            try:
+                answer = await call(**facts)
+            except SlackApiError as error:
+                raise _explain_reply(method, error.response) from error
         return answer.data if isinstance(answer.data, dict) else {}
-
-    async def _may_repeat(self, method: str, channel: str, error: PlatformUnavailable, patience: float) -> bool:
-        """Wait for what can be repeated, and return whether it can."""
-        if error.seconds is not None:
-            self.pacing.hold(method, channel, error.seconds)
-            return error.seconds <= patience
-        if method not in _REPEATABLE or patience < _RETRY_PAUSES:
-            return False
-        await self.pacing.sleep(_RETRY_PAUSES)
-        return True
 
 
 def _explain_reply(method: str, response: Any) -> PlatformError:
@@ -292,11 +233,5 @@ def _explain_reply(method: str, response: Any) -> PlatformError:
     status = getattr(response, "status_code", 0) or getattr(response, "status", 0)
     data = getattr(response, "data", None)
     code = str(data.get("error", "")) if isinstance(data, dict) else ""
-    return explain_api_error(
-        method, code, int(status), str((getattr(response, "headers", None) or {}).get("Retry-After", ""))
-    )
-
-
-def _explain_transport_error(method: str) -> PlatformUnavailable:
-    """Return the error of a call that never left: it is certain that nothing was done."""
-    return PlatformUnavailable(f"Slack cannot be reached for {method}.", seconds=_TIMEOUT_SECONDS)
+    retry_after = str((getattr(response, "headers", None) or {}).get("Retry-After", ""))
+    return explain_api_error(method, code, int(status), retry_after)

@@ -79,11 +79,7 @@ class SlackDirectory:
         return Asker("slack", kind, self._us.team, channel, user, shared_with_other_organisations=others)
 
     async def by_now(self, asker: Asker) -> Asker:
-        """Return somebody who asked a while ago, and where they stand by now.
-
-        Raises:
-            PlatformUnavailable: Slack does not say so now, but may later.
-        """
+        """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
         try:
             others = await self._shared(asker.channel, asker.user if asker.kind == "dm" else "", PATIENT_SECONDS)
         except TimeoutError as error:
@@ -170,10 +166,7 @@ class SlackIntake:
     async def question(self, written: SlackMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us.
 
-        `overhearing` says which those are.
-
-        Raises:
-            StorageError: Whether we take part in a thread cannot be looked up.
+        `overhearing` says which those are. Raises `StorageError`.
         """
         settings = await load_channel_settings_or_file(self._app, f"slack:{written.team}/{written.channel}")
         remark = self._remark(written)

@@ -54,8 +54,7 @@ def build_opening_chunks(view: View) -> tuple[list[Json], StreamedState]:
 def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[Json], StreamedState]:
     """Return the chunks that a view adds, and what is shown then; none where it adds nothing, or has no room.
 
-    Raises:
-        ValueError: The view takes back what was shown, which a live message cannot.
+    Raises `ValueError`.
     """
     if view.sentences[: len(sent.sentences)] != sent.sentences:
         raise ValueError("sentences were taken back")
@@ -157,8 +156,7 @@ class LiveMessages:
     async def begin(self, question: Question, view: View) -> str:
         """Begin a live message and return its id; empty where Slack will not have one, or the limits leave no room.
 
-        Raises:
-            PlatformUnavailable: Without `seconds` it may stand there.
+        Raises `PlatformUnavailable`.
         """
         made, sent = build_opening_chunks(view)
         if not sent.cards:
@@ -205,8 +203,7 @@ class LiveMessages:
     async def end(self, question: Question, ts: str, metadata: dict[str, Any], *, patience: float = PATIENCE) -> None:
         """Stop a live message, so that it can be updated; one that is none any more is no error.
 
-        Raises:
-            PlatformUnavailable: It has to be tried again.
+        Raises `PlatformUnavailable`.
         """
         try:
             facts = {"channel": question.place.channel, "ts": ts, "metadata": metadata}

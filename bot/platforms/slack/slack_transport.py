@@ -32,14 +32,7 @@ SIGNATURE_AGE_SECONDS = 300
 
 
 def is_signed_by_slack(secret: str, body: bytes, headers: Mapping[str, str], now: float) -> bool:
-    """Return whether a request is signed with our secret, and was signed just now.
-
-    Args:
-        secret: The signing secret; an empty one signs nothing.
-        body: As it came.
-        headers: By their names in lower case.
-        now: Seconds since 1970.
-    """
+    """Return whether a request is signed with our secret, and was signed just now."""
     moment, signature = headers.get("x-slack-request-timestamp", ""), headers.get("x-slack-signature", "")
     if not secret or not re.fullmatch(r"[0-9]{1,12}", moment) or abs(now - int(moment)) > SIGNATURE_AGE_SECONDS:
         return False
@@ -67,9 +60,7 @@ class SocketWatch:
     """When a socket heard something last, by a clock in seconds that nobody sets."""
 
     def __init__(
-        self,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
         self._now, self.sleep = now, sleep
         self._last = self._tried = now()
@@ -197,11 +188,7 @@ class SocketTransport:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """Hold a socket open within the block.
-
-        Raises:
-            PlatformError: Slack refuses; that it is away is none, for it is tried again until it is there.
-        """
+        """Hold a socket open within the block. Raises `PlatformError`."""
         address = await self._address()
         handler = AsyncSocketModeHandler(self._app, self._token, ping_interval=self._ping)
         client = self._client = handler.client

@@ -225,15 +225,7 @@ async def open_workspace(
 ) -> AsyncIterator[tuple[Platform, tuple[BaseRoute, ...]]]:
     """Give a workspace as the desk sees it, and what of it the HTTP server serves.
 
-    Args:
-        app: What is opened.
-        desk: What takes questions.
-        call: The way to the workspace.
-        hearing: What watches its socket, where it is not by the machine's clock.
-
-    Raises:
-        PlatformError: Slack refuses us, or cannot be reached.
-        StorageError: What was taken last cannot be looked up.
+    Raises `PlatformError`, `StorageError`.
     """
     settings, platforms = app.settings, dict[str, Platform]()
     us, tasks = await _build_identity(call), TaskSupervisor()
@@ -291,12 +283,7 @@ def _build_transport(
 
 @asynccontextmanager
 async def open_slack(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
-    """Open the workspace of the settings.
-
-    Raises:
-        PlatformError: Slack refuses our token, or cannot be reached.
-        StorageError: What was taken last cannot be looked up.
-    """
+    """Open the workspace of the settings. Raises `PlatformError`, `StorageError`."""
     settings = read_slack_settings(app.settings)
     call = SlackApiClient(build_web_client(settings.bot_token.get_secret_value(), settings.api_url), SlackRateLimit())
     async with open_workspace(app, desk, call) as (platform, routes):
