@@ -27,13 +27,12 @@ from bot.platforms.discord.discord_messages import (
     render_confirmation,
     render_page,
 )
+from bot.platforms.shared.payload_text import JsonObject
 from bot.views.catalog import translate
 from bot.views.pagination import paginate_evidence
 from bot.views.render_tree import MessagePage, MessagePart, PartKind
 from bot.views.turn_view import ButtonAction, EvidenceView, build_confirmation
 from storage.errors import StorageError
-
-Json = dict[str, Any]
 
 COMMENT, PAGE = f"{PREFIX}comment", f"{PREFIX}page"
 LABEL, INPUT, PARAGRAPH = 18, 4, 2
@@ -42,7 +41,7 @@ _MOST = 4_000
 _ON, _BACK = "on", "back"
 
 
-def build_evidence_message(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> Json:
+def build_evidence_message(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
     """Return a page of what a turn checked, as an answer to whoever wants to see it."""
     pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
@@ -59,9 +58,9 @@ def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
     return (of, int(page)) if custom_id.startswith(f"{PAGE}:") and of and is_numeric_id(page) else None
 
 
-def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> Json:
+def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonObject:
     """Return what asks for a comment on an answer; `commented` reads it."""
-    field: Json = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
+    field: JsonObject = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
     field["max_length"] = min(MAX_COMMENT, _MOST)
     asked = {
         "type": LABEL,
@@ -97,7 +96,7 @@ def _emphasize_claim(part: MessagePart) -> MessagePart:
     return MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part
 
 
-def _page_buttons(of: str, page: int, pages: int) -> Json:
+def _page_buttons(of: str, page: int, pages: int) -> JsonObject:
     back = [build_button(f"{PAGE}:{_BACK}:{of}:{page - 1}", f"◀ {page}/{pages}")] if page else []
     on = [build_button(f"{PAGE}:{_ON}:{of}:{page + 1}", f"{page + 2}/{pages} ▶")] if page + 1 < pages else []
     return {"type": ROW, "components": [*back, *on]}

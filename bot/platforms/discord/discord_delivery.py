@@ -31,6 +31,7 @@ from bot.platforms.discord.discord_messages import (
     render_messages,
     render_page,
 )
+from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.views.catalog import translate
 from bot.views.render_tree import MessagePage
@@ -63,8 +64,6 @@ async def reopen_thread(call: DiscordApiClient, thread: str) -> None:
     """Take a thread out of the archive. Raises `CannotPost` where it is locked."""
     await call(discord_client.CHANGE_CHANNEL, {"archived": False}, channel=thread)
 
-
-Json = Mapping[str, Any]
 
 ORIGINAL_REPLY = "@original"
 _NO_REPLY = frozenset({50035, 160002})

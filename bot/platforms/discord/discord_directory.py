@@ -1,12 +1,10 @@
 """Know places and people of Discord, and read what stands in a conversation, ours by its marks."""
 
-import logging
 import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
@@ -25,15 +23,11 @@ from bot.platforms.discord.discord_events import (
     read_ids,
 )
 from bot.platforms.discord.discord_messages import build_mark, choose_channel, parse_mark
-from bot.platforms.shared.lookup_cache import MOST, LookupCache
-from bot.platforms.shared.payload_text import build_stripper, read_object, read_objects, strip_footnotes
-from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.shared.lookup_cache import MOST, PATIENT_SECONDS, LookupCache, confirm_lookup, guess_lookup
+from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
+from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
-
-log = logging.getLogger(__name__)
-
-PATIENT_SECONDS = 20.0  # so long a question waits for it that was taken already
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +92,13 @@ class DiscordDirectory:
         """
         if asker.kind != "dm":
             return asker
-        try:
-            member = (await self._members.of(asker.user, PATIENT_SECONDS)).member
-        except TimeoutError as error:
-            raise PlatformUnavailable("Discord does not say in time who somebody is.") from error
-        except PlatformUnavailable:
-            raise
-        except PlatformError as error:
-            log.warning("it cannot be told who somebody is", extra={"cause": str(error)})
-            member = False
-        return replace(asker, listed_server=member)
+        looking = self._members.of(asker.user, PATIENT_SECONDS)
+        found = await confirm_lookup(looking, "Discord", "who somebody is", otherwise=ServerMember(member=False))
+        return replace(asker, listed_server=found.member)
 
     async def membership(self, user: str) -> ServerMember:
         """Return what somebody is in the team's servers: nobody where Discord does not say so in time."""
-        try:
-            return await self._members.of(user)
-        except (PlatformError, TimeoutError) as error:
-            log.warning("it cannot be told who somebody is", extra={"cause": str(error)})
-            return ServerMember(member=False)
+        return await guess_lookup(self._members.of(user), "who somebody is", otherwise=ServerMember(member=False))
 
     async def denied(self, user: str, roles: frozenset[str], *, direct: bool) -> bool:
         """Return whether settings deny somebody an answer; in a DM the roles count that they have in our servers."""
@@ -153,8 +136,6 @@ class DiscordDirectory:
             found = replace(found, member=True, roles=found.roles | read_ids(member.get("roles")))
         return found
 
-
-Json = Mapping[str, Any]
 
 PAGE = 100  # messages that are asked for at once
 _REPLY, _STARTER = 19, 21

@@ -5,10 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
 
 from bot.platforms.discord.discord_messages import decode_markup
-from bot.platforms.shared.payload_text import read_object, read_objects
+from bot.platforms.shared.payload_text import Json, read_object, read_objects
 from storage.language.lazy_pattern import lazy_compile
 
 PERMISSIONS: Mapping[str, tuple[int, str]] = MappingProxyType(
@@ -127,7 +126,6 @@ class PlaceUpdate:
     joined: bool = False  # whether the server itself is told of, as when we enter it
 
 
-Json = Mapping[str, Any]
 DiscordEvent = DiscordMessagePosted | DiscordMessageEdited | DiscordMessageDeleted | PlaceUpdate | None
 
 EPOCH_MS = 1_420_070_400_000  # the first moment that ids can tell, in milliseconds since 1970

@@ -19,6 +19,7 @@ from discord.http import HTTPClient, Route
 from bot.desk.jobs.ports import Clock
 from bot.platforms.discord import DiscordSettings
 from bot.platforms.discord.discord_events import list_intents, parse_snowflake_time, read_id
+from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.server.supervisor import TaskSupervisor
 
@@ -91,9 +92,6 @@ async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
                 await asyncio.sleep(_LOOK_SECONDS)
     except TimeoutError:
         log.warning("a heartbeat of discord.py's does not end")
-
-
-Json = Mapping[str, Any]
 
 
 class ShardProgress:

@@ -1,18 +1,17 @@
 """Check Discord's token, intents and permissions for `footnote doctor`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.platforms.discord import DiscordSettings, read_discord_settings
 from bot.platforms.discord.discord_events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
+from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError
 
 if TYPE_CHECKING:
     from bot.platforms.discord.discord_client import DiscordRateLimit
 
-
-Json = Mapping[str, Any]
 
 _TOKEN = "Copy the bot token anew from the application's page, under Bot, to DISCORD_TOKEN."  # noqa: S105
 _AWAY = "See whether this machine reaches discord.com, then try again."

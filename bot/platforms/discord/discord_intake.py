@@ -26,8 +26,10 @@ from bot.platforms.discord.discord_events import (
     may_moderate,
 )
 from bot.platforms.discord.discord_interactions import DiscordInvocation
-from bot.platforms.shared.addressing import Audience, ChannelOrder, IncomingMessage, find_audience, is_edit_addressed
+from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
+from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
+from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.server.supervisor import TaskSupervisor
 from bot.views.catalog import translate
@@ -89,7 +91,6 @@ def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
 
 log = logging.getLogger(__name__)
 
-EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
 _TEXT = frozenset({0, 5})  # channels of which a message may get a thread
 _READ = 2_000
 
@@ -119,63 +120,52 @@ class DiscordIntake:
         self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
         self.cooldown = cooldown
         self._strange = set[str]()
-        self._lines = ChannelOrder()
+        self._messages = MessageIntake(app, desk, tasks)
 
     async def take(self, written: DiscordMessagePosted) -> IntakeStatus | None:
-        """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
-
-        What happens in one channel is taken in the order in which it arrives, whichever is looked up faster.
-        """
-        async with self._lines.of(written.channel):
-            return await self._take(written)
+        return await self._messages.take(written.channel, partial(self._admit, written))
 
     async def question(self, written: DiscordMessagePosted) -> Question | None:
-        """Return the question that a message is; None where it is none to us.
-
-        `overhearing` says which those are. In a forum a post begins with its first message, which is to all of it.
-        Raises `StorageError`.
-        """
+        """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
         if written.guild and not self._ours(written.guild):
             return None
         channel = await self._channel(written.channel, written.guild)
         if channel is None:
             return None
         roles = self.places.our_roles(written.guild)
-        remark = self._remark(written, channel)
+        message, author = self._read(written, channel), f"discord:{written.guild}/{written.user}"
         place, conversation = await self._placed(written, channel)
-        settings = await load_channel_settings_or_file(self._app, place.channel_id)
-        joined = partial(self._joined, written, conversation)
-        whose = await find_audience(remark, joined, every=settings.answer == "every")
-        if whose is Audience.THEIRS:
+        settings = await self.settings(place.channel_id)
+        every = settings.answer == "every"
+        audience = await self._messages.find_audience(message, conversation, author, every=every)
+        if audience is Audience.THEIRS:
             return None
         if await self.places.denied(written.user, written.roles, direct=not written.guild):
             return None
         text = discord_events.extract_text(written.raw, self._us, {**self.places.names, **written.names}, roles)
-        if not text and not (remark.addressed and (written.raw.strip() or not written.guild)):
+        if not text and not (message.addressed and (written.raw.strip() or not written.guild)):
             return None
         asker = await self.places.asker(channel, written.user, direct=not written.guild)
-        only, unasked = settings.ephemeral and bool(written.guild), whose is Audience.ANYBODYS
-        return _build_question(
-            written, text or EMPTY_MENTION, asker, place, conversation, only_asker=only, unasked=unasked
+        return Question(
+            written.key,
+            "ask",
+            text or EMPTY_MENTION,
+            asker,
+            place,
+            conversation,
+            written.at,
+            message=written.id,
+            only_asker=settings.ephemeral and bool(written.guild),
+            unasked=audience is Audience.ANYBODYS,
         )
 
-    async def rewritten(self, event: DiscordMessageEdited) -> None:
+    async def edit(self, event: DiscordMessageEdited) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
-        now = event.now
-        await self._lines.passed(now.channel)
-        row = await self._app.queue.by_key(now.key)
-        channel = await self._channel(now.channel, now.guild) if row else None
-        names, roles = {**self.places.names, **now.names}, self.places.our_roles(now.guild)
-        text = discord_events.extract_text(now.raw, self._us, names, roles)
-        if not (row and channel and text):
-            return
-        if is_edit_addressed(self._remark(now, channel), unasked=bool(row.body.get("unasked"))):
-            await self._tasks.soon(self._desk.edit_question(now.key, text))
+        await self._messages.edit(event.now.channel, event.now.key, partial(self._read_edit, event.now))
 
-    async def erased(self, event: DiscordMessageDeleted) -> None:
+    async def delete(self, event: DiscordMessageDeleted) -> None:
         """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
-        await self._lines.passed(event.channel)
-        await self._tasks.soon(self._erased(event))
+        await self._messages.delete(event.channel, self._withdraw(event))
 
     async def conversation(self, found: DiscordInvocation) -> str:
         """Return the conversation that somebody means where they stand. Raises `StorageError`."""
@@ -185,23 +175,23 @@ class DiscordIntake:
     async def settings(self, channel_id: str) -> ChannelSettings:
         return await load_channel_settings_or_file(self._app, channel_id)
 
-    async def _take(self, written: DiscordMessagePosted) -> IntakeStatus | None:
+    async def _admit(self, written: DiscordMessagePosted) -> Question | None:
+        """Return the question that a message is, if it may be answered now and there; who has to wait is told."""
         question = await self.question(written)
         if question is None:
             return None
+        language = detect_language(question.text[:_READ])
         if left := self.cooldown.left(written.user, question.key):
             if not question.unasked and self.cooldown.first_refusal(written.user):
-                self._tasks.spawn(self._told(question, render_cooldown(left, detect_language(question.text[:_READ]))))
+                self._tasks.spawn(self._tell(question, render_cooldown(left, language)))
             return None
         if question.only_asker:
             # Whoever wrote for all to see cannot be answered alone; a command can.
             if not question.unasked:
-                self._tasks.spawn(
-                    self._told(question, translate("discord_ask_by_command", detect_language(question.text[:_READ])))
-                )
+                self._tasks.spawn(self._tell(question, translate("discord_ask_by_command", language)))
             return None
         self.cooldown.begin(written.user, question.key)
-        return await self._desk.take(question)
+        return question
 
     def _ours(self, guild: str) -> bool:
         if self.places.listed(guild):
@@ -218,16 +208,18 @@ class DiscordIntake:
             log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
             return None
 
-    def _remark(self, written: DiscordMessagePosted, channel: ChannelInfo) -> IncomingMessage:
+    def _read(self, written: DiscordMessagePosted, channel: ChannelInfo) -> IncomingMessage:
         addressed = discord_events.is_addressed(written, self._us, self.places.our_roles(written.guild))
+        others = discord_events.is_to_another(written, self._us)
+        # In a forum a post begins with its first message, which is to all of it.
         within = channel.is_thread and channel.id != written.id
-        return IncomingMessage(
-            addressed, discord_events.is_to_another(written, self._us), within=within, edited=written.edited
-        )
+        return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
-    async def _joined(self, written: DiscordMessagePosted, conversation: str, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
-        author = f"discord:{written.guild}/{written.user}" if by_author else ""
-        return await self._desk.participates(conversation, author)
+    async def _read_edit(self, now: DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
+        channel = await self._channel(now.channel, now.guild)
+        names, roles = {**self.places.names, **now.names}, self.places.our_roles(now.guild)
+        text = discord_events.extract_text(now.raw, self._us, names, roles)
+        return (text, self._read(now, channel)) if channel else None
 
     async def _placed(self, written: DiscordMessagePosted, channel: ChannelInfo) -> tuple[Place, str]:
         """Return where an answer goes, and the conversation that it belongs to."""
@@ -240,11 +232,11 @@ class DiscordIntake:
         before = await self._app.queue.by_message(place.channel_id, written.replied) if written.replied else None
         if before is None:
             return place, f"{place.channel_id}/{written.replied or written.id}"
-        settings = await load_channel_settings_or_file(self._app, place.channel_id)
+        settings = await self.settings(place.channel_id)
         opens = settings.threads == "long" and channel.kind in _TEXT and not settings.ephemeral
         return (replace(place, thread=written.id) if opens else place), before.conversation
 
-    async def _erased(self, event: DiscordMessageDeleted) -> None:
+    async def _withdraw(self, event: DiscordMessageDeleted) -> None:
         channel = await self._channel(event.channel, event.guild)
         where = channel.parent if channel and channel.is_thread else event.channel
         for one in event.ids:
@@ -258,7 +250,7 @@ class DiscordIntake:
                 by = Asker("discord", "channel", event.guild, where, moderates=True)
                 await self._desk.retract(row.ticket, by)
 
-    async def _told(self, question: Question, words: str) -> None:
+    async def _tell(self, question: Question, words: str) -> None:
         try:
             await self.outlet.tell(question, words)
         except PlatformError as error:
@@ -269,32 +261,6 @@ def render_cooldown(seconds: float, language: str) -> str:
     """Return what somebody is told who has to wait; pure."""
     return translate("discord_cooldown", language, seconds=max(round(seconds), 1))
 
-
-def _build_question(
-    written: DiscordMessagePosted,
-    text: str,
-    asker: Asker,
-    place: Place,
-    conversation: str,
-    *,
-    only_asker: bool,
-    unasked: bool,
-) -> Question:
-    return Question(
-        written.key,
-        "ask",
-        text,
-        asker,
-        place,
-        conversation,
-        written.at,
-        message=written.id,
-        only_asker=only_asker,
-        unasked=unasked,
-    )
-
-
-Json = Mapping[str, Any]
 
 PAGE = 100
 _NOT_OURS = frozenset({10003, 10004, 50001, 50013})  # what Discord says where we are not, or may not read

@@ -28,7 +28,7 @@ from bot.platforms.discord.discord_events import (
     read_name,
 )
 from bot.platforms.discord.discord_messages import escape_markdown
-from bot.platforms.shared.payload_text import read_object, read_objects
+from bot.platforms.shared.payload_text import Json, read_object, read_objects
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.views.catalog import translate
 
@@ -73,8 +73,6 @@ def is_token_valid(asked: float, now: float) -> bool:
     """Return whether a token is good still, by when the interaction began. Both in seconds since 1970."""
     return now < asked + GOOD_SECONDS - _MARGIN
 
-
-Json = Mapping[str, Any]
 
 COMMAND, PRESS, SUBMIT = 2, 3, 5  # kinds of interactions
 ASK, CHECK, SOURCES, PRIVACY, CONFIGURE = "ask", "check", "sources", "privacy", "footnote"

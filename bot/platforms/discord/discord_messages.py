@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.desk.types import Place
+from bot.platforms.shared.payload_text import JsonObject
 from bot.views.pagination import paginate_view
 from bot.views.render_tree import MessageLimits, MessagePage, MessagePart, PartKind, TextRun, TextStyle
 from bot.views.sanitize import defang_text, sanitize_url
@@ -142,8 +143,6 @@ COMPONENTS = MessageLimits(message=4_000, parts=26, part=4_000, row=5, measure=m
 EVIDENCE = MessageLimits(message=4_000, parts=35, part=4_000, row=5, measure=measure_markdown, markup=12, line=4)
 """The same without buttons but the two that turn pages."""
 
-Json = dict[str, Any]
-
 PREFIX = "footnote:"
 ROW, BUTTON = 1, 2
 PRIMARY, SECONDARY, DANGER = 1, 2, 4
@@ -160,14 +159,14 @@ class DoubtPrompt(StrEnum):
     NO = "no"
 
 
-def build_buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
+def build_buttons(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
     found = [list(row) for row in rows]
     first = {_build_custom_id(one): one for row in reversed(found) for one in reversed(row)}
     made = [[_build_styled_button(one) for one in row if first[_build_custom_id(one)] is one] for row in found]
     return [{"type": ROW, "components": row} for row in made if row]
 
 
-def render_confirmation(sure: Confirmation, ticket: int, yes_is: DoubtPrompt = DoubtPrompt.YES) -> Json:
+def render_confirmation(sure: Confirmation, ticket: int, yes_is: DoubtPrompt = DoubtPrompt.YES) -> JsonObject:
     """Return the row that asks whether somebody is sure. `yes_is`: what they press who are."""
     yes = build_button(f"{PREFIX}{yes_is}:{ticket}", sure.yes, DANGER if yes_is is DoubtPrompt.BACK else PRIMARY)
     return {"type": ROW, "components": [yes, build_button(f"{PREFIX}{DoubtPrompt.NO}:{ticket}", sure.no)]}
@@ -188,7 +187,7 @@ def parse_button(custom_id: str) -> tuple[ButtonAction, int] | None:
     return ButtonAction(name), int(ticket)
 
 
-def build_button(custom_id: str, text: str, style: int = SECONDARY) -> Json:
+def build_button(custom_id: str, text: str, style: int = SECONDARY) -> JsonObject:
     return {"type": BUTTON, "style": style, "label": build_label(text, _LONGEST), "custom_id": custom_id}
 
 
@@ -203,7 +202,7 @@ def is_numeric_id(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _build_styled_button(one: Button) -> Json:
+def _build_styled_button(one: Button) -> JsonObject:
     return build_button(_build_custom_id(one), one.label, _STYLES.get(one.action, SECONDARY))
 
 
@@ -221,7 +220,7 @@ _WORK = frozenset({PartKind.STATUS, PartKind.NOTICE, PartKind.COLLAPSED, PartKin
 class DiscordMessage:
     """What a message is made of."""
 
-    components: tuple[Json, ...]
+    components: tuple[JsonObject, ...]
     people: tuple[str, ...] = ()  # whom it mentions
 
 
@@ -255,7 +254,7 @@ def _is_work_part(part: MessagePart) -> bool:
     return bool(part.state) if part.kind is PartKind.CLAIM else part.kind in _WORK
 
 
-def _build_container(texts: list[str]) -> Json:
+def _build_container(texts: list[str]) -> JsonObject:
     return {"type": CONTAINER, "components": [{"type": TEXT, "content": text} for text in texts]}
 
 
@@ -286,7 +285,7 @@ def choose_channel(place: Place) -> str:
     return place.thread or place.channel
 
 
-def build_body(message: DiscordMessage, key: str) -> Json:
+def build_body(message: DiscordMessage, key: str) -> JsonObject:
     """Return what a message shows and whom it pings: people that it names, nobody else, not even who is replied to."""
     first, *others = message.components
     allowed = {"parse": list[str](), "users": list(message.people), "replied_user": False}
@@ -297,7 +296,7 @@ def build_body(message: DiscordMessage, key: str) -> Json:
     }
 
 
-def build_post(message: DiscordMessage, key: str, once: str, *, reply_to: str = "") -> Json:
+def build_post(message: DiscordMessage, key: str, once: str, *, reply_to: str = "") -> JsonObject:
     """Return the body of a post."""
     reference = {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}} if reply_to else {}
     return {**build_body(message, key), **reference, "nonce": once, "enforce_nonce": True}

@@ -64,6 +64,7 @@ from bot.platforms.discord.discord_interactions import (
 from bot.platforms.discord.discord_messages import escape_markdown
 from bot.platforms.discord.discord_platform import DiscordPlatform
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
+from bot.platforms.shared.payload_text import Json, JsonObject
 from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import Platform, PlatformError
 from bot.server.supervisor import TaskSupervisor
@@ -101,8 +102,6 @@ def _render_piece(found: re.Match[str]) -> str:
     return f"`/footnote setting:{found['key']} value:{found['value']}`"
 
 
-CommandJson = dict[str, Any]
-
 _LONGEST = 2_000
 _LOCALES: Mapping[str, tuple[str, ...]] = {"es": ("es-ES", "es-419"), "pt": ("pt-BR",), "zh": ("zh-CN", "zh-TW")}
 """Discord's names of languages, where they are not ours."""
@@ -113,7 +112,7 @@ _HERE, _THEIRS = 0, 1
 _COMPARED = ("name", "type", "description", "description_localizations", "default_member_permissions", "options")
 
 
-def build_commands(*, user_install: bool) -> list[CommandJson]:
+def build_commands(*, user_install: bool) -> list[JsonObject]:
     """Return all that is to be shown; with `user_install` for people everywhere who installed the app themselves."""
     private = _build_option("private", "discord_option_private", kind=_SWITCH, required=False)
     asking = _build_option("question", "discord_option_question", most=_LONGEST)
@@ -160,24 +159,24 @@ def _plain_value(value: Any) -> Any:
     return [_plain_value(one) for one in value] if isinstance(value, list | tuple) else str(value)
 
 
-def _build_command(name: str, occasion: str, options: list[CommandJson]) -> CommandJson:
+def _build_command(name: str, occasion: str, options: list[JsonObject]) -> JsonObject:
     return {"name": name, "type": _CHAT, **_describe(occasion), "options": options}
 
 
-def _build_menu(name: str) -> CommandJson:
+def _build_menu(name: str) -> JsonObject:
     return {"name": name, "type": _MESSAGE}
 
 
-def _restrict_to(permission: int) -> CommandJson:
+def _restrict_to(permission: int) -> JsonObject:
     return {"default_member_permissions": str(permission)}
 
 
-def _build_option(name: str, occasion: str, *, kind: int = _TEXT, required: bool = True, most: int = 0) -> CommandJson:
-    made: CommandJson = {"name": name, "type": kind, **_describe(occasion), "required": required}
+def _build_option(name: str, occasion: str, *, kind: int = _TEXT, required: bool = True, most: int = 0) -> JsonObject:
+    made: JsonObject = {"name": name, "type": kind, **_describe(occasion), "required": required}
     return {**made, "max_length": most} if most else made
 
 
-def _describe(occasion: str) -> CommandJson:
+def _describe(occasion: str) -> JsonObject:
     told = {
         place: translate(occasion, one)
         for one in list_languages()
@@ -255,8 +254,6 @@ class InvocationQuestions:
         return row.ticket if row and found.target in row.posted else None
 
 
-Json = Mapping[str, Any]
-
 log = logging.getLogger(__name__)
 
 INTERACTION = "INTERACTION_CREATE"
@@ -292,9 +289,9 @@ class DiscordRouter:
             case DiscordMessagePosted() as written:
                 await self.taking.take(written)
             case DiscordMessageEdited() as rewritten:
-                await self.taking.rewritten(rewritten)
+                await self.taking.edit(rewritten)
             case DiscordMessageDeleted() as erased:
-                await self.taking.erased(erased)
+                await self.taking.delete(erased)
             case PlaceUpdate() as learned:
                 self.taking.places.learn(learned)
 

@@ -1,29 +1,11 @@
-"""Decide whether a message in a channel is addressed to the bot, and keep each channel's messages in order.
+"""Decide whether a message in a channel is addressed to the bot.
 
 The rules are the same for all platforms, so that people may talk among themselves.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from weakref import WeakValueDictionary
-
-
-class ChannelOrder:
-    """A line for each channel, in which whoever comes first is first."""
-
-    def __init__(self) -> None:
-        self._locks = WeakValueDictionary[str, asyncio.Lock]()
-
-    def of(self, channel: str) -> asyncio.Lock:
-        """Return a channel's line: within it nothing else of that channel is taken."""
-        return self._locks.setdefault(channel, asyncio.Lock())
-
-    async def passed(self, channel: str) -> None:
-        """Wait until what is just being taken in a channel is known."""
-        async with self.of(channel):
-            pass
 
 
 class Audience(StrEnum):

@@ -1,14 +1,20 @@
 """Remember what a platform says of channels and people, and ask again seldom."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
+
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 FRESH_SECONDS = 3_600.0  # so long an answer counts where no event says otherwise
 LOOK_SECONDS = 1.5  # so long somebody waits for it. Platforms want to hear within 3 s that a question was taken
+PATIENT_SECONDS = 20.0  # so long a question waits for it that was taken already
 MOST = 50_000  # how many answers of a kind are remembered
 
 
@@ -63,3 +69,25 @@ class LookupCache(Generic[T]):
 def _ignore_result(task: "asyncio.Task[Any]") -> None:
     if not task.cancelled():
         task.exception()
+
+
+async def guess_lookup(looking: Awaitable[T], what: str, *, otherwise: T) -> T:
+    """Return what a platform says; `otherwise` where it does not say so in time."""
+    try:
+        return await looking
+    except (PlatformError, TimeoutError) as error:
+        log.warning("it cannot be told %s", what, extra={"cause": str(error)})
+        return otherwise
+
+
+async def confirm_lookup(looking: Awaitable[T], platform: str, what: str, *, otherwise: T) -> T:
+    """Return what a platform says; `otherwise` where it refuses. Raises `PlatformUnavailable` where it may later."""
+    try:
+        return await looking
+    except TimeoutError as error:
+        raise PlatformUnavailable(f"{platform} does not say in time {what}.") from error
+    except PlatformUnavailable:
+        raise
+    except PlatformError as error:
+        log.warning("it cannot be told %s", what, extra={"cause": str(error)})
+        return otherwise

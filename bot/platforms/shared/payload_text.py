@@ -7,6 +7,7 @@ from typing import Any
 from storage.language.lazy_pattern import lazy_compile
 
 Json = Mapping[str, Any]
+JsonObject = dict[str, Any]
 
 
 def read_object(data: Json, name: str) -> Json:

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from typing import Any, Literal
+from typing import Literal
 
 from bot.access import Asker
 from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
-from bot.platforms.shared.payload_text import read_object
+from bot.platforms.shared.payload_text import Json, JsonObject, read_object
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.platforms.slack.slack_client import SlackApiClient
 from bot.platforms.slack.slack_events import is_direct, is_ts
@@ -32,15 +32,13 @@ from bot.views.render_tree import MessagePage, MessagePart, PartKind
 from bot.views.turn_view import ButtonAction, EvidenceView
 from storage.errors import StorageError
 
-JsonRow = dict[str, Any]
-
 EVIDENCE, COMMENT = f"{PREFIX}evidence", f"{PREFIX}comment"  # the callback ids
 BACK, ON = f"{PREFIX}page:back", f"{PREFIX}page:on"  # the action ids of the buttons that turn pages
 _TITLE = 24
 _HEADER = 150
 
 
-def build_evidence_modal(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> JsonRow:
+def build_evidence_modal(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> JsonObject:
     """Return a page of what a turn checked."""
     pages = paginate_evidence(view, MODAL, language, zone)
     page = min(max(page, 0), len(pages) - 1)
@@ -54,9 +52,9 @@ def parse_page_turn(value: str) -> tuple[str, int] | None:
     return (of, int(page)) if of and page.isascii() and page.isdigit() else None
 
 
-def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonRow:
+def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonObject:
     """Return what asks for a comment on an answer; `commented` reads it."""
-    field: JsonRow = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
+    field: JsonObject = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
     asked = build_label(translate("slack_comment_label", language), 2_000)
     block = {"type": "input", "block_id": "comment", "optional": True, "label": asked, "element": field}
     made = _build_modal(COMMENT, translate("comment", language), [block], language, close="slack_cancel")
@@ -67,7 +65,7 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
     }
 
 
-def parse_comment(view: JsonRow) -> tuple[int, Literal["up", "down"], str] | None:
+def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | None:
     """Return the ticket, the opinion and the comment of a submitted view; None where it is none of ours."""
     opinion, _, ticket = str(view.get("private_metadata", "")).partition(":")
     if view.get("callback_id") != COMMENT or opinion not in {"up", "down"} or not ticket.isdigit():
@@ -76,7 +74,7 @@ def parse_comment(view: JsonRow) -> tuple[int, Literal["up", "down"], str] | Non
     return int(ticket), "up" if opinion == "up" else "down", str(text)
 
 
-def build_notice_modal(heading: str, text: str, language: str) -> JsonRow:
+def build_notice_modal(heading: str, text: str, language: str) -> JsonObject:
     """Return a modal that says a sentence of ours, such as that something cannot be shown here, or is looked up."""
     view = EvidenceView(heading, "", text=text)
     return _build_modal(
@@ -85,16 +83,16 @@ def build_notice_modal(heading: str, text: str, language: str) -> JsonRow:
 
 
 def _build_modal(
-    name: str, heading: str, blocks: list[JsonRow], language: str, *, close: str = "slack_close"
-) -> JsonRow:
+    name: str, heading: str, blocks: list[JsonObject], language: str, *, close: str = "slack_close"
+) -> JsonObject:
     shown = blocks or [{"type": "section", "text": {"type": "plain_text", "text": NOTHING}}]
     title, close = build_label(heading.strip() or NOTHING, _TITLE), translate(close, language)
     return {"type": "modal", "callback_id": name, "title": title, "close": build_label(close, _TITLE), "blocks": shown}
 
 
-def _modal_blocks(page: MessagePage, title: str) -> list[JsonRow]:
+def _modal_blocks(page: MessagePage, title: str) -> list[JsonObject]:
     """Return a page's blocks: its title stands above already, and a line parts each claim from what is before it."""
-    shown = list[JsonRow]()
+    shown = list[JsonObject]()
     for part in page.parts:
         block = None if part.kind is PartKind.HEADING and _plain_text(part) == title else _modal_block(part)
         if (
@@ -107,14 +105,14 @@ def _modal_blocks(page: MessagePage, title: str) -> list[JsonRow]:
     return shown
 
 
-def _modal_block(part: MessagePart) -> JsonRow | None:
+def _modal_block(part: MessagePart) -> JsonObject | None:
     """Return a part as a block. A claim stands out: it is the heading of what follows."""
     if part.kind is PartKind.HEADING and 0 < count_units(text := render_plain(_plain_text(part))) <= _HEADER:
         return {"type": "header", "text": {"type": "plain_text", "text": text}}
     return build_rich_text(MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part)
 
 
-def _is_header(block: JsonRow) -> bool:
+def _is_header(block: JsonObject) -> bool:
     return bool(block["type"] == "header")
 
 
@@ -122,17 +120,15 @@ def _plain_text(part: MessagePart) -> str:
     return "".join(run.text for run in part.runs)
 
 
-def _page_buttons(of: str, page: int, pages: int) -> JsonRow:
+def _page_buttons(of: str, page: int, pages: int) -> JsonObject:
     back = _page_button(BACK, f"◀ {page}/{pages}", f"{of}:{page - 1}") if page else None
     forward = _page_button(ON, f"{page + 2}/{pages} ▶", f"{of}:{page + 1}") if page + 1 < pages else None
     return {"type": "actions", "elements": [one for one in (back, forward) if one]}
 
 
-def _page_button(action: str, text: str, value: str) -> JsonRow:
+def _page_button(action: str, text: str, value: str) -> JsonObject:
     return {"type": "button", "action_id": action, "text": build_label(text), "value": value}
 
-
-Json = Mapping[str, Any]
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import Place, Question, TaskKind
-from bot.platforms.shared.payload_text import read_object, strip_footnotes
+from bot.platforms.shared.payload_text import Json, read_object, strip_footnotes
 from bot.platforms.slack.slack_markup import decode_mrkdwn, strip_formatting
 from storage.language.lazy_pattern import lazy_compile
 
@@ -136,8 +135,6 @@ SlackEvent = (
     | WorkspaceDisconnected
     | None
 )
-
-Json = Mapping[str, Any]
 
 _TS = lazy_compile(r"\d{1,12}\.\d{1,9}")
 _PEOPLES = frozenset({"", "file_share", "me_message", "thread_broadcast"})

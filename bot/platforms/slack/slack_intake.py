@@ -4,7 +4,6 @@
 kept has been told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
 """
 
-import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
@@ -16,10 +15,12 @@ from bot.access import Asker
 from bot.desk.authorized_turn import load_channel_settings_or_file
 from bot.desk.desk import Desk
 from bot.desk.types import IntakeStatus, Question, QuestionState
-from bot.platforms.shared.addressing import Audience, ChannelOrder, IncomingMessage, find_audience, is_edit_addressed
+from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
-from bot.platforms.shared.lookup_cache import LOOK_SECONDS, LookupCache
-from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
+from bot.platforms.shared.lookup_cache import LOOK_SECONDS, PATIENT_SECONDS, LookupCache, confirm_lookup, guess_lookup
+from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
+from bot.platforms.shared.payload_text import Json
+from bot.platforms.shared.platform_contract import PlatformError
 from bot.platforms.slack import slack_events
 from bot.platforms.slack.slack_client import SlackApiClient
 from bot.platforms.slack.slack_events import (
@@ -34,12 +35,6 @@ from bot.platforms.slack.slack_events import (
 from bot.server.supervisor import TaskSupervisor
 from bot.wiring import App
 from storage.queue import Queue
-
-Json = Mapping[str, Any]
-
-log = logging.getLogger(__name__)
-
-PATIENT_SECONDS = 20.0  # so long a question waits for it whose arrival was acknowledged long ago
 
 
 def is_shared(channel: Json) -> bool | None:
@@ -80,24 +75,13 @@ class SlackDirectory:
 
     async def by_now(self, asker: Asker) -> Asker:
         """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
-        try:
-            others = await self._shared(asker.channel, asker.user if asker.kind == "dm" else "", PATIENT_SECONDS)
-        except TimeoutError as error:
-            raise PlatformUnavailable("Slack does not say in time who is in a channel.") from error
-        except PlatformUnavailable:
-            raise
-        except PlatformError as error:
-            _report_lookup(asker.channel, error)
-            others = True
+        looking = self._shared(asker.channel, asker.user if asker.kind == "dm" else "", PATIENT_SECONDS)
+        others = await confirm_lookup(looking, "Slack", "who is in a channel", otherwise=True)
         return replace(asker, shared_with_other_organisations=others)
 
     async def shared(self, channel: str, user: str = "") -> bool:
         """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
-        try:
-            return await self._shared(channel, user, LOOK_SECONDS)
-        except (PlatformError, TimeoutError) as error:
-            _report_lookup(channel, error)
-            return True
+        return await guess_lookup(self._shared(channel, user, LOOK_SECONDS), "who is in a channel", otherwise=True)
 
     async def _shared(self, channel: str, user: str, seconds: float) -> bool:
         if user:
@@ -131,12 +115,7 @@ class SlackDirectory:
         return found
 
 
-def _report_lookup(channel: str, error: Exception) -> None:
-    log.warning("it cannot be told who is in a channel", extra={"channel": channel, "cause": str(error)})
-
-
 RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that is stopped
-EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
 
 
 class SlackIntake:
@@ -145,54 +124,41 @@ class SlackIntake:
     def __init__(
         self, app: App, desk: Desk, us: SlackBotIdentity, places: SlackDirectory, tasks: TaskSupervisor
     ) -> None:
-        self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
-        self._lines = ChannelOrder()
+        self._app, self._desk, self._us, self.places = app, desk, us, places
+        self._messages = MessageIntake(app, desk, tasks)
 
     async def take(self, written: SlackMessagePosted) -> IntakeStatus | None:
-        """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
-
-        Messages of one channel are taken in the order in which they arrive, whichever is looked up faster.
-        """
-        async with self._lines.of(written.channel):
-            question = await self.question(written)
-            return await self._desk.take(question) if question else None
+        return await self._messages.take(written.channel, partial(self.question, written))
 
     async def take_invoked(self, invoked: SlackInvocation) -> IntakeStatus:
         asker = await self.places.asker(invoked.channel, invoked.user, direct=invoked.direct)
-        return await self._desk.take(
-            slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
-        )
+        question = slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
+        return await self._desk.take(question)
 
     async def question(self, written: SlackMessagePosted) -> Question | None:
-        """Return the question that a message is; None where it is none to us.
-
-        `overhearing` says which those are. Raises `StorageError`.
-        """
+        """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
         settings = await load_channel_settings_or_file(self._app, f"slack:{written.team}/{written.channel}")
-        remark = self._remark(written)
-        whose = await find_audience(remark, partial(self._joined, written), every=settings.answer == "every")
-        if whose is Audience.THEIRS:
+        message, author = self._read(written), f"slack:{written.team}/{written.user}"
+        every = settings.answer == "every"
+        audience = await self._messages.find_audience(message, written.conversation, author, every=every)
+        if audience is Audience.THEIRS:
             return None
         asker = await self.places.asker(written.channel, written.user, direct=written.direct, shared=written.shared)
         found = slack_events.build_message_question(
-            written, self._us, asker, only_asker=settings.ephemeral, unasked=whose is Audience.ANYBODYS
+            written, self._us, asker, only_asker=settings.ephemeral, unasked=audience is Audience.ANYBODYS
         )
-        return found if found.text else self._wordless(found, addressed=remark.addressed)
+        wordless = replace(found, text=EMPTY_MENTION) if message.addressed else None
+        return found if found.text else wordless
 
-    async def rewritten(self, event: SlackMessageEdited) -> None:
+    async def edit(self, event: SlackMessageEdited) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
-        now = event.now
-        await self._lines.passed(now.channel)
-        row, text = await self._app.queue.by_key(now.key), slack_events.extract_text(now.raw, self._us)
-        if row and text and is_edit_addressed(self._remark(now), unasked=bool(row.body.get("unasked"))):
-            await self._tasks.soon(self._desk.edit_question(now.key, text))
+        await self._messages.edit(event.now.channel, event.now.key, partial(self._read_edit, event.now))
 
-    async def erased(self, event: SlackMessageDeleted) -> None:
+    async def delete(self, event: SlackMessageDeleted) -> None:
         """Take back the answer to a deleted question. Raises `StorageError`."""
-        await self._lines.passed(event.channel)
-        await self._tasks.soon(self._desk.delete_question(event.key))
+        await self._messages.delete(event.channel, self._desk.delete_question(event.key))
 
-    async def halted(self, event: StopRequested) -> None:
+    async def stop(self, event: StopRequested) -> None:
         """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
         channel = f"slack:{event.team}/{event.channel}"
         rows = [await self._app.queue.by_message(channel, one) for one in event.messages]
@@ -202,19 +168,12 @@ class SlackIntake:
         for ticket in {row.ticket for row in rows if row and row.state == QuestionState.RUNNING}:
             await self._desk.stop(ticket, by)
 
-    def _remark(self, written: SlackMessagePosted) -> IncomingMessage:
-        addressed = written.direct or written.mentions(self._us)
-        return IncomingMessage(
-            addressed, written.to_others(self._us), within=bool(written.thread), edited=written.edited
-        )
+    def _read(self, written: SlackMessagePosted) -> IncomingMessage:
+        addressed, others = written.direct or written.mentions(self._us), written.to_others(self._us)
+        return IncomingMessage(addressed, others, within=bool(written.thread), edited=written.edited)
 
-    async def _joined(self, written: SlackMessagePosted, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
-        author = f"slack:{written.team}/{written.user}" if by_author else ""
-        return await self._desk.participates(written.conversation, author)
-
-    def _wordless(self, question: Question, *, addressed: bool) -> Question | None:
-        """Return what a message without words is: a greeting to whom it is addressed."""
-        return replace(question, text=EMPTY_MENTION) if addressed else None
+    async def _read_edit(self, now: SlackMessagePosted) -> tuple[str, IncomingMessage]:
+        return slack_events.extract_text(now.raw, self._us), self._read(now)
 
 
 THREAD_AGE = timedelta(days=7)  # how old a thread may be in which somebody asks on

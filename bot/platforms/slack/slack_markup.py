@@ -6,9 +6,8 @@ Escaping is the very last step before text leaves, once for each piece.
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
 
-from bot.platforms.shared.payload_text import build_stripper
+from bot.platforms.shared.payload_text import JsonObject, build_stripper
 from bot.views.render_tree import MessagePart, PartKind, TextRun, TextStyle
 from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url
 from storage.language.lazy_pattern import lazy_compile
@@ -85,9 +84,7 @@ def _decode_angle(found: re.Match[str]) -> str:
     return f"{label} ({what})" if label and label != what and not what.endswith(label) else what
 
 
-Json = dict[str, Any]
-
-_PARTS: dict[PartKind, Json] = {
+_PARTS: dict[PartKind, JsonObject] = {
     PartKind.STATUS: {"italic": True},
     PartKind.COLLAPSED: {"italic": True},
     PartKind.LEFT_OUT: {"italic": True},
@@ -95,12 +92,12 @@ _PARTS: dict[PartKind, Json] = {
     PartKind.LABEL: {"bold": True},
     PartKind.NOTICE: {"bold": True},
 }
-_RUNS: dict[TextStyle, Json] = {TextStyle.NOTE: {"italic": True}, TextStyle.TITLE: {"bold": True}}
+_RUNS: dict[TextStyle, JsonObject] = {TextStyle.NOTE: {"italic": True}, TextStyle.TITLE: {"bold": True}}
 _LONGEST_URL = 3_000
 PERSON = lazy_compile(r"[UW][A-Z0-9]{1,30}")  # a person's id
 
 
-def build_rich_text(part: MessagePart) -> Json | None:
+def build_rich_text(part: MessagePart) -> JsonObject | None:
     """Return the block that shows a part; None where nothing of it can be seen."""
     elements = [
         made for quote, runs in groupby(part.runs, _is_quote) if (made := _build_element(runs, part.kind, quote=quote))
@@ -112,24 +109,24 @@ def _is_quote(run: TextRun) -> bool:
     return run.style is TextStyle.QUOTE
 
 
-def _build_element(runs: Iterable[TextRun], kind: PartKind, *, quote: bool) -> Json | None:
+def _build_element(runs: Iterable[TextRun], kind: PartKind, *, quote: bool) -> JsonObject | None:
     inline = list(_trim_line_breaks([made for run in runs if (made := _build_inline(run, _PARTS.get(kind, {})))]))
     return {"type": "rich_text_quote" if quote else "rich_text_section", "elements": inline} if inline else None
 
 
-def _build_inline(run: TextRun, style: Json) -> Json | None:
+def _build_inline(run: TextRun, style: JsonObject) -> JsonObject | None:
     if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
         return {"type": "user", "user_id": run.text}
     text = defang_text(run.text)
     if not text:
         return None
     linked = run.url and len(run.url) <= _LONGEST_URL
-    made: Json = {"type": "link", "url": run.url, "text": text} if linked else {"type": "text", "text": text}
+    made: JsonObject = {"type": "link", "url": run.url, "text": text} if linked else {"type": "text", "text": text}
     style = {**style, **({} if linked else _RUNS.get(run.style, {}))}
     return {**made, "style": style} if style else made
 
 
-def _trim_line_breaks(inline: list[Json]) -> Iterator[Json]:
+def _trim_line_breaks(inline: list[JsonObject]) -> Iterator[JsonObject]:
     """Yield the elements without line breaks at their ends: each group of them begins a line of its own."""
     last = len(inline) - 1
     for place, made in enumerate(inline):

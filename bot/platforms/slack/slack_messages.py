@@ -10,6 +10,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from bot.desk.types import Place, Question
+from bot.platforms.shared.payload_text import JsonObject
 from bot.platforms.slack.slack_markup import PERSON, build_rich_text, escape_markdown, escape_mrkdwn
 from bot.views.pagination import paginate_view, split_text
 from bot.views.render_tree import MessageLimits, MessagePage, MessagePart, PartKind, TextRun, TextStyle
@@ -41,8 +42,6 @@ MODAL = MessageLimits(message=36_000, parts=49, part=3_000, row=ROW, measure=mea
 """Blocks of a modal, of which all together take 250,000 bytes at most, whatever the script and however it is coded. A
 line may part any two of them, and there is room for a row of buttons."""
 
-Json = dict[str, Any]
-
 PREFIX = "footnote:"
 FEEDBACK = f"{PREFIX}feedback"
 _LONGEST = 75
@@ -50,7 +49,7 @@ _QUESTION, _ANSWER = 300, 30
 _OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
 
 
-def build_actions(rows: Iterable[Iterable[Button]]) -> list[Json]:
+def build_actions(rows: Iterable[Iterable[Button]]) -> list[JsonObject]:
     """Return rows of buttons: an `actions` block for each, and `context_actions` for feedback. Each action once."""
     found = [list(row) for row in rows]
     first = {button.action: button for row in reversed(found) for button in reversed(row)}
@@ -70,31 +69,31 @@ def parse_action(action_id: str, value: str) -> tuple[ButtonAction, int] | None:
     return ButtonAction(name), int(ticket)
 
 
-def build_label(text: str, longest: int = _LONGEST) -> Json:
+def build_label(text: str, longest: int = _LONGEST) -> JsonObject:
     """Return a plain text that is short enough for a button or a title."""
     shown = " ".join(text.split())
     shown = shown if _count_utf16(shown) <= longest else shown[: longest // 2 - 1] + "…"
     return {"type": "plain_text", "text": shown, "emoji": True}
 
 
-def _build_button(button: Button) -> Json:
+def _build_button(button: Button) -> JsonObject:
     made = {"type": "button", "text": build_label(button.label), "value": str(button.ticket)}
     made["action_id"] = f"{PREFIX}{button.action.value}"
     return {**made, "confirm": _build_confirmation(button.label, button.sure)} if button.sure else made
 
 
-def _build_confirmation(title: str, sure: Confirmation) -> Json:
+def _build_confirmation(title: str, sure: Confirmation) -> JsonObject:
     """Return what Slack asks before it tells us that a button was pressed."""
     answers = {"confirm": build_label(sure.yes, _ANSWER), "deny": build_label(sure.no, _ANSWER)}
     return {"title": build_label(title), "text": build_label(sure.question, _QUESTION), **answers}
 
 
-def _build_feedback(up: Button, down: Button) -> Json:
+def _build_feedback(up: Button, down: Button) -> JsonObject:
     both = {"positive_button": _build_opinion(up), "negative_button": _build_opinion(down)}
     return {"type": "context_actions", "elements": [{"type": "feedback_buttons", "action_id": FEEDBACK, **both}]}
 
 
-def _build_opinion(button: Button) -> Json:
+def _build_opinion(button: Button) -> JsonObject:
     return {"text": build_label(button.label), "value": f"{button.action.value}:{button.ticket}"}
 
 
@@ -120,7 +119,7 @@ _APART = frozenset({PartKind.SOURCES, PartKind.LEFT_OUT})  # what a line parts f
 class SlackMessage:
     """What a message is made of, as Slack takes it."""
 
-    blocks: tuple[Json, ...]
+    blocks: tuple[JsonObject, ...]
     text: str
 
 
@@ -162,7 +161,7 @@ def _render_mrkdwn(run: TextRun, left: int) -> str:
     return made if count_units(made) <= left else ""
 
 
-def _render_blocks(parts: tuple[MessagePart, ...]) -> Iterator[Json]:
+def _render_blocks(parts: tuple[MessagePart, ...]) -> Iterator[JsonObject]:
     divided = False
     for number, part in enumerate(parts):
         block = _render_block(part, number)
@@ -173,26 +172,31 @@ def _render_blocks(parts: tuple[MessagePart, ...]) -> Iterator[Json]:
             yield block
 
 
-def _render_block(part: MessagePart, number: int) -> Json | None:
+def _render_block(part: MessagePart, number: int) -> JsonObject | None:
     if part.state:
         return _render_card(part, number)
     return _render_context(part) if part.kind is PartKind.COLLAPSED else build_rich_text(part)
 
 
-def _render_context(part: MessagePart) -> Json | None:
+def _render_context(part: MessagePart) -> JsonObject | None:
     text = render_plain("".join(run.text for run in part.runs))
     if not text or count_units(text) > _MAX_CONTEXT:
         return build_rich_text(part)
     return {"type": "context", "elements": [{"type": "plain_text", "text": text, "emoji": False}]}
 
 
-def _render_card(part: MessagePart, number: int) -> Json | None:
+def _render_card(part: MessagePart, number: int) -> JsonObject | None:
     """Return a claim as a card; what is left of one that was cut follows as text."""
     head, *rest = part.runs
     title = render_plain(head.text)
     if head.style is not TextStyle.NOTE or not title or count_units(title) > TITLE:
         return build_rich_text(part)
-    card: Json = {"type": "task_card", "task_id": f"claim-{number}", "title": title, "status": CARD_STATES[part.state]}
+    card: JsonObject = {
+        "type": "task_card",
+        "task_id": f"claim-{number}",
+        "title": title,
+        "status": CARD_STATES[part.state],
+    }
     while rest and not rest[0].text.strip(" :"):
         rest = rest[1:]
     details = build_rich_text(MessagePart(part.kind, tuple(rest)))
@@ -202,7 +206,7 @@ def _render_card(part: MessagePart, number: int) -> Json | None:
 ANSWER, CALL = "footnote_answer", "footnote_call"  # what a post is: part of an answer, or a call for help
 
 
-def build_mark(kind: str, key: str, page: int = 0) -> Json:
+def build_mark(kind: str, key: str, page: int = 0) -> JsonObject:
     """Return the metadata of a post, by which it is found again. Everybody in the workspace can read it."""
     return {"event_type": kind, "event_payload": {"key": key, "page": page}}
 
@@ -213,7 +217,7 @@ def read_mark(message: Mapping[str, Any], kind: str) -> str:
     return str((metadata.get("event_payload") or {}).get("key", "")) if metadata.get("event_type") == kind else ""
 
 
-def build_post(place: Place, message: SlackMessage, metadata: Json) -> Json:
+def build_post(place: Place, message: SlackMessage, metadata: JsonObject) -> JsonObject:
     return {
         **_thread_fields(place),
         **_message_fields(message),
@@ -223,32 +227,32 @@ def build_post(place: Place, message: SlackMessage, metadata: Json) -> Json:
     }
 
 
-def build_edit(place: Place, ts: str, message: SlackMessage, metadata: Json) -> Json:
+def build_edit(place: Place, ts: str, message: SlackMessage, metadata: JsonObject) -> JsonObject:
     """Return the arguments of an update. What was not unfurled stays so."""
     return {"channel": place.channel, "ts": ts, **_message_fields(message), "metadata": metadata}
 
 
-def build_ephemeral(question: Question, message: SlackMessage) -> Json:
+def build_ephemeral(question: Question, message: SlackMessage) -> JsonObject:
     where = {"channel": question.place.channel, **_reply_fields(question)}
     return {**where, "user": question.asker.user, **_message_fields(message)}
 
 
-def build_response(question: Question, message: SlackMessage) -> Json:
+def build_response(question: Question, message: SlackMessage) -> JsonObject:
     """Return what is sent to the address that came with a command or an action: its asker sees it."""
     where = _reply_fields(question)
     unfurl = {"unfurl_links": False, "unfurl_media": False}
     return {"response_type": "ephemeral", "replace_original": False, **where, **_message_fields(message), **unfurl}
 
 
-def _thread_fields(place: Place) -> Json:
+def _thread_fields(place: Place) -> JsonObject:
     return {"channel": place.channel, **({"thread_ts": place.thread} if place.thread else {})}
 
 
-def _reply_fields(question: Question) -> Json:
+def _reply_fields(question: Question) -> JsonObject:
     """Return where among replies one person sees a post: what asks may have none, and then it would not be shown."""
     thread = question.place.thread
     return {"thread_ts": thread} if thread and thread != question.message else {}
 
 
-def _message_fields(message: SlackMessage) -> Json:
+def _message_fields(message: SlackMessage) -> JsonObject:
     return {"blocks": list(message.blocks), "text": message.text}

@@ -2,13 +2,14 @@
 
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
 from bot.platforms.slack import slack_messages
 from bot.platforms.slack.slack_client import PATIENCE, MessageNotEditable, SlackApiClient, StreamClosed
@@ -25,8 +26,6 @@ from bot.platforms.slack.slack_messages import (
 )
 from bot.platforms.slack.slack_streaming import LiveMessages
 from bot.views.turn_view import View
-
-Json = Mapping[str, Any]
 
 PAGE = 200  # messages that are asked for at once
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.desk.types import Question
+from bot.platforms.shared.payload_text import JsonObject
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.slack.slack_client import PATIENCE, SlackApiClient, StreamClosed
 from bot.platforms.slack.slack_markup import escape_markdown, escape_mrkdwn
@@ -14,8 +15,6 @@ from bot.views.catalog import translate
 from bot.views.pagination import split_text
 from bot.views.turn_view import ClaimCard, ShownSource, View
 from pipeline.types import AnsweredSentence
-
-Json = dict[str, Any]
 
 FIELD = 256  # characters of a card's title, details and output
 MOST_BYTES = 8_000
@@ -29,7 +28,7 @@ _AROUND = 4  # what stands around a quotation
 class StreamedState:
     """What a live message shows by now."""
 
-    cards: tuple[tuple[str, Json], ...] = ()
+    cards: tuple[tuple[str, JsonObject], ...] = ()
     sentences: tuple[AnsweredSentence, ...] = ()
     noticed: bool = False
     text: int = 0  # bytes of its text
@@ -41,7 +40,7 @@ class StreamedState:
         )
 
 
-def build_opening_chunks(view: View) -> tuple[list[Json], StreamedState]:
+def build_opening_chunks(view: View) -> tuple[list[JsonObject], StreamedState]:
     """Return what a live message begins with: what can be pressed, the status, and what it says beforehand.
 
     The buttons come first: whatever comes later stands beneath, and so the cards stay together.
@@ -51,7 +50,7 @@ def build_opening_chunks(view: View) -> tuple[list[Json], StreamedState]:
     return [*([{"type": "blocks", "blocks": pressed}] if pressed else []), *made], sent
 
 
-def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[Json], StreamedState]:
+def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[JsonObject], StreamedState]:
     """Return the chunks that a view adds, and what is shown then; none where it adds nothing, or has no room.
 
     Raises `ValueError`.
@@ -73,7 +72,7 @@ def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[Json], Strea
     return [*changed, *([{"type": "markdown_text", "text": text}] if text else [])], after
 
 
-def _build_cards(view: View) -> Iterator[Json]:
+def _build_cards(view: View) -> Iterator[JsonObject]:
     if view.status:
         yield _task_card("status", view.status, "in_progress")
     for card in view.claims[:MOST_CARDS]:
@@ -86,7 +85,7 @@ def _build_cards(view: View) -> Iterator[Json]:
         yield {**made, "details": _render_quote(view.quote)}
 
 
-def _card_update(card: Json, known: Json) -> Json:
+def _card_update(card: JsonObject, known: JsonObject) -> JsonObject:
     """Return what changes a card: details that it has are not said again."""
     return {name: value for name, value in card.items() if name != "details" or not known.get("details")}
 
@@ -95,8 +94,8 @@ def _claim_card(card: ClaimCard) -> tuple[str, str]:
     return CARD_STATES[card.state], " · ".join(filter(None, (card.text, ", ".join(card.sources))))
 
 
-def _task_card(name: str, title: str, status: str, details: str = "") -> Json:
-    made: Json = {"type": "task_update", "id": name, "title": _shorten_field(title), "status": status}
+def _task_card(name: str, title: str, status: str, details: str = "") -> JsonObject:
+    made: JsonObject = {"type": "task_update", "id": name, "title": _shorten_field(title), "status": status}
     return {**made, "details": _shorten_field(details)} if details.strip() else made
 
 
@@ -120,7 +119,7 @@ def _sentence_chunk(sentence: AnsweredSentence) -> str:
     return f"{before}{note}{escape_markdown(sentence.text)}{' ' if marks else ''}{marks}"
 
 
-def _count_bytes(card: Json, name: str) -> int:
+def _count_bytes(card: JsonObject, name: str) -> int:
     return len(str(card.get(name, "")).encode("utf-8", "replace"))
 
 

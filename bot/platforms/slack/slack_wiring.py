@@ -19,6 +19,7 @@ from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_settings import ChannelSettingsCommand
 from bot.desk.desk import Desk
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
+from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import Platform, PlatformError
 from bot.platforms.slack import SlackSettings, read_slack_settings, slack_events
@@ -113,8 +114,6 @@ class SlackNotices:
             log.warning("nothing could be suggested", extra={"cause": str(error)})
 
 
-Json = Mapping[str, Any]
-
 LOGGER = "slack_bolt.footnote"
 BROKEN = 500
 ANY = re.compile("")  # what it is, its parser decides
@@ -145,11 +144,11 @@ class SlackRouter:
             case SlackMessagePosted() as written:
                 await self.taking.take(written)
             case SlackMessageEdited() as rewritten:
-                await self.taking.rewritten(rewritten)
+                await self.taking.edit(rewritten)
             case SlackMessageDeleted() as erased:
-                await self.taking.erased(erased)
+                await self.taking.delete(erased)
             case StopRequested() as halted:
-                await self.taking.halted(halted)
+                await self.taking.stop(halted)
             case AssistantOpened() as opened:
                 self.tasks.spawn(self.answering.suggest(opened))
             case ChannelChanged() as changed:

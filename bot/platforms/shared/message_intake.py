@@ -1,0 +1,59 @@
+"""Hand what people write on a platform to the desk: in order, edits and deletions after what they are of."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+from bot.desk.desk import Desk
+from bot.desk.types import IntakeStatus, Question
+from bot.platforms.shared.addressing import Audience, IncomingMessage, find_audience, is_edit_addressed
+from bot.server.supervisor import TaskSupervisor
+from bot.wiring import App
+
+EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
+
+
+class MessageIntake:
+    """What happens in one channel is taken in the order in which it arrives, whichever is looked up faster."""
+
+    def __init__(self, app: App, desk: Desk, tasks: TaskSupervisor) -> None:
+        self._app, self._desk, self._tasks = app, desk, tasks
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+
+    async def take(self, channel: str, read: Callable[[], Awaitable[Question | None]]) -> IntakeStatus | None:
+        """Take a message, if it is read as a question. Raises `StorageError` where that cannot be told."""
+        async with self._lock(channel):
+            question = await read()
+            return await self._desk.take(question) if question else None
+
+    async def edit(
+        self, channel: str, key: str, read: Callable[[], Awaitable[tuple[str, IncomingMessage] | None]]
+    ) -> None:
+        """Have an edited question answered anew, if it was taken. Raises `StorageError`."""
+        await self._settle(channel)
+        row = await self._app.queue.by_key(key)
+        text, message = (row and await read()) or ("", None)
+        if row and text and message and is_edit_addressed(message, unasked=bool(row.body.get("unasked"))):
+            await self._tasks.soon(self._desk.edit_question(key, text))
+
+    async def delete(self, channel: str, withdraw: Coroutine[Any, Any, None]) -> None:
+        """Take back the answers to what was deleted. Raises `StorageError`."""
+        await self._settle(channel)
+        await self._tasks.soon(withdraw)
+
+    async def find_audience(self, message: IncomingMessage, conversation: str, author: str, *, every: bool) -> Audience:
+        """Return whose a message is. Raises `StorageError`."""
+        return await find_audience(message, partial(self._participates, conversation, author), every=every)
+
+    async def _participates(self, conversation: str, author: str, by_author: bool) -> bool:  # noqa: FBT001 - see `Participates`
+        return await self._desk.participates(conversation, author if by_author else "")
+
+    def _lock(self, channel: str) -> asyncio.Lock:
+        return self._locks.setdefault(channel, asyncio.Lock())
+
+    async def _settle(self, channel: str) -> None:
+        """Wait until what is just being taken in a channel is known."""
+        async with self._lock(channel):
+            pass
