@@ -1,8 +1,9 @@
 """Define what every table of the settings is made of: frozen, strict about names, quiet about secrets."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
@@ -14,6 +15,17 @@ class SettingsTable(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
     )
+
+
+def require(is_right: Callable[[Any], object], message: str) -> AfterValidator:
+    """Return a validator that refuses what is not right, with a message that follows the key's name."""
+
+    def validate(value: Any) -> Any:
+        if not is_right(value):
+            raise ValueError(message)
+        return value
+
+    return AfterValidator(validate)
 
 
 def validate_web_address(url: str) -> str:

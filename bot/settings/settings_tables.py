@@ -32,7 +32,7 @@ from bot.platforms.registry import (
     load_platforms,
     platform_of,
 )
-from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, validate_web_address
+from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, require, validate_web_address
 from bot.settings.source_settings import AnySource, SourceSettings
 from pipeline.kit import Limits
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
@@ -46,13 +46,13 @@ class DeskSettings(SettingsTable):
 
     at_once: int = Field(default=8, ge=1, le=1_000)
     per_channel: int = Field(default=4, ge=1, le=1_000)
-    patience_seconds: float = Field(default=20, gt=0, le=3_600)  # who waits longer is told how many are before him
+    patience_seconds: float = Field(default=20, gt=0, le=3_600)  # who waits longer is told the length of the queue
     grace_seconds: float = Field(default=20, ge=0, le=3_600)
-    """How long answers under way may take to end when the server stops; the rest waits for its next start."""
+    """How long answers in progress may take when the server stops; the rest waits for its next start."""
 
 
 class BudgetSettings(SettingsTable):
-    """How much may be asked and used by day and month, as the time zone has them; 0 sets no limit."""
+    """How much may be asked and used by day and month, in the time zone; 0 sets no limit."""
 
     questions_per_user: int = Field(default=0, ge=0)  # a day
     questions_per_channel: int = Field(default=0, ge=0)  # a day
@@ -69,7 +69,7 @@ class ChannelValues(SettingsTable):
     """Those of the readable ones that are searched here; None is all of them, and an empty list is none."""
     system: str = ""
     answer: Literal["mention", "every"] = "mention"
-    ephemeral: bool = False  # whether answers are shown to the asker alone
+    ephemeral: bool = False  # whether only the asker sees answers
     threads: Literal["never", "long"] = "never"
     """Whether a second question gets a thread, where the platform does not answer in threads anyway."""
     ask: tuple[PersonId, ...] = ()  # whom "Ask a person" mentions
@@ -86,7 +86,7 @@ class ChannelValues(SettingsTable):
 
 
 def _validate_channels(channels: tuple[ChannelValues, ...], info: ValidationInfo) -> tuple[ChannelValues, ...]:
-    """Return the channels as they are. Raises `ValueError` if one stands there twice or names a corpus there is not."""
+    """Refuse channels that are there twice or name a corpus that is not."""
     ids = [channel.id for channel in channels]
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
         raise ValueError(f"has two entries for {twice[0]}, and there is one for each channel")
@@ -98,17 +98,7 @@ def _validate_channels(channels: tuple[ChannelValues, ...], info: ValidationInfo
     return channels
 
 
-_TIME = lazy_compile(r"([01]\d|2[0-3]):[0-5]\d")
-
-
-def _validate_time_of_day(text: str) -> str:
-    if text and not _TIME.fullmatch(text):
-        raise ValueError('must be a time of day like "03:00", or empty')
-    return text
-
-
-def _validate_channel(text: str) -> str:
-    return channel_id(text) if text else text
+_TIME = lazy_compile(r"(([01]\d|2[0-3]):[0-5]\d)?")
 
 
 class HttpSettings(SettingsTable):
@@ -121,17 +111,17 @@ class HttpSettings(SettingsTable):
 class LogSettings(SettingsTable):
     """What a server logs, on stderr."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"  # the least that is told
+    level: Literal["debug", "info", "warning", "error"] = "info"  # the lowest level that is logged
 
 
 class ScheduleSettings(SettingsTable):
-    """When every source is read in again."""
+    """When every source is refreshed."""
 
-    nightly: Annotated[str, AfterValidator(_validate_time_of_day)] = ""
+    nightly: Annotated[str, require(_TIME.fullmatch, 'must be a time of day like "03:00", or empty')] = ""
     """The time of day in the time zone of the settings; empty: never."""
-    admin_channel: Annotated[str, AfterValidator(_validate_channel)] = ""
-    """Where it is told what failed at night, and what to do; empty: only in the server's log."""
-    heartbeat: bool = False  # whether one line is posted there each day, also when all went well
+    admin_channel: Annotated[str, AfterValidator(lambda text: text and channel_id(text))] = ""
+    """The channel that is told what failed at night, and what to do; empty: only the server's log."""
+    heartbeat: bool = False  # whether a line is posted there each day, also without a failure
 
     @property
     def at(self) -> time | None:
@@ -152,7 +142,7 @@ class PriceValues(SettingsTable):
 
 
 class StageValues(SettingsTable):
-    """What one stage asks differently."""
+    """What is different for one stage."""
 
     name: str | None = None
     temperature: _Temperature = None
@@ -162,7 +152,7 @@ class StageValues(SettingsTable):
 
 
 def _expand_stage_name(stage: object) -> object:
-    """Take a stage that is only text as the name of its model."""
+    """Read a stage that is only text as the name of its model."""
     return {"name": stage} if isinstance(stage, str) else stage
 
 
@@ -202,19 +192,19 @@ class ModelValues(SettingsTable):
 
     @property
     def configured(self) -> bool:
-        """Whether there is to be a model to ask: somebody gave a key, or an address, or named Azure."""
+        """Whether a model can be asked: there is a key, or an address, or Azure."""
         return bool(self.api_key or self.azure_ad_token or self.base_url or self.api == "azure")
 
     @property
     def names(self) -> str:
-        """The models that may be asked, as the record names them; empty where none is configured."""
+        """The models that may be asked, as the record names them; empty for none."""
         if not self.configured:
             return ""
         own = {name: stage.name for name, stage in self.stages.items() if stage.name not in {None, self.name}}
         return ", ".join(filter(None, (self.name, *(f"{model} ({name})" for name, model in own.items()))))
 
     def plain(self) -> ModelSettings:
-        """Return the same as the adapter takes it."""
+        """Return the settings of the adapter."""
         given: dict[str, Any] = {name: value for name, value in self if name != "student"}
         secrets = {name: Secret(given[name].get_secret_value()) for name in ("api_key", "azure_ad_token")}
         stages = {name: StageSettings(**dict(stage)) for name, stage in self.stages.items()}
@@ -222,7 +212,7 @@ class ModelValues(SettingsTable):
         return ModelSettings(**given | secrets | {"stages": stages, "prices": prices})
 
     def completed(self, environ: Mapping[str, str]) -> "ModelValues":
-        """Return it with what it leaves open filled in from the variables that OpenAI's own client reads."""
+        """Fill in what is left open from the variables that OpenAI's own client reads."""
         found = fill_from_environment(self.plain(), environ)
         secrets = {name: SecretStr(getattr(found, name).value) for name in ("api_key", "azure_ad_token")}
         plain = {name: getattr(found, name) for name in ("name", "base_url", "api_version")}
@@ -242,15 +232,9 @@ def _validate_reader(reader: str) -> str:
     return reader
 
 
-def _validate_time_zone(name: str) -> str:
-    load_time_zone(name)
-    return name
-
-
-def _validate_database(url: str) -> str:
-    if url and not url.startswith("postgresql"):
-        raise ValueError('must be empty (SQLite in home) or begin with "postgresql://"')
-    return url
+_DATABASE = require(
+    lambda url: not url or url.startswith("postgresql"), 'must be empty (SQLite in home) or begin with "postgresql://"'
+)
 
 
 def _validate_corpora(corpora: "tuple[CorpusSettings, ...]") -> "tuple[CorpusSettings, ...]":
@@ -261,7 +245,7 @@ def _validate_corpora(corpora: "tuple[CorpusSettings, ...]") -> "tuple[CorpusSet
 
 
 class LimitSettings(BudgetSettings):
-    """How much one turn may use, and all of them together."""
+    """How much one turn may use, and all turns together."""
 
     seconds: float = Field(default=Limits().seconds, gt=0, le=3600)
     calls: int = Field(default=Budget().calls, ge=1)
@@ -276,20 +260,19 @@ class LimitSettings(BudgetSettings):
 
     @property
     def budget(self) -> Budget:
-        """What a turn may ask of a model."""
         return Budget(self.calls, self.tokens, self.seconds)
 
     def kit(self, *, student: bool) -> Limits:
-        """What a system is told of them."""
+        """Return the limits that a system gets."""
         return Limits(**self.model_dump(exclude={"calls", "tokens", *BudgetSettings.model_fields}), student=student)
 
 
 class SupportSettings(SettingsTable):
-    """How sure the local check must be that passages say a sentence."""
+    """How strict the local check is."""
 
     strictness: Literal["", "loose", "normal", "strict"] = ""
     """Empty: normal for answers, strict where somebody asks whether a claim is true."""
-    names: tuple[str, ...] = ()  # names that every page may be taken to speak of, such as the company's own
+    names: tuple[str, ...] = ()  # names that every page may be about, such as the company's
 
 
 class EmbeddingSettings(SettingsTable):
@@ -323,7 +306,7 @@ class RankingSettings(SettingsTable):
     """How passages of several corpora are ranked among each other."""
 
     own_first: float = Field(default=2.5, ge=0, le=10)
-    """How far the team's own passages are put before those of works of reference; 0 ranks all alike."""
+    """How far the team's own passages rank above works of reference; 0 ranks all alike."""
 
 
 def load_time_zone(name: str) -> tzinfo:
@@ -337,11 +320,11 @@ def load_time_zone(name: str) -> tzinfo:
 
 
 class OwnSettings(SettingsTable):
-    """Everything that can be set beside the platforms."""
+    """All settings but those of platforms."""
 
-    timezone: Annotated[str, AfterValidator(_validate_time_zone)] = "UTC"
+    timezone: Annotated[str, AfterValidator(lambda name: load_time_zone(name) and name)] = "UTC"
     home: FullPath = Path(".footnote")
-    database: Annotated[str, AfterValidator(_validate_database), Field(repr=False)] = ""
+    database: Annotated[str, _DATABASE, Field(repr=False)] = ""
     system: str = ""  # empty: by what is configured
     model: ModelValues = ModelValues()
     limits: LimitSettings = LimitSettings()
@@ -355,7 +338,7 @@ class OwnSettings(SettingsTable):
     schedule: ScheduleSettings = ScheduleSettings()
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora)] = ()
     channel: Annotated[tuple[ChannelValues, ...], AfterValidator(_validate_channels)] = ()
-    """Channels in which something is different; checked after the corpora, which they name."""
+    """Validated after the corpora, which channels name."""
 
     @property
     def zone(self) -> tzinfo:
@@ -364,19 +347,19 @@ class OwnSettings(SettingsTable):
 
     @property
     def sources(self) -> dict[str, SourceSettings]:
-        """The corpora that have a source, with it."""
+        """The sources, by corpus."""
         return {corpus.name: corpus.source for corpus in self.corpus if corpus.source}
 
     @property
     def visible_to(self) -> dict[str, tuple[str, ...]]:
-        """Who may read each corpus that is set, by its name."""
+        """Who may read each configured corpus."""
         return {corpus.name: corpus.visible_to for corpus in self.corpus}
 
 
 if TYPE_CHECKING:
 
     class Settings(OwnSettings):
-        """Everything that can be set: beside what stands above a table for each platform, by its name."""
+        """All settings: `OwnSettings`, and a table for each platform, by its name."""
 else:
     Settings = create_model(
         "Settings",

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsTable, validate_web_address
+from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsTable, require, validate_web_address
 from ingest.sources.git import git_program as git_address
 from ingest.sources.git.git_program import may_send_token
 from ingest.wikitext.wiki_site import resolve_database
@@ -33,12 +33,6 @@ def _validate_repository(address: str) -> str:
     if address and (fault := git_address.find_address_fault(address)):
         raise ValueError(fault)
     return address
-
-
-def _validate_branch(name: str) -> str:
-    if name and not git_address.is_branch(name):
-        raise ValueError('must be the name of a branch, such as "main"')
-    return name
 
 
 def _validate_folder(path: str) -> str:
@@ -68,7 +62,10 @@ class GitSettings(SourceSettings):
     type: Literal["git"]
     url: Annotated[str, AfterValidator(_validate_repository)] = ""
     path: FullPath | None = None
-    branch: Annotated[str, AfterValidator(_validate_branch)] = ""  # empty: the one that the repository's HEAD names
+    branch: Annotated[
+        str,
+        require(lambda name: not name or git_address.is_branch(name), 'must be the name of a branch, such as "main"'),
+    ] = ""  # empty: the one that the repository's HEAD names
     folder: Annotated[str, AfterValidator(_validate_folder)] = ""
     url_base: Annotated[str, AfterValidator(_validate_template)] = ""
     """Empty: as GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket show files; none elsewhere."""
