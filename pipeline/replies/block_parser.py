@@ -84,27 +84,20 @@ class TableSentences:
         if _TABLE_RULE.fullmatch(line):
             self._columns = self._held or self._columns
             return []
-        held, self._held = self._held, _split_cells(line)
+        row = [cell.strip() for cell in _CELL_BAR.split(line.strip().removeprefix("|"))]
+        held, self._held = self._held, row[:-1] if row and not row[-1] else row
         if not self._columns:
             return [" | ".join(held)] if held else []
         cells, self._held = self._held, []
-        return [self._said(cells)]
+        if len(cells) != len(self._columns):
+            return [" | ".join(filter(None, cells))]
+        named = [f"{name}: {cell}" if name else cell for name, cell in zip(self._columns, cells, strict=True) if cell]
+        return ["; ".join(named)]
 
     def end(self) -> list[str]:
         """Return what is left where the table ends; a table without rows says what its head says."""
         left, self._columns, self._held = self._held, [], []
         return [" | ".join(left)] if left else []
-
-    def _said(self, cells: list[str]) -> str:
-        if len(cells) != len(self._columns):
-            return " | ".join(filter(None, cells))
-        named = [f"{name}: {cell}" if name else cell for name, cell in zip(self._columns, cells, strict=True) if cell]
-        return "; ".join(named)
-
-
-def _split_cells(line: str) -> list[str]:
-    cells = [cell.strip() for cell in _CELL_BAR.split(line.strip().removeprefix("|"))]
-    return cells[:-1] if cells and not cells[-1] else cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +166,14 @@ class BlockParser:
 
     def _events(self) -> Iterator[BlockEvent]:
         while self._rest:
-            step = self._in_fence if self._fence else self._at_start if self._fresh else self._in_line
-            events = step()
+            if self._fence or self._fresh:
+                events = self._in_fence() if self._fence else self._at_start()
+            else:
+                text, newline, self._rest = self._rest.partition("\n")
+                events = self._prose(text, ends=bool(newline))
             if events is None:
                 return
             yield from events
-
-    def _in_line(self) -> list[BlockEvent]:
-        text, newline, self._rest = self._rest.partition("\n")
-        return self._prose(text, ends=bool(newline))
 
     def _prose(self, text: str, *, ends: bool) -> list[BlockEvent]:
         self._fresh = ends

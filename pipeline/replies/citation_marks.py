@@ -63,12 +63,10 @@ def find_marks(text: str, count: int) -> Iterator[CitationMark]:
     """Yield the marks of a text in order; marks side by side are one, round brackets around nothing else included."""
     last: CitationMark | None = None
     for mark in _find_single_marks(text, count):
-        if last and (numbers := _join_marks(text, last, mark)) is not None:
-            last = CitationMark((last.span[0], mark.span[1]), numbers)
-            continue
-        if last:
+        numbers = _join_marks(text, last, mark) if last else None
+        if last and numbers is None:
             yield _include_brackets(text, last)
-        last = mark
+        last = mark if last is None or numbers is None else CitationMark((last.span[0], mark.span[1]), numbers)
     if last:
         yield _include_brackets(text, last)
 
@@ -191,7 +189,11 @@ def detach_marks(text: str, count: int) -> str:
     rest = text[end:].lstrip()
     if not rest.startswith(",") or not rest[1:].strip():
         return text
-    return f"{text[start:end]} {_capitalise(rest[1:].lstrip())}"
+    rest = rest[1:].lstrip()
+    word = re.match(r"[^\W\d_]+", rest)
+    if word and word[0].islower():  # a word with capitals keeps its spelling
+        rest = rest[0].upper() + rest[1:]
+    return f"{text[start:end]} {rest}"
 
 
 def is_maimed(text: str, count: int) -> bool:
@@ -211,9 +213,3 @@ def _continues(after: str) -> bool:
     """Return whether a sentence goes on behind a mark."""
     next_char = after.lstrip()[:1]
     return next_char == "," or (after[:1].isspace() and next_char.islower())
-
-
-def _capitalise(rest: str) -> str:
-    """Make a part of a sentence its beginning; a word with capitals keeps its spelling."""
-    word = re.match(r"[^\W\d_]+", rest)
-    return rest[0].upper() + rest[1:] if word and word[0].islower() else rest

@@ -199,7 +199,10 @@ class SentenceSplitter:
     def _take_running(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
         """Take sentences of running text, whose marks may stand before them."""
         for sentence in raw:
-            front, body, behind = _split_outer_marks(sentence, self._count)
+            text = mask_verbatim(sentence, self._count)
+            end = len(text.rstrip())
+            start = min(len(text) - len(text.lstrip()), end)
+            front, body, behind = sentence[:start], sentence[start:end], sentence[end:]
             if self._fronted is not False and body:
                 inside = parse_sentence(body, self._count)[1]
                 self._fronted = (self._fronted or bool(front.strip())) and not inside
@@ -215,7 +218,8 @@ class SentenceSplitter:
             if _WORD_CHARACTER.search(mask_verbatim(sentence, self._count)):
                 ahead, self._ahead = self._ahead, ()
                 yield from self._hold_sentence(text, tuple(dict.fromkeys(ahead + numbers)))
-                if _loses_part(sentence, self._count) and self._held:
+                prose, _ = extract_verbatim(" ".join(sentence.split()))
+                if self._held and is_maimed(detach_marks(strip_emphasis(prose), self._count), self._count):
                     self._held = replace(self._held, maimed=True)
             else:
                 self._add_numbers(numbers)
@@ -236,19 +240,6 @@ class SentenceSplitter:
         if self._held:
             yield self._held
         self._held = None
-
-
-def _loses_part(raw: str, count: int) -> bool:
-    prose, _ = extract_verbatim(" ".join(raw.split()))
-    return is_maimed(detach_marks(strip_emphasis(prose), count), count)
-
-
-def _split_outer_marks(raw: str, count: int) -> tuple[str, str, str]:
-    """Return the marks before a sentence, the sentence, and the marks behind its end; joined they are `raw`."""
-    text = mask_verbatim(raw, count)
-    end = len(text.rstrip())
-    start = min(len(text) - len(text.lstrip()), end)
-    return raw[:start], raw[start:end], raw[end:]
 
 
 def parse_sentence(raw: str, count: int) -> tuple[str, tuple[int, ...]]:

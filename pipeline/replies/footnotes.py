@@ -28,13 +28,8 @@ def write_language_note(document: Document) -> str:
 
 def is_own_note(note: str, evidence: Evidence) -> bool:
     """Return whether a note is empty, or one of those written above for this evidence."""
-    document = evidence.document
-    return note in {
-        "",
-        describe_place(document, evidence.passage),
-        write_dated_note(document),
-        write_language_note(document),
-    }
+    page, passage = evidence.document, evidence.passage
+    return note in {"", describe_place(page, passage), write_dated_note(page), write_language_note(page)}
 
 
 def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[AnsweredSentence, ...], tuple[Citation, ...]]:
@@ -43,8 +38,13 @@ def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[Answered
     for evidence in (piece for sentence in sentences for piece in sentence.evidence):
         by_passage.setdefault(evidence.passage.id, []).append(evidence)
     numbers = {passage_id: place for place, passage_id in enumerate(by_passage, start=1)}
-    answered = tuple(_answered_sentence(sentence, numbers) for sentence in sentences)
-    return answered, tuple(_build_citation(numbers[passage_id], pieces) for passage_id, pieces in by_passage.items())
+    answered = []
+    for said in sentences:
+        cited = sorted({numbers[evidence.passage.id] for evidence in said.evidence})
+        answered.append(AnsweredSentence(said.text, tuple(cited), note=said.note, paragraph=said.paragraph))
+    return tuple(answered), tuple(
+        _build_citation(numbers[passage_id], pieces) for passage_id, pieces in by_passage.items()
+    )
 
 
 def quote_spans(text: str, spans: Iterable[Span]) -> str:
@@ -56,11 +56,6 @@ def quote_spans(text: str, spans: Iterable[Span]) -> str:
         else:
             merged.append((start, end))
     return " … ".join(text[start:end] for start, end in merged)
-
-
-def _answered_sentence(sentence: CitedSentence, numbers: dict[str, int]) -> AnsweredSentence:
-    cited = sorted({numbers[evidence.passage.id] for evidence in sentence.evidence})
-    return AnsweredSentence(sentence.text, tuple(cited), note=sentence.note, paragraph=sentence.paragraph)
 
 
 def _build_citation(place: int, pieces: Sequence[Evidence]) -> Citation:

@@ -115,36 +115,25 @@ def find_labelled(text: str, *labels: str) -> str | None:
 
 def parse_numbers(text: str, count: int) -> tuple[int, ...]:
     """Return the numbers from 1 to `count` that a text names, each once; "2-4" names three."""
-    named: dict[int, None] = {}
-    for match in _NUMBER_RANGE.finditer(text):
-        first = int(match[1])
-        last = int(match[2]) if match[2] else first
-        named.update(dict.fromkeys(number for number in range(first, min(last, count) + 1) if number >= 1))
-    return tuple(named)
+    ranges = ((int(match[1]), int(match[2] or match[1])) for match in _NUMBER_RANGE.finditer(text))
+    named = (number for first, last in ranges for number in range(max(first, 1), min(last, count) + 1))
+    return tuple(dict.fromkeys(named))
 
 
 def parse_number_list(found: Any, count: int) -> tuple[int, ...]:
     """Return those of a JSON list that are numbers from 1 to `count`, each once; digits in a string are numbers too."""
     if not isinstance(found, list):
         raise UnreadableReply("a list of numbers is missing")
-    named = (_parse_whole_number(one) for one in found)
-    return tuple(dict.fromkeys(number for number in named if 1 <= number <= count))
-
-
-def _parse_whole_number(value: Any) -> int:
-    if isinstance(value, str) and re.fullmatch(r"\[?\d{1,4}\]?", value.strip()):
-        return int(value.strip().strip("[]"))
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    written = [one.strip().strip("[]") if isinstance(one, str) else one for one in found]
+    named = [int(one) if isinstance(one, str) and re.fullmatch(r"\d{1,4}", one) else one for one in written]
+    whole = (one for one in named if isinstance(one, int) and not isinstance(one, bool))
+    return tuple(dict.fromkeys(number for number in whole if 1 <= number <= count))
 
 
 def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a strict schema: an object with exactly these properties, all of them required."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    closed = {"required": list(properties), "additionalProperties": False}
+    return {"type": "object", "properties": properties, **closed}
 
 
 def list_schema(items: Mapping[str, Any]) -> Mapping[str, Any]:

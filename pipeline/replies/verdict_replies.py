@@ -205,7 +205,8 @@ class VerdictSplitter:
                 yield ClaimRuling(number, found, whole=False)
             if over:
                 self._ended.add(number)
-                yield ClaimRuling(number, replace(self._ruled[number], reasoning=_clean_reason(rest)), whole=True)
+                reasoning = " ".join(_split_marks(rest)[1].split()).strip(" -–—:*_")
+                yield ClaimRuling(number, replace(self._ruled[number], reasoning=reasoning), whole=True)
 
     def _found(self, said: str, rest: str, *, over: bool) -> Verification | None:
         """Return a verdict by what follows it so far; None while that may still change it, and if it is none."""
@@ -239,7 +240,3 @@ def _split_marks(rest: str) -> tuple[str, str]:
     """Return the numbers in brackets behind a verdict, and what follows them."""
     found = _SENTENCE_MARKS.match(rest)
     return (found[1], rest[found.end() :]) if found else ("", rest)
-
-
-def _clean_reason(rest: str) -> str:
-    return " ".join(_split_marks(rest)[1].split()).strip(" -–—:*_")
