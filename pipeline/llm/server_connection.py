@@ -62,56 +62,37 @@ async def read_payloads(
     `TransientError` where the answer is cut off, empty or no JSON, `ServerRefusal`, and `ModelUnavailable` where it is
     too long or a web page.
     """
-    streamed = _is_event_stream(response.content_type, wanted=streamed)
+    known = response.content_type.startswith("text/event-stream")
+    streamed = known or (streamed and not re.search("json|html", response.content_type))
     most = _ENVELOPE_BYTES + tokens * (_EVENT_BYTES_A_TOKEN if streamed else _JSON_BYTES_A_TOKEN)
-    limited = _limit_bytes(_limit_silence(response.chunks, pace), most, server)
-    async with aclosing(limited), aclosing(_read_events(limited) if streamed else _read_whole(limited)) as values:
-        async for value in values:
-            if value != DONE:
-                yield _parse_json(value, server)
-                continue
+    limited = _limit(response.chunks, pace, most, server)
+    async with aclosing(limited):
+        if not streamed:
+            yield _parse_json(b"".join([chunk async for chunk in limited]), server)
             yield None
             return
+        async with aclosing(split_events(limited)) as events:
+            async for data in events:
+                if data == DONE:
+                    await _drain_rest(limited)
+                    yield None
+                    return
+                yield _parse_json(data, server)
 
 
-def _is_event_stream(content_type: str, *, wanted: bool) -> bool:
-    known = content_type.startswith("text/event-stream")
-    return known or (wanted and not re.search("json|html", content_type))
-
-
-async def _limit_silence(chunks: AsyncIterator[bytes], pace: SilenceLimits) -> AsyncGenerator[bytes]:
-    seconds = pace.first
+async def _limit(chunks: AsyncIterator[bytes], pace: SilenceLimits, most: int, server: str) -> AsyncGenerator[bytes]:
+    read, seconds = 0, pace.first
     while True:
         async with asyncio.timeout(pace.allowed(seconds)):
             try:
                 chunk = await anext(chunks)
             except StopAsyncIteration:
                 return
+        read, seconds = read + len(chunk), pace.idle
+        if read > most:
+            message = f"the model server at {server} sent more than {most // 1000} kB for one reply"
+            raise ModelUnavailable(message, hint="check that base_url is a model server, and the model's limits")
         yield chunk
-        seconds = pace.idle
-
-
-async def _limit_bytes(chunks: AsyncGenerator[bytes], most: int, server: str) -> AsyncGenerator[bytes]:
-    read = 0
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            read += len(chunk)
-            if read > most:
-                message = f"the model server at {server} sent more than {most // 1000} kB for one reply"
-                raise ModelUnavailable(message, hint="check that base_url is a model server, and the model's limits")
-            yield chunk
-
-
-async def _read_whole(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    yield b"".join([chunk async for chunk in chunks])
-    yield DONE
-
-
-async def _read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    async for data in split_events(chunks):
-        if data == DONE:
-            await _drain_rest(chunks)
-        yield data
 
 
 async def split_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
@@ -153,7 +134,9 @@ def _parse_json(body: bytes, server: str) -> Any:
         hint = "try again later, and check base_url of the model if it stays so"
         raise TransientError(f"the model server at {server} sent {_describe_body(body)}", hint=hint) from None
     if (error := find_error(value)) is not None:
-        raise ServerRefusal(_error_status(error), body)
+        code = error.get("code") if isinstance(error, dict) else None
+        known = isinstance(code, int) and 400 <= code < 600  # noqa: PLR2004 - HTTP's statuses of errors
+        raise ServerRefusal(code if known else 500, body)
     return value
 
 
@@ -166,12 +149,6 @@ def _describe_body(body: bytes) -> str:
         # A character whose last bytes are missing is no sign of another encoding.
         return "a reply that is cut off" if error.reason == "unexpected end of data" else "a reply that is not UTF-8"
     return "a reply that is cut off" if body.lstrip()[:1] in b"{[" else "a reply that is not JSON"
-
-
-def _error_status(error: Any) -> int:
-    """Return the status that an error names, else that of a fault of the server."""
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) and 400 <= code < 600 else 500  # noqa: PLR2004 - HTTP's statuses of errors
 
 
 _CONNECT_SECONDS = 10.0
@@ -212,26 +189,24 @@ class Transport:
             if (task := asyncio.current_task()) and task.cancelling():
                 raise asyncio.CancelledError from None
             # The error holds the request, and so the key: it must not be chained to what is shown.
-            raise _connection_error(error, self._settings) from None
+            raise self._explain(error) from None
+
+    def _explain(self, error: Exception) -> TransientError:
+        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+        server = f"the model server at {self._settings.server}"
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+            why = redact_text(str(cause), self._settings.unspoken) or "no answer"
+            hint = "check that it runs, and base_url of the model"
+            return TransientError(f"{server} cannot be reached: {why}", hint=hint, taken=False)
+        return TransientError(f"{server} broke the connection", hint="try again later")
 
     async def close(self) -> None:
         await self._client.close()
 
 
-def _connection_error(error: Exception, settings: ModelSettings) -> TransientError:
-    cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
-    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-        why = redact_text(str(cause), settings.unspoken) or "no answer"
-        hint = "check that it runs, and base_url of the model"
-        return TransientError(f"the model server at {settings.server} cannot be reached: {why}", hint=hint, taken=False)
-    return TransientError(f"the model server at {settings.server} broke the connection", hint="try again later")
-
-
 def _build_client(settings: ModelSettings) -> openai.AsyncOpenAI:
-    timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)
-    http = openai.DefaultAsyncHttpx2Client(
-        timeout=timeout, follow_redirects=False, event_hooks={"response": [_raise_refusal]}
-    )
+    timeout, hooks = httpx2.Timeout(None, connect=_CONNECT_SECONDS), {"response": [_raise_refusal]}
+    http = openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False, event_hooks=hooks)
     if settings.api == "azure":
         return openai.AsyncAzureOpenAI(
             azure_endpoint=settings.base_url,
@@ -242,13 +217,8 @@ def _build_client(settings: ModelSettings) -> openai.AsyncOpenAI:
             max_retries=0,
             http_client=http,
         )
-    return openai.AsyncOpenAI(
-        base_url=settings.base_url or OPENAI_URL,
-        api_key=settings.api_key.value or _NO_KEY,
-        timeout=timeout,
-        max_retries=0,
-        http_client=http,
-    )
+    address, key = settings.base_url or OPENAI_URL, settings.api_key.value or _NO_KEY
+    return openai.AsyncOpenAI(base_url=address, api_key=key, timeout=timeout, max_retries=0, http_client=http)
 
 
 async def _raise_refusal(response: httpx2.Response) -> None:

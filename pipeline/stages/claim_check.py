@@ -51,6 +51,10 @@ class PassageSupport:
     nearest: tuple[Evidence, ...]
     coverage: float = 1.0  # the share of the claim's words in the first of them and in its page's title
 
+    @property
+    def explanation(self) -> str:
+        return "; ".join(self.support.reasons)
+
 
 ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[ClaimJudgement]]
 
@@ -150,22 +154,21 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
     scattered = "no single passage says all of it; together, " if together.support.holds else ""
     because = (VerdictReason("scattered"),) if scattered else together.support.because
     return ClaimJudgement(
-        Verdict.NOT_ENOUGH_INFO, scattered + _explain(together), nearest=together.nearest, because=because
+        Verdict.NOT_ENOUGH_INFO, scattered + together.explanation, nearest=together.nearest, because=because
     )
 
 
 def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> ClaimJudgement:
     """Return a verdict with the first passage's reasons, and the nearest sentence of each of several."""
     shown = tuple(one.nearest[0] for one in held)[:MAX_EVIDENCE] if len(held) > 1 else held[0].nearest
-    return ClaimJudgement(verdict, _explain(held[0]), shown, because=held[0].support.because)
+    return ClaimJudgement(verdict, held[0].explanation, shown, because=held[0].support.because)
 
 
 def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
     """Return whether a passage found before has as much of the claim but lacks a detail, or any contradicts more."""
     own = alone[place].coverage
-    before = any(
-        held.coverage >= own and not held.support.holds and not held.support.appealable for held in alone[:place]
-    )
+    lacking = (held for held in alone[:place] if not (held.support.holds or held.support.appealable))
+    before = any(held.coverage >= own for held in lacking)
     return before or any(held.coverage > own and held.support.contradicted for held in alone)
 
 
@@ -174,7 +177,7 @@ def _add_objection(found: ClaimJudgement, against: Sequence[PassageSupport]) -> 
     if not against:
         return found
     other = _find_differing(against[0])
-    reasoning = f"{found.reasoning}; yet a passage of “{other.document.title}” differs: {_explain(against[0])}"
+    reasoning = f"{found.reasoning}; yet a passage of “{other.document.title}” differs: {against[0].explanation}"
     shown = [one for one in found.evidence if one != other][: MAX_EVIDENCE - 1]
     because = (*found.because, VerdictReason("differs", (other.document.title,)), *against[0].support.because)
     return replace(found, reasoning=reasoning, evidence=(*shown, other), because=because)
@@ -249,7 +252,3 @@ async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSu
 def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
     places = {one.text: one for one in reversed(sentences)}
     return tuple(places[text] for text in select_closest(claim, [[one.text for one in sentences]]))
-
-
-def _explain(held: PassageSupport) -> str:
-    return "; ".join(held.support.reasons)
