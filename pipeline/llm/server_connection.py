@@ -135,8 +135,8 @@ def _parse_json(body: bytes, server: str) -> Any:
         raise TransientError(f"the model server at {server} sent {_describe_body(body)}", hint=hint) from None
     if (error := find_error(value)) is not None:
         code = error.get("code") if isinstance(error, dict) else None
-        known = isinstance(code, int) and 400 <= code < 600  # noqa: PLR2004 - HTTP's statuses of errors
-        raise ServerRefusal(code if known else 500, body)
+        status = code if isinstance(code, int) and 400 <= code < 600 else 500  # noqa: PLR2004 - HTTP's statuses of errors
+        raise ServerRefusal(status, body)
     return value
 
 
