@@ -10,7 +10,7 @@ from evaluation.simulated_model.chat_protocol import HANG, Ending, Fault, Reply,
 from pipeline.errors import BudgetExceeded, ModelUnavailable
 from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall
 from tests.fake_model_server import in_turn
-from tests.pipeline.llm.asking import CALL, asking
+from tests.pipeline.llm.model_calls import CALL, asking
 
 GOOD = Reply("In the Alps.")
 

@@ -22,7 +22,7 @@ from pipeline.llm.model_client import open_model
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall
 from tests.fake_model_rules import LLAMA_CPP, OLLAMA, OPENAI, VLLM, StrictProfile
 from tests.fake_model_server import in_turn, serve
-from tests.pipeline.llm.asking import CALL, asking, settings_for
+from tests.pipeline.llm.model_calls import CALL, asking, settings_for
 
 GOOD = Reply("In the Alps.")
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"

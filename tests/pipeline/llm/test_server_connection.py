@@ -19,7 +19,7 @@ from pipeline.llm.server_errors import describe_error, redact_text
 from pipeline.model import BudgetMeter
 from tests.fake_model_rules import AZURE, OPENAI
 from tests.fake_model_server import serve
-from tests.pipeline.llm.asking import CALL, asking, settings_for
+from tests.pipeline.llm.model_calls import CALL, asking, settings_for
 
 WRONG = "sk-wrong-9876543210abcdef"
 

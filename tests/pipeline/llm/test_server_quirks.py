@@ -12,7 +12,7 @@ from pipeline.llm.server_errors import ServerRefusal, TransientError, interpret_
 from pipeline.model import ChatMessage, ModelCall
 from tests.fake_model_rules import KNOWN_ARGUMENTS, LLAMA_CPP, OPENAI, VLLM
 from tests.fake_model_server import in_turn
-from tests.pipeline.llm.asking import CALL, SCHEMA_CALL, asking
+from tests.pipeline.llm.model_calls import CALL, SCHEMA_CALL, asking
 
 SETTINGS = ModelSettings("small-model", reasoning_effort="low")
 

@@ -9,7 +9,7 @@ from pipeline.errors import ModelUnavailable, SchemaNotOffered
 from pipeline.llm.model_reply import ReasoningFilter
 from tests.fake_model_rules import OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
-from tests.pipeline.llm.asking import SCHEMA_CALL, asking
+from tests.pipeline.llm.model_calls import SCHEMA_CALL, asking
 
 THOUGHTS = {
     "<think>It lies low.</think>\n\nIn the Alps.": ("It lies low.", "In the Alps."),

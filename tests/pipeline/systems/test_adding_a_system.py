@@ -13,10 +13,10 @@ from pipeline.stages import answer_draft, passage_retrieval, turn_context
 from pipeline.systems import SYSTEMS, find_check, find_system, find_text_check
 from pipeline.types import Status
 from storage.types import Verdict
-from tests.pipeline import test_systems as contract
+from tests.pipeline.systems import test_system_contract as contract
 from tests.pipeline.world import question, run
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "adding-a-system.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[3] / "docs" / "adding-a-system.md").read_text(encoding="utf-8")
 (CODE,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 (PACKAGE,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
 NAME = "first-sentence"

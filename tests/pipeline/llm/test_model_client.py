@@ -8,7 +8,7 @@ from pipeline.llm.model_settings import Price, Secret, StageSettings
 from pipeline.model import ChatMessage, ModelCall
 from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
-from tests.pipeline.llm.asking import CALL, SCHEMA, SCHEMA_CALL, asking
+from tests.pipeline.llm.model_calls import CALL, SCHEMA, SCHEMA_CALL, asking
 
 
 async def test_a_whole_reply_comes_with_what_it_used() -> None:
