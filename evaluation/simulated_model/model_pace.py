@@ -19,16 +19,11 @@ class ReplyLength:
     items: int = 1
 
 
+_TOKENS = {"query": 15, "summarise": 40, "generate": 125, "split": 25, "verify": 20, "verdicts": 20} | {
+    "draft": 120, "feedback": 60, "refine": 120
+}  # fmt: skip
 REPLY_LENGTHS: Mapping[str, ReplyLength] = {
-    "query": ReplyLength(15),
-    "summarise": ReplyLength(40),
-    "generate": ReplyLength(125),
-    "split": ReplyLength(25, items=5),
-    "verify": ReplyLength(20),
-    "verdicts": ReplyLength(20),
-    "draft": ReplyLength(120),
-    "feedback": ReplyLength(60),
-    "refine": ReplyLength(120),
+    kind: ReplyLength(tokens, items=5 if kind == "split" else 1) for kind, tokens in _TOKENS.items()
 }
 """Of each kind of reply: about what small models of today write to our prompts."""
 
@@ -78,12 +73,11 @@ class SimulatedModel:
 
 
 def encode_simulation(simulated: SimulatedModel) -> str:
-    """Return settings as text for another process."""
+    """Return settings as text for another process, which `decode_simulation` reads."""
     return json.dumps(asdict(simulated))
 
 
 def decode_simulation(text: str) -> SimulatedModel:
-    """Return settings from what `written` returned."""
     found: dict[str, Any] = json.loads(text)
     lengths = {kind: ReplyLength(**length) for kind, length in found.pop("lengths").items()}
     return SimulatedModel(ServerPace(**found.pop("pace")), FaultRates(**found.pop("faults")), lengths, **found)
@@ -123,24 +117,13 @@ class ReplyPacer:
         self._prompts = RateMeter(pace.total_prompt)
 
     def begins(self, prompt: int, cached: int, at: float) -> float:
-        """Return when the first token of a reply is begun.
-
-        Args:
-            prompt: Tokens of the prompt.
-            cached: How many of them the server has in its cache.
-            at: When the server turns to the request.
-        """
+        """Return when the first token of a reply is begun: by the prompt's tokens, those in the cache, and the time."""
         to_read = prompt - cached + cached * self._pace.cached_cost
         alone = at + to_read / self._pace.prompt
         return self._pace.first_token + max(alone, self._prompts.take(math.ceil(to_read), at))
 
     def ends(self, tokens: int, begins: float) -> Iterator[float]:
-        """Yield when each token of a reply is there; to be asked for the next one when the one before it is.
-
-        Args:
-            tokens: How many there are.
-            begins: When the first is begun.
-        """
+        """Yield when each token of a reply is there; to be asked for the next one when the one before it is."""
         due = begins
         for _ in range(tokens):
             due = max(due + 1 / self._pace.out, self._out.take(1, due))
@@ -152,7 +135,7 @@ MOST_BLOCKS = 1_000_000
 
 
 class PrefixCache:
-    """What was read before."""
+    """The beginnings of prompts that were read before, in blocks, each known by all that stands before it."""
 
     def __init__(self, most: int = MOST_BLOCKS) -> None:
         self._most = most
@@ -160,9 +143,8 @@ class PrefixCache:
 
     def read(self, prompt: str) -> int:
         """Return how many tokens at the beginning of a prompt are known, in whole blocks, and know all of it now."""
-        blocks, known = _hash_blocks(prompt), 0
-        while known < len(blocks) and blocks[known] in self._known:
-            known += 1
+        blocks = _hash_blocks(prompt)
+        known = next((place for place, block in enumerate(blocks) if block not in self._known), len(blocks))
         for block in blocks:
             self._known[block] = None
             self._known.move_to_end(block)

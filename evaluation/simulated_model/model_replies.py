@@ -45,11 +45,7 @@ _DEFAULT_KIND = "generate"
 
 
 def detect_kind(asked: Mapping[str, Any]) -> str:
-    """Return which kind of reply a request wants: one of `settings.LENGTHS`.
-
-    Args:
-        asked: The request's body, as the protocol has it.
-    """
+    """Return which kind of reply a request wants: one of `REPLY_LENGTHS`."""
     fields = get_schema(asked).get("properties", {})
     if "relevant" in fields:
         return "feedback"

@@ -358,11 +358,7 @@ def serve_model(
 
 
 def parse_lengths(text: str) -> Mapping[str, ReplyLength]:
-    """Return lengths that are written as `query=15,split=5x25`.
-
-    Raises:
-        EvaluationError: a part of it is none, or of no kind that there is.
-    """
+    """Return lengths that are written as `query=15,split=5x25`. Raises `EvaluationError`."""
     found = {}
     for part in filter(None, text.replace(" ", "").split(",")):
         length = _LENGTH.fullmatch(part)
