@@ -17,9 +17,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from evaluation.corpus_home import open_corpus, render_table
 from evaluation.question_sets import Exam, ExamQuestion, read_exam
-from evaluation.system_turn import run_turn
+from evaluation.workbench import open_corpus, render_table, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation import EvaluationError
-from evaluation.corpus_home import PageSource
+from evaluation.workbench import PageSource
 from ingest.chunking import split_page
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.folder import FolderSource

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from bot.wiring import App
-from evaluation.corpus_home import open_corpus, render_table
 from evaluation.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
+from evaluation.workbench import open_corpus, render_table
 
 
 def recall_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:

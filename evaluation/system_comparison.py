@@ -8,7 +8,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,9 +19,9 @@ from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
 from bot.wiring import App
-from evaluation.corpus_home import EXAMPLE_QUESTIONS, open_corpus, render_table
 from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
-from evaluation.system_turn import StagedLLM
+from evaluation.workbench import EXAMPLE_QUESTIONS, StagedLLM, open_corpus, render_table
+from pipeline.systems import SYSTEMS, find_system
 from storage.language.words import content_terms
 from storage.types import Verdict
 
@@ -143,13 +143,13 @@ _REPLIES: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
 }
 """What is said at each stage, by the conversation and the turn's part of the prompt."""
 
-SYSTEMS = ("wikichat", "wikichat-fast")
 CONVERSATIONS = 20
 _ASKER = Asker(platform="terminal", kind="terminal")
 
 
 @dataclass(frozen=True, slots=True)
 class SystemReply:
+    system: str
     status: str
     said: frozenset[str]
     withheld: int
@@ -167,7 +167,7 @@ class ReplyPair:
     @property
     def differences(self) -> tuple[str, ...]:
         """What is not the same: sentences that only one said, verdicts, how it ended, and how much was withheld."""
-        first, second = SYSTEMS
+        first, second = self.one.system, self.other.system
         alone = ((first, self.one.said - self.other.said), (second, self.other.said - self.one.said))
         found = [f"only {name} says: {text}" for name, texts in alone for text in sorted(texts)]
         found += [
@@ -185,16 +185,21 @@ class ReplyPair:
 def systems(
     questions: Annotated[Path, typer.Argument(help="A file of questions over a handbook.")] = EXAMPLE_QUESTIONS,
     count: Annotated[int, typer.Option(min=1, help="How many conversations.")] = CONVERSATIONS,
+    system: Annotated[list[str] | None, typer.Option(help="Which two; the first that ask a model if none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Answer conversations with wikichat and with wikichat-fast, and list what only one of them says.
+    """Answer the same conversations with two systems, and list what only one of them says.
 
     Search, prompts, gate and check are the real ones. The model is scripted: it takes sentences out by their words,
     copies notes, and adds false statements to what it claims and drafts. The exit status is 1 if a false one is said.
 
     Example: footnote evaluate systems --count 5
     """
-    pairs = asyncio.run(compare_systems(read_exam(questions), count))
+    names = system or [name for name, entry in SYSTEMS.items() if entry.calls][:2]
+    if len(names) != 2:
+        raise typer.BadParameter("Two systems are compared.")
+    first, second = (find_system(name).name for name in names)
+    pairs = asyncio.run(compare_systems(read_exam(questions), count, (first, second)))
     print(
         json.dumps({"schema": 1, "conversations": [_pair_document(one) for one in pairs]})
         if as_json
@@ -204,22 +209,23 @@ def systems(
         raise typer.Exit(1)
 
 
-async def compare_systems(exam: Exam, count: int) -> list[ReplyPair]:
+async def compare_systems(exam: Exam, count: int, systems: tuple[str, str]) -> list[ReplyPair]:
     sentences = (one.text for one in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
     async with open_corpus(exam.source, exam.corpus) as app:
-        return [ReplyPair(one, *[await _ask_system(app, one, name) for name in SYSTEMS]) for one in chosen]
+        return [ReplyPair(one, *[await _ask_system(app, one, name) for name in systems]) for one in chosen]
 
 
 async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
     asked = TurnRequest(known.posed.text, _ASKER, earlier=known.posed.talk.earlier, system=system)
-    return summarize_reply(await answer(replace(app, llm=build_reader_model(known)), asked, lambda _: None))
+    done = await answer(replace(app, llm=build_reader_model(known)), asked, lambda _: None)
+    return summarize_reply(system, done)
 
 
-def summarize_reply(done: TurnResult) -> SystemReply:
+def summarize_reply(system: str, done: TurnResult) -> SystemReply:
     verdicts = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}
     said = frozenset(sentence.text for sentence in done.answer.sentences)
-    return SystemReply(done.answer.status, said, done.answer.withheld, verdicts, done.usage.llm_calls)
+    return SystemReply(system, done.answer.status, said, done.answer.withheld, verdicts, done.usage.llm_calls)
 
 
 def false_statements(pair: ReplyPair) -> tuple[str, ...]:
@@ -227,7 +233,14 @@ def false_statements(pair: ReplyPair) -> tuple[str, ...]:
 
 
 def render_comparison(pairs: Sequence[ReplyPair]) -> str:
-    head = ("question", "ended", "said by both", *(f"only by {name}" for name in SYSTEMS), "withheld", "calls")
+    head = (
+        "question",
+        "ended",
+        "said by both",
+        *(f"only by {one.system}" for one in (pairs[0].one, pairs[0].other)),
+        "withheld",
+        "calls",
+    )
     rows = [_comparison_row(one.known.posed.text, one.one, one.other) for one in pairs]
     told = [f"{one.known.posed.text} {difference}" for one in pairs for difference in one.differences]
     alike, false = sum(not one.differences for one in pairs), sum(len(false_statements(one)) for one in pairs)
@@ -241,6 +254,14 @@ def _comparison_row(question: str, one: SystemReply, other: SystemReply) -> tupl
 
 
 def _pair_document(pair: ReplyPair) -> dict[str, Any]:
-    replies = zip(SYSTEMS, (pair.one, pair.other), strict=True)
-    told = {name: {**asdict(one), "said": sorted(one.said), "verdicts": dict(one.verdicts)} for name, one in replies}
+    told = {
+        one.system: {
+            "status": one.status,
+            "said": sorted(one.said),
+            "withheld": one.withheld,
+            "verdicts": dict(one.verdicts),
+            "calls": one.calls,
+        }
+        for one in (pair.one, pair.other)
+    }
     return {"question": pair.known.posed.text, "differences": pair.differences, "lies": false_statements(pair), **told}

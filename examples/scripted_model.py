@@ -4,13 +4,12 @@ It reads a prompt only to find the numbers of the sentences that it cites. Where
 the handbook, and it says nothing rather than something wrong.
 """
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from evaluation.workbench import StagedLLM
 from storage.types import Verdict
 
 LABEL = "scripted model: no key configured"
@@ -48,32 +47,6 @@ CLAIMS: Mapping[str, Judged] = MappingProxyType({
     UNKNOWN: Judged(Verdict.NOT_ENOUGH_INFO, "No sentence speaks of loyalty points.", silent_on="oyalty"),
 })  # fmt: skip
 """What it claims without having looked anything up."""
-
-
-class ScriptedModel:
-    """An `LLM` (see `pipeline.model`) that is asked, and replies, in the text format."""
-
-    def structured(self, stage: str) -> bool:
-        """Say that no call may carry a schema."""
-        del stage
-        return False
-
-    def busy(self) -> bool:
-        """Say that it always has a place."""
-        return False
-
-    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """Return what is written for the stage. Raises `HandbookChanged`."""
-        spent.calls += 1
-        await asyncio.sleep(0)  # as a model far away does, it lets others ask meanwhile
-        return ModelReply(_REPLIES[call.stage](call.messages[-1].text), LABEL)
-
-    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        """Give the same word by word. Raises `HandbookChanged`."""
-        reply = await self.complete(call, spent)
-        for word in re.findall(r"\S+\s*", reply.text):
-            yield ReplyPiece(word)
-        yield reply
 
 
 def _query(_: str) -> str:
@@ -128,6 +101,11 @@ _REPLIES: Mapping[str, Callable[[str], str]] = MappingProxyType({
     "draft": _draft,
     "refine": _refined,
 })  # fmt: skip
+
+
+def build_scripted_model() -> StagedLLM:
+    """Return the `LLM`, which replies in the text format. Its replies raise `HandbookChanged`."""
+    return StagedLLM(LABEL, _REPLIES)
 
 
 def _cited(text: str, prompt: str) -> str:

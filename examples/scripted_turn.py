@@ -20,7 +20,7 @@ from bot.desk.types import TurnRequest, TurnResult
 from bot.settings.settings_tables import ModelValues, Settings
 from bot.views.error_messages import explain_failure
 from bot.wiring import open_app
-from examples.scripted_model import CLAIMS, LABEL, QUESTION, HandbookChanged, ScriptedModel
+from examples.scripted_model import CLAIMS, LABEL, QUESTION, HandbookChanged, build_scripted_model
 from pipeline.types import ClaimChecked, Event
 from storage.types import LogEntry
 
@@ -52,7 +52,7 @@ async def taken(settings: Settings, tell: Callable[[Event], None]) -> tuple[Turn
     scripted = ModelValues(name=LABEL, base_url="http://scripted.invalid")
     async with open_app(settings.model_copy(update={"model": scripted})) as app:
         asked = TurnRequest(QUESTION, identify_terminal_user(), system="wikichat")
-        done = await answer(replace(app, llm=ScriptedModel()), asked, tell)
+        done = await answer(replace(app, llm=build_scripted_model()), asked, tell)
         if done.failure:
             raise CommandError(explain_failure(done.failure))
         found = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}

@@ -32,7 +32,7 @@ from evaluation.claims.claim_metrics import (
 )
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
-from evaluation.corpus_home import render_table
+from evaluation.workbench import render_table
 from storage.types import Verdict
 
 _SHARES = {f"{share:.0%}": share for share in (0.01, 0.02, 0.05, 0.1)}

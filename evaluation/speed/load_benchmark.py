@@ -19,11 +19,11 @@ from bot.answering import answer
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, ModelValues
 from bot.wiring import App
-from evaluation.corpus_home import EXAMPLE_QUESTIONS, open_corpus, render_table
 from evaluation.question_sets import Exam, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts, run_model_server
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
+from evaluation.workbench import EXAMPLE_QUESTIONS, open_corpus, render_table
 
 MOST_ENDED = 0.9
 """Share of turns after whose end a wave is no longer at its height: the others leave places empty."""

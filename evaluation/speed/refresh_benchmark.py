@@ -25,8 +25,8 @@ from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, open_app
 from evaluation import EvaluationError
-from evaluation.corpus_home import PageSource, refresh_quietly
 from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
+from evaluation.workbench import PageSource, refresh_quietly
 from ingest.chunking import split_page as cut
 from ingest.sources.dumps.dump_file import read_blocks
 from ingest.sources.dumps.page_xml import XmlExport, parse_head, parse_site

@@ -20,8 +20,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from evaluation.corpus_home import PageSource
 from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
+from evaluation.workbench import PageSource
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import Block, Page, Section
 from storage.database.engine import Database, open_database

@@ -18,9 +18,9 @@ from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, ModelValues
 from bot.wiring import App, LazyModel
 from evaluation import EvaluationError
-from evaluation.corpus_home import open_corpus
 from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.model_server import run_model_server
+from evaluation.workbench import open_corpus
 from ingest.types import DocumentSource
 from pipeline.kit import Kit, Supports, System
 from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from evaluation import EvaluationError
-from evaluation.corpus_home import open_home, refresh_quietly
+from evaluation.workbench import open_home, refresh_quietly
 from ingest.sources.dumps.article_batches import count_cores
 from ingest.sources.dumps.dump_file import detect_compression
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from evaluation.corpus_home import EXAMPLE_QUESTIONS
 from evaluation.question_sets import ExamQuestion, read_exam
 from evaluation.system_comparison import (
     ReplyPair,
@@ -13,11 +12,12 @@ from evaluation.system_comparison import (
     false_statements,
     render_comparison,
 )
+from evaluation.workbench import EXAMPLE_QUESTIONS
 from storage.types import Verdict
 
 POSED = ExamQuestion("How long is the pier?", (("90 metres",),), frozenset(), "g")
 KNOWN = ScriptedConversation(POSED, ("The pier is 90 metres long.",), ("The pier is 97 metres long.",))
-SPOKEN = SystemReply("answered", frozenset(KNOWN.true), 1, {KNOWN.false[0]: Verdict.REFUTES}, 9)
+SPOKEN = SystemReply("wikichat", "answered", frozenset(KNOWN.true), 1, {KNOWN.false[0]: Verdict.REFUTES}, 9)
 
 
 def test_what_the_model_knows_is_true_and_then_false() -> None:
@@ -31,7 +31,7 @@ def test_what_the_model_knows_is_true_and_then_false() -> None:
 
 def test_what_only_one_of_them_says_is_listed() -> None:
     """With verdicts, ends and what was withheld; false statements by themselves."""
-    other = SystemReply("answered", frozenset(KNOWN.false), 2, {KNOWN.false[0]: Verdict.SUPPORTS}, 7)
+    other = SystemReply("wikichat-fast", "answered", frozenset(KNOWN.false), 2, {KNOWN.false[0]: Verdict.SUPPORTS}, 7)
     pair = ReplyPair(KNOWN, SPOKEN, other)
 
     assert [difference.split(":")[0] for difference in pair.differences] == [
@@ -47,7 +47,7 @@ def test_what_only_one_of_them_says_is_listed() -> None:
 
 async def test_both_systems_say_the_same_and_leave_out_the_same() -> None:
     """Over the example handbook, with a model that lies where it may."""
-    pairs = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 10)
+    pairs = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 10, ("wikichat", "wikichat-fast"))
 
     assert len(pairs) == 10
     assert [one.differences for one in pairs if one.differences] == []

@@ -13,9 +13,9 @@ import typer
 from bot.desk.jobs.ports import Clock
 from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings, Settings
 from bot.wiring import App, open_app
-from evaluation.corpus_home import EXAMPLE_QUESTIONS
 from evaluation.question_sets import Exam, read_exam
 from evaluation.speed.workload import median_or_nan, quantile
+from evaluation.workbench import EXAMPLE_QUESTIONS
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.kit import Kit, System
 from pipeline.systems import extractive

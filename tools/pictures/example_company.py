@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.settings.settings_tables import ModelValues, Settings
 from bot.wiring import App, open_app
-from examples.scripted_model import CLAIMS, LABEL, ScriptedModel
+from examples.scripted_model import CLAIMS, LABEL, build_scripted_model
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.sources.folder import FolderSource
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply
@@ -25,23 +25,25 @@ STATEMENTS = (
 )
 
 
-class Orderly(ScriptedModel):
+class OrderedModel:
     """The scripted model, which judges claims in one order, so that pictures stay the same; others it never judges."""
 
     def __init__(self, order: Sequence[str] = tuple(CLAIMS)) -> None:
         """Take the claims in their order."""
         self._judged = {claim: asyncio.Event() for claim in order}
+        self._scripted = build_scripted_model()
+        self.structured, self.busy, self.stream = self._scripted.structured, self._scripted.busy, self._scripted.stream
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         """Return what is written for the stage, when it is that claim's turn. Raises `HandbookChanged`."""
         if call.stage != "verify":
-            return await super().complete(call, spent)
+            return await self._scripted.complete(call, spent)
         claim = call.messages[-1].text.rpartition("Claim: ")[2]
         for before in takewhile(lambda one: one != claim, self._judged):
             await self._judged[before].wait()
         if claim not in self._judged:
             await asyncio.Event().wait()
-        reply = await super().complete(call, spent)
+        reply = await self._scripted.complete(call, spent)
         self._judged[claim].set()
         return reply
 

@@ -23,13 +23,13 @@ from evaluation.robustness.attacks import (
     read_own_attacks,
 )
 from evaluation.robustness.injection import (
+    list_demands,
     render_injection_table,
     report_attack_set,
     run_planted,
     sample_attacks,
 )
-from evaluation.robustness.obedient_model import list_demands
-from evaluation.system_turn import open_checker
+from evaluation.workbench import open_checker
 from pipeline.support.support_check import SupportChecker
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 from pipeline.types import Support

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from evaluation.corpus_home import EXAMPLE_QUESTIONS
 from evaluation.question_sets import read_exam
 from evaluation.speed.desk_benchmark import DeskLoad, _lines, measure_desk
+from evaluation.workbench import EXAMPLE_QUESTIONS
 
 
 async def test_questions_are_answered_once_and_in_order_beside_an_ingest(tmp_path: Path) -> None:

@@ -12,6 +12,16 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from evaluation.simulated_model.model_pace import ServerPace
+from evaluation.speed.turn_benchmark import (
+    Timeline,
+    TimelineBar,
+    build_timeline,
+    draw_timelines,
+    render_figures,
+    render_parts,
+    render_stages,
+    render_timeline,
+)
 from evaluation.speed.turn_figures import (
     StagePrompts,
     SystemRuns,
@@ -24,16 +34,6 @@ from evaluation.speed.turn_figures import (
     split_seconds,
 )
 from evaluation.speed.turn_trace import Cause, MeasuredTurn, StepKind, TraceStep
-from evaluation.speed.turn_view import (
-    Timeline,
-    TimelineBar,
-    build_timeline,
-    draw_timelines,
-    render_figures,
-    render_parts,
-    render_stages,
-    render_timeline,
-)
 from pipeline.model import ChatMessage
 from storage.types import Passage
 from tests.pipeline.world import hit

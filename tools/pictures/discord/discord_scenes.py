@@ -7,7 +7,7 @@ from examples.scripted_model import QUESTION, SUPPORTED, UNKNOWN
 from tests.platforms.discord.seeing import words
 from tools.pictures.discord.discord_page import Shown, channel, page
 from tools.pictures.discord.discord_stage import ADMIN, COLLEAGUE, Stage, staged
-from tools.pictures.example_company import GYM, PARKING, Orderly
+from tools.pictures.example_company import GYM, PARKING, OrderedModel
 from tools.pictures.picture_page import Done
 from tools.pictures.scene import PATIENCE, Scene, played_on
 
@@ -78,9 +78,9 @@ def _channel(stage: Stage, asked: str) -> str:
 
 _on = partial(played_on, staged, page)
 SCENES = (
-    Scene("discord-answer", _on(answer), Orderly),
-    Scene("discord-checking", _on(checking), partial(Orderly, (SUPPORTED, UNKNOWN)), minute=6),
-    Scene("discord-evidence", _on(evidence), Orderly, minute=14),
+    Scene("discord-answer", _on(answer), OrderedModel),
+    Scene("discord-checking", _on(checking), partial(OrderedModel, (SUPPORTED, UNKNOWN)), minute=6),
+    Scene("discord-evidence", _on(evidence), OrderedModel, minute=14),
     Scene("discord-nothing-found", _on(abstaining), minute=21),
     Scene("discord-ask", _on(asking_alone), minute=30),
     Scene("discord-settings", _on(settings), minute=44),

@@ -3,7 +3,7 @@
 from functools import partial
 
 from examples.scripted_model import QUESTION, SUPPORTED, UNKNOWN
-from tools.pictures.example_company import GYM, MEALS, PARKING, STATEMENTS, Orderly
+from tools.pictures.example_company import GYM, MEALS, PARKING, STATEMENTS, OrderedModel
 from tools.pictures.picture_page import Done
 from tools.pictures.scene import PATIENCE, Scene, played_on
 from tools.pictures.slack.slack_page import Shown, channel, modal, page, thread
@@ -87,9 +87,9 @@ def _thread(stage: Stage, root: str) -> str:
 
 _on = partial(played_on, staged, page)
 SCENES = (
-    Scene("slack-answer", _on(answer), Orderly),
-    Scene("slack-checking", _on(checking), partial(Orderly, (SUPPORTED, UNKNOWN)), minute=6),
-    Scene("slack-evidence", _on(evidence), Orderly, minute=14),
+    Scene("slack-answer", _on(answer), OrderedModel),
+    Scene("slack-checking", _on(checking), partial(OrderedModel, (SUPPORTED, UNKNOWN)), minute=6),
+    Scene("slack-evidence", _on(evidence), OrderedModel, minute=14),
     Scene("slack-nothing-found", _on(abstaining), minute=21),
     Scene("slack-ask", _on(asking_alone), minute=30),
     Scene("slack-fact-check", _on(fact_check), minute=38),

@@ -1,14 +1,25 @@
-"""Run one turn of any system with real prompts, recorder and gate, over the search and model that a measurement brings.
+"""Open a home with documents in it, run one turn of any system, and print tables: what measurements share.
 
-Also a stand-in for the model within the process: its replies are made by stage from what the prompt shows.
+A turn has real prompts, recorder and gate, over the search and model that a measurement brings; `StagedLLM` stands in
+for the model, its replies made by stage from what the prompt shows.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import asyncio
+import re
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
+from bot.settings.settings_tables import Settings
+from bot.wiring import App, open_app
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.types import ChangedDocument, DocumentSource, Listing, Page, RefreshReport
 from pipeline.gate import Gate, Recorder
 from pipeline.kit import Compare, Kit, Limits, Search, Supports, System, ask_unconfigured, stream_unconfigured
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
@@ -17,6 +28,57 @@ from pipeline.stages.model_claims import build_second_opinion
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.token_states import TokenStates, open_token_states
+
+EXAMPLE_QUESTIONS = Path(__file__).parent / "questions" / "example_handbook.json"
+
+
+@dataclass(frozen=True)
+class PageSource:
+    """Pages as a source of documents, each with its key and its fingerprint."""
+
+    count: int
+    pages: Callable[[], Iterable[tuple[str, str, Page]]]
+    reference = False
+
+    def expected(self) -> int | None:
+        return self.count
+
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
+        del known, since
+        return Listing(ChangedDocument(key, stamp, 1, partial(_load_page, page)) for key, stamp, page in self.pages())
+
+
+@asynccontextmanager
+async def open_home(home: Path | None = None, **settings: Any) -> AsyncIterator[App]:
+    """Open a home, which is kept if it is named."""
+    with tempfile.TemporaryDirectory() as scratch:
+        async with open_app(Settings(home=home or Path(scratch), **settings)) as app:
+            yield app
+
+
+@asynccontextmanager
+async def open_corpus(
+    source: DocumentSource, name: str, /, home: Path | None = None, **settings: Any
+) -> AsyncIterator[App]:
+    """Open a home with a source's documents in it."""
+    async with open_home(home, **settings) as app:
+        await refresh_quietly(source, name, app)
+        yield app
+
+
+async def refresh_quietly(source: DocumentSource, corpus: str, app: App) -> RefreshReport:
+    """Refresh a corpus of an open home; nobody watches."""
+    return await refresh_corpus(source, corpus, app.passages, progress=lambda _: None)
+
+
+def render_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    first, *others = (f"| {' | '.join(map(str, row))} |" for row in (head, *rows))
+    return "\n".join((first, "|" + "---|" * len(head), *others))
+
+
+def _load_page(page: Page) -> Page:
+    return page
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +89,7 @@ class StagedLLM:
     replies: Mapping[str, Callable[[str], str]]
     """What is said at each stage, by the turn's part of the prompt."""
     piece: int = 0
-    """Characters that come together in a stream: few enough to tear words and marks apart. 0: all."""
+    """Characters that come together in a stream: few enough to tear words and marks apart. 0: word by word."""
 
     def structured(self, stage: str) -> bool:
         del stage
@@ -38,13 +100,13 @@ class StagedLLM:
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         spent.calls += 1
+        await asyncio.sleep(0)  # as a model far away does, it lets others ask meanwhile
         return ModelReply(self.replies[call.stage](call.messages[-1].text), self.name)
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
         reply = await self.complete(call, spent)
-        size = self.piece or len(reply.text) or 1
-        for start in range(0, len(reply.text), size):
-            yield ReplyPiece(reply.text[start : start + size])
+        for piece in re.findall(rf"(?s).{{1,{self.piece}}}" if self.piece else r"\S+\s*", reply.text):
+            yield ReplyPiece(piece)
         yield reply
 
 
