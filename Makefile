@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types imports unit thorough format pictures train lock clean
+.PHONY: help install demo test quick lint types imports unit thorough format pictures train lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -44,7 +44,11 @@ imports: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --durations=10
+
+## make quick    lint, and the tests that start no process, server or home: for every commit
+quick: lint
+	FOOTNOTE_QUICK=1 $(BIN)/python -m pytest -n auto -m "not slow" -q
 
 ## make thorough the suite with more examples of each property, and killed at every step on every platform (a quarter of an hour)
 thorough: $(VENV)/dev.stamp

@@ -4,6 +4,7 @@ import ipaddress
 import os
 import socket
 import sys
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -42,6 +43,22 @@ hypothesis.settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
 )
 hypothesis.settings.load_profile("footnote")
+
+
+SLOW = (
+    *("bot/cli/test_entry_point", "bot/desk", "bot/server", "bot/test_end", "bot/test_model", "bot/test_simulated"),
+    *("docs", "evaluation", "examples", "platforms", "storage/indexes", "tools", "turns"),
+    *("ingest/refresh", "ingest/test_corpus_refresh", "ingest/test_killed", "ingest/test_real", "ingest/sources/test_real"),
+)
+"""Places whose tests start processes, servers or homes: `make quick` leaves them to `make test`."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow by where it stands, beside what is marked itself."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 _OURS = ("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_", "SLACK_", "DISCORD_")

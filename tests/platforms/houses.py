@@ -14,6 +14,7 @@ from tests.platforms.killing.scenes import Scene
 from tests.platforms.slack.house import house
 from tests.platforms.slack.joining import joined
 from tests.platforms.slack.scenes import SCENES as SLACK_SCENES
+from tests.thorough import THOROUGH
 
 HOUSES: Mapping[str, Callable[[], AbstractAsyncContextManager[Street]]] = MappingProxyType(
     {
@@ -23,6 +24,9 @@ HOUSES: Mapping[str, Callable[[], AbstractAsyncContextManager[Street]]] = Mappin
         "discord": discord_house(discord_joined),
     }
 )
+
+TRIED = tuple(HOUSES) if THOROUGH else ("fake slack", "slack", "discord")
+"""Those that the contract runs on each time: one of the tests' own and the real ones, each by one transport."""
 
 SCENES: Mapping[str, Callable[[], AbstractAsyncContextManager[Scene]]] = MappingProxyType(
     {**FAKE_SCENES, **SLACK_SCENES, **DISCORD_SCENES}

@@ -9,12 +9,12 @@ import pytest
 
 from storage.types import EntryKind
 from tests.platforms.bots import Bot, text
-from tests.platforms.houses import HOUSES
+from tests.platforms.houses import HOUSES, TRIED
 from tests.platforms.systems import Gated
 from tests.platforms.world import ANSWERS, BUILT
 
 
-@pytest.fixture(params=HOUSES)
+@pytest.fixture(params=TRIED)
 async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
     home = Path(shutil.copytree(filled, tmp_path / "home"))
     async with HOUSES[request.param]() as street, AsyncExitStack() as stack:
