@@ -259,7 +259,7 @@ def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
         return "its note does not name its source"
     passages = [evidence.passage for evidence in sentence.evidence]
     if markup.clean_markup(sentence.text) != sentence.text and not find_verbatim_passage(sentence.text, passages):
-        return "it has a link, an image or a mention that no page has so"
+        return "it has a link, an image or a mention that its passages do not have"
     return next(filter(None, (_find_evidence_fault(evidence, found) for evidence in sentence.evidence)), "")
 
 

@@ -157,7 +157,7 @@ class OpenAIModel:
             raise _final_model_error(found, tally) from None
         seconds = backoff_seconds(tally.faults, self._random) if found.after is None else found.after
         if seconds > MAX_WAIT_SECONDS or seconds >= remaining_seconds(spent, self._clock()):
-            why = f"; to try again takes {seconds:.0f} s, longer than there is"
+            why = f"; a retry would take {seconds:.0f} s, longer than is left"
             raise _final_model_error(found, tally, why) from None
         return seconds
 
@@ -246,7 +246,7 @@ class OpenAIModel:
     def _stop_reasoning(self, got: ReplyAccumulator, request: ChatRequest) -> None:
         if got.filter.late:  # the pieces so far were reasoning, as only its end tag could tell
             self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
-            raise TransientError(f"the thoughts of {request.plan.model} came as its reply", hint="ask again")
+            raise TransientError(f"the reasoning of {request.plan.model} came as its reply", hint="ask again")
 
     def _validate_reply(self, got: ReplyAccumulator, request: ChatRequest) -> None:
         self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
@@ -307,10 +307,12 @@ def validate_settings(settings: ModelSettings) -> None:
                 f"no {setting} is set for the model", hint=f"set {setting} of the model, or {variable}"
             )
     if settings.base_url and not settings.base_url.startswith(("http://", "https://")):
-        raise ModelUnavailable("base_url of the model is no address", hint='it must begin with "http://" or "https://"')
+        raise ModelUnavailable(
+            "base_url of the model is not an address", hint='it must begin with "http://" or "https://"'
+        )
     if not all(secret.isascii() and secret.isprintable() and " " not in secret for secret in settings.secrets):
         raise ModelUnavailable(
-            "the key of the model cannot be a key", hint="it must be one line of ASCII, without blanks"
+            "the key of the model is not a valid key", hint="it must be one line of ASCII, without blanks"
         )
 
 

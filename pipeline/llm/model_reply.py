@@ -215,7 +215,7 @@ def find_objection(
     if got.reasoning and got.ending == "length":
         return _reasoning_overflow(request, settings)
     if got.reasoning and SCHEMA_ARGUMENT in request.arguments:
-        return SchemaNotOffered(f"the schema held the thoughts of {model} and not its reply")
+        return SchemaNotOffered(f"the schema held the reasoning of {model}, not its reply")
     what = "called a tool instead of replying" if got.called_tools else "sent an empty reply"
     hint = "set another model, or context_tokens if calls may be longer than its context window"
     return TransientError(f"the model {model} {what}", hint=hint, tries=1)
@@ -249,5 +249,5 @@ def _reasoning_overflow(request: ChatRequest, settings: ModelSettings) -> Server
     """Return quirks that leave room for reasoning, or the error that there is not enough of it."""
     if settings.thinks is None and not is_reasoning_model(settings, request.plan.model, request.quirks):
         return replace(request.quirks, thinks=True)
-    message = f"the model {request.plan.model} thought for all of its {request.reply_tokens} tokens and said nothing"
+    message = f"the model {request.plan.model} used all of its {request.reply_tokens} tokens for reasoning and replied nothing"
     return ModelUnavailable(message, hint="raise thinking_tokens of the model, or lower its reasoning_effort")

@@ -215,7 +215,7 @@ def _permanent_error(
         message = f"a content filter of the model server at {settings.server} stopped the call"
         return ModelRefused(message, hint=REFUSED_HINT)
     if refusal.status == HTTPStatus.PAYMENT_REQUIRED or _UNPAID.search(words):
-        message = f"the account at the model server {settings.server} has nothing left to spend"
+        message = f"the account at the model server {settings.server} has no credit left"
         return ModelUnavailable(message, hint="add credit to the account, or set another model")
     return None
 
@@ -223,7 +223,7 @@ def _permanent_error(
 def _quirks_from_error(words: str, request: ChatRequest) -> ServerQuirks | PipelineError | None:
     """Return the quirks that the server's words tell of."""
     if SCHEMA_ARGUMENT in request.arguments and _SCHEMA.search(words):
-        return SchemaNotOffered(f"the server keeps no JSON schema for {request.plan.model}")
+        return SchemaNotOffered(f"the server does not support a JSON schema for {request.plan.model}")
     if not request.quirks.plain_roles and _ROLES.search(words):
         return replace(request.quirks, plain_roles=True)
     if not _OBJECTED.search(words):
@@ -251,7 +251,7 @@ def _interpret_status(
         message = f"the model server at {server} does not know the model {request.plan.model!r}: {said}"
         return ModelUnavailable(message, hint=_name_hint(request, settings))
     if refusal.status == HTTPStatus.NOT_FOUND or refusal.status < HTTPStatus.BAD_REQUEST:
-        message = f"there is no chat at the address of the model server {server} ({refusal.status}): {said}"
+        message = f"there is no chat API at the address of the model server {server} ({refusal.status}): {said}"
         return ModelUnavailable(
             message, hint=f"check base_url, which often ends in /v1, and {_name_hint(request, settings)}"
         )

@@ -96,11 +96,15 @@ def validate_claim(text: str) -> None:
     if len(text) > MAX_CHARACTERS:
         raise NotAClaim(f"The claim has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.", hint=hint)
     if text.rstrip("\"'”’» )")[-1] in _QUESTION_MARKS:
-        raise NotAClaim("That is a question, not a claim.", hint="State what you take for true, or use `footnote ask`.")
+        raise NotAClaim(
+            "That is a question, not a claim.", hint="State what you believe to be true, or use `footnote ask`."
+        )
     if (count := len(sentence_spans(text))) > 1:
         raise NotAClaim(f"That is {count} sentences; one claim at a time is checked.", hint=hint)
     if not _is_statement(text):
-        raise NotAClaim("That says nothing of anything yet.", hint="State what you take for true, in a whole sentence.")
+        raise NotAClaim(
+            "That does not state anything yet.", hint="State what you believe to be true, in a whole sentence."
+        )
 
 
 def _validated(text: str) -> str:

@@ -91,7 +91,7 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
     return await bind_claim(claim.text, tuple(sentences[number - 1] for number in found.sentences), kit.supports)
 
 
-NO_EVIDENCE = "nothing was found to hold it against"
+NO_EVIDENCE = "no passage was found to check it against"
 
 
 async def request_verification(

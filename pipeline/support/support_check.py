@@ -122,7 +122,7 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = tuple(dict.fromkeys(one.because for one in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     if score < threshold:
-        reason = f"too little of its meaning stands in the passages ({score:.2f}, needed {threshold:.2f})"
+        reason = f"too little of its meaning is in the passages ({score:.2f}, needed {threshold:.2f})"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
         return Support(score, holds=False, reasons=(reason, *nearest), appealable=True, because=why)
     reasons = (*_list_reasons(examined.found), *nearest)

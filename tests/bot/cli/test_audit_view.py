@@ -38,7 +38,7 @@ CLOSED = {
             "reasoning": "It opens at seven.",
         }
     ],
-    "withheld": [{"text": "It is lovely.", "reason": "too little of its meaning stands in the passages"}],
+    "withheld": [{"text": "It is lovely.", "reason": "too little of its meaning is in the passages"}],
 }
 
 
@@ -101,7 +101,7 @@ def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
         "",
         "withheld",
         "  It is lovely.",
-        "    too little of its meaning stands in the passages",
+        "    too little of its meaning is in the passages",
         "",
         "The quay opens at seven. [1]",
     ]

@@ -120,7 +120,7 @@ async def test_a_thought_cut_off_gets_room_at_once() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_thought_that_never_ends_is_said_to_be(*, streamed: bool) -> None:
     async with asking(lambda _: Reply("<think>Low, and so", finish="length")) as ask:
-        with pytest.raises(ModelUnavailable, match="thought for all of its 5120 tokens") as caught:
+        with pytest.raises(ModelUnavailable, match="used all of its 5120 tokens for reasoning") as caught:
             await (ask.stream() if streamed else ask.complete())
     assert "thinking_tokens" in caught.value.hint
     assert len(ask.server.requests) == 2

@@ -52,8 +52,8 @@ def test_azure_is_filled_in_from_its_own_variables() -> None:
         (ModelSettings("m", "https://x", api="azure"), "no api_version is set"),
         (ModelSettings("m", "https://x", api="azure", api_version="v"), "no api_key is set"),
         (ModelSettings("m", "localhost:11434"), "no address"),
-        (ModelSettings("m", "http://x", Secret("schlüssel")), "cannot be a key"),
-        (ModelSettings("m", "http://x", Secret("two\nlines")), "cannot be a key"),
+        (ModelSettings("m", "http://x", Secret("schlüssel")), "is not a valid key"),
+        (ModelSettings("m", "http://x", Secret("two\nlines")), "is not a valid key"),
     ],
 )
 def test_what_is_missing_is_said_with_what_to_do(settings: ModelSettings, missing: str) -> None:

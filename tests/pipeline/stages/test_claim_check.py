@@ -174,7 +174,7 @@ async def test_of_what_nothing_is_found_for_too_little_is_known():
     """That is said, with no evidence."""
     told, checked = await check("Kangaroos sleep standing.")
 
-    assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "nothing was found to hold it against")
+    assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "no passage was found to check it against")
     assert (told.answer.status, told.answer.citations) == (Status.ABSTAINED, ())
 
 
