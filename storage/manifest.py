@@ -52,14 +52,11 @@ class Manifest:
         rows = await self._all(sa.select(documents).where(documents.c.corpus == corpus, documents.c.key == key))
         return _document(rows[0]) if rows else None
 
-    async def passages_of(self, corpus: str, key: str) -> tuple[Passage, ...]:
-        """Return the document's listed passages in order; an empty hash if a change was begun and never committed."""
-        of_document = passages.c.corpus == corpus, passages.c.document == key, passages.c.listed
-        query = sa.select(*manifest_tx.PASSAGE_COLUMNS).where(*of_document).order_by("position", "id")
-        return tuple(_passage(row, row.hash) for row in await self._all(query))
-
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
-        """Return these documents by key, as far as they exist, each with its passages as `passages_of` has them."""
+        """Return these documents by key, as far as they exist, each with its listed passages in order.
+
+        A passage's hash is empty if a change was begun and never committed.
+        """
         return await self.database.read(lambda connection: _fetch_stored(connection, corpus, keys))
 
     async def begin(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> None:
@@ -115,10 +112,6 @@ class Manifest:
         """Return up to `limit` listed passages whose ids follow `after`, by id, with their documents."""
         query = _listed_query().where(passages.c.corpus == corpus, passages.c.id > after).order_by(passages.c.id)
         return tuple(_with_document(row) for row in await self._all(query.limit(limit)))
-
-    async def count(self, corpus: str) -> int:
-        query = sa.select(sa.func.count()).select_from(passages).where(passages.c.corpus == corpus, passages.c.listed)
-        return int((await self._all(query))[0][0])
 
     async def catalogue(self) -> tuple[Corpus, ...]:
         """Return the corpora by name; quick, whatever their size."""

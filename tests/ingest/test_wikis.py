@@ -10,7 +10,7 @@ from tests.ingest.sources.exports import packed, page, restricted, space, xml
 from tests.ingest.sources.test_confluence_export import source as export_source
 from tests.ingest.sources.test_confluence_source import source as confluence_source
 from tests.ingest.sources.test_mediawiki_source import source as wiki_source
-from tests.storage.stores import contents, opened
+from tests.storage.stores import contents, listed_passages, opened
 
 LONG = " ".join(f"Rule number {number} says that door {number} is closed at {number % 12 + 1}." for number in range(30))
 
@@ -65,7 +65,7 @@ async def test_a_moved_page_keeps_its_id_and_its_passages(tmp_path):
     with opened(tmp_path) as store:
         await run(store, wiki_source(wiki))
         key = str(wiki.titled("Doors").id)
-        before = [(p.id, p.text) for p in await store.manifest.passages_of("wiki", key)]
+        before = [(p.id, p.text) for p in await listed_passages(store.manifest, "wiki", key)]
         wiki.tick(hours=2)
         wiki.move("Doors", "Entrances")
 
@@ -73,7 +73,7 @@ async def test_a_moved_page_keeps_its_id_and_its_passages(tmp_path):
 
         document = await store.manifest.document("wiki", key)
         assert (document.title, document.aliases) == ("Entrances", ("Doors",))
-        assert [(p.id, p.text) for p in await store.manifest.passages_of("wiki", key)] == before
+        assert [(p.id, p.text) for p in await listed_passages(store.manifest, "wiki", key)] == before
 
 
 async def test_a_wiki_that_fails_half_way_keeps_what_there_was_and_is_gone_on_with(tmp_path):

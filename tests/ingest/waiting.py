@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.fakes import WordEmbedder
+from tests.storage.stores import listed_passages
 
 PATIENCE = 20
 
@@ -46,4 +47,4 @@ async def begun(store, embedder, source, **options):
 
 async def texts(store, key):
     """Read what is listed of a document."""
-    return [one.text for one in await store.manifest.passages_of("c", key)]
+    return [one.text for one in await listed_passages(store.manifest, "c", key)]

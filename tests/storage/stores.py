@@ -15,6 +15,7 @@ from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import PassageStore
 from storage.queue import Queue
+from storage.types import Passage
 from tests.fakes import WordEmbedder
 
 
@@ -24,11 +25,11 @@ def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStor
     embedder = embedder or WordEmbedder()
     with ExitStack() as stack:
         database = stack.enter_context(open_database("", home=home))
-        threads = IndexThreads.started(stack)
         dense = DenseIndex(home / "chroma", embedder=embedder.name)
         stack.callback(dense.close)
         lexical = LexicalIndex(home / "lexical")
         stack.callback(lexical.close)
+        threads = IndexThreads.started(stack)  # they end first: a cancelled call may still be writing
         yield PassageStore(Manifest(database), dense, lexical, embedder, threads)
 
 
@@ -42,6 +43,12 @@ def kept(store: PassageStore) -> dict[str, Any]:
         "spending": Spending(database),
         "overrides": ChannelOverrides(database),
     }
+
+
+async def listed_passages(manifest: Manifest, corpus: str, key: str) -> tuple[Passage, ...]:
+    """Return the listed passages of a document, in order."""
+    stored = await manifest.stored(corpus, [key])
+    return stored[key][1] if key in stored else ()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
 from storage.manifest import Manifest
 from storage.types import Checkpoint, Document, DocumentChange, Lease, Passage, hash_passage, make_passage_id
+from tests.storage.stores import listed_passages
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -35,7 +36,7 @@ def change(key, fingerprint, *, add=(), keep=(), drop=()):
 
 async def texts(manifest, key="a"):
     """Read what is listed of a document."""
-    return {one.text for one in await manifest.passages_of("c", key)}
+    return {one.text for one in await listed_passages(manifest, "c", key)}
 
 
 async def test_a_change_planned_over_what_another_has_replaced_is_left_and_read_again(manifest):
@@ -135,5 +136,5 @@ async def test_several_documents_are_read_with_their_passages(manifest):
     found = await manifest.stored("c", ["a", "b", "e", "nobody"])
 
     assert found == {
-        key: (await manifest.document("c", key), await manifest.passages_of("c", key)) for key in ("a", "b", "e")
+        key: (await manifest.document("c", key), await listed_passages(manifest, "c", key)) for key in ("a", "b", "e")
     }

@@ -23,6 +23,7 @@ from storage.database.schema import REVISION, metadata
 from storage.errors import DatabaseUnusable
 from storage.manifest import Manifest
 from storage.types import Checkpoint, CorpusInfo, DocumentRef, EntryKind, LogEntry, SpendingTotal
+from tests.storage.stores import listed_passages
 
 LATER = """
 from alembic import op
@@ -222,7 +223,7 @@ async def test_what_was_indexed_before_refreshes_were_on_record_stays(tmp_path: 
     with open_database("", home=tmp_path) as database:
         manifest = Manifest(database)
         assert await manifest.fingerprints("c") == {"k": "print"}
-        assert [one.text for one in await manifest.passages_of("c", "k")] == ["A text."]
+        assert [one.text for one in await listed_passages(manifest, "c", "k")] == ["A text."]
         assert await manifest.checkpoint("c") == Checkpoint()
         assert await manifest.corpora() == (CorpusInfo("c", 1, 1, NOON, 1, "", None, 0),)
         assert [one.key for one in await manifest.find("https://x.example/k/")] == ["k"]

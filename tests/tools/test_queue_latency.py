@@ -16,7 +16,7 @@ async def test_questions_are_kept_beside_turns_and_an_ingest(tmp_path: Path) -> 
 
         assert await Queue(database).by_key("both-19")
         assert await AuditLog(database).turns(1)
-        assert await store.manifest.count("both")
+        assert await store.manifest.listed("both")
     assert figures["questions"] == 20
     assert 0 < figures["put_p50_ms"] <= figures["put_p99_ms"] <= figures["put_max_ms"]
     assert "both: put p50" in _lines({"both": figures})
