@@ -171,7 +171,8 @@ def build_page(
     reading: ParsedDocument, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
 ) -> Page:
     """Make a page of what was read. Raises `UnreadableDocument` if that is no text."""
-    title = _pick_title(reading, name)
+    said = reading.title or parsed_document.find_title(reading.items) or reading.fallback_title
+    title = " ".join(said.split()) or title_from_name(name)
     found = parsed_document.group_sections(reading.items, title)
     if not found:
         raise UnreadableDocument("holds no text")
@@ -203,11 +204,6 @@ def _read_content(content: bytes, name: str) -> ParsedDocument:
 
 def _suffix(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
-
-
-def _pick_title(reading: ParsedDocument, name: str) -> str:
-    said = reading.title or parsed_document.find_title(reading.items) or reading.fallback_title
-    return " ".join(said.split()) or title_from_name(name)
 
 
 def title_from_name(name: str) -> str:

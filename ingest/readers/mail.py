@@ -42,7 +42,8 @@ def read_msg(content: bytes) -> ParsedDocument:
     import olefile  # type: ignore[import-untyped]  # it ships no types
 
     with olefile.OleFileIO(io.BytesIO(content)) as file:
-        sender = " ".join(filter(None, (_stored(file, _SENDER), _bracketed(_stored(file, _SENDER_ADDRESS)))))
+        address = _stored(file, _SENDER_ADDRESS)
+        sender = " ".join(filter(None, (_stored(file, _SENDER), f"<{address}>" if "@" in address else "")))
         sent = _moment(file)
         head = _head(sender, _stored(file, _TO), sent)
         body = _stored(file, _BODY)
@@ -102,10 +103,6 @@ def _header(letter: EmailMessage, name: str) -> str:
 
 def _date(letter: EmailMessage) -> datetime | None:
     return value_parsers.parse_date(str(letter.get("Date") or ""))
-
-
-def _bracketed(address: str) -> str:
-    return f"<{address}>" if "@" in address else ""
 
 
 def _stored(file: Any, number: str, folder: str = "") -> str:

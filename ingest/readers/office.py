@@ -89,12 +89,10 @@ def read_word(content: bytes) -> ParsedDocument:
     archive = open_package(content)
     said = read_properties(archive)
     with io.BytesIO(_write_equations(archive, content)) as file:
-        markup = mammoth.convert_to_html(file, style_map=_STYLES, convert_image=mammoth.images.img_element(_no_image))
+        markup = mammoth.convert_to_html(
+            file, style_map=_STYLES, convert_image=mammoth.images.img_element(lambda _image: {})
+        )
     return ParsedDocument(items=html_tree.read_html(markup.value), fallback_title=said.title, date=said.modified)
-
-
-def _no_image(_image: object) -> dict[str, str]:
-    return {}
 
 
 def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
@@ -108,14 +106,10 @@ def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
     for paragraph in list(body.iter(f"{_MATH_NAMESPACE}oMathPara")):
         for run in list(paragraph):
             paragraph.addprevious(run)
-    return _replace_equations(archive, value_parsers.serialize_xml(body))
-
-
-def _replace_equations(archive: zipfile.ZipFile, body: bytes) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as copy:
         for part in archive.namelist():
-            copy.writestr(part, body if part == _WORD_BODY else archive.read(part))
+            copy.writestr(part, value_parsers.serialize_xml(body) if part == _WORD_BODY else archive.read(part))
     return made.getvalue()
 
 
@@ -256,10 +250,12 @@ def read_epub(content: bytes) -> ParsedDocument:
     container = value_parsers.parse_xml(archive.read("META-INF/container.xml"))
     path = next(container.iter("{*}rootfile")).get("full-path")
     book = value_parsers.parse_xml(archive.read(path))
+    marked = (meta for meta in book.iter("{*}meta") if meta.get("property") == "dcterms:modified")
+    modified = next(((meta.text or "").strip() for meta in marked), "")
     return ParsedDocument(
         items=tuple(_chapters(archive, book, posixpath.dirname(path))),
         title=_metadata_text(book, "title"),
-        date=value_parsers.parse_date(_modified_date(book) or _metadata_text(book, "date")),
+        date=value_parsers.parse_date(modified or _metadata_text(book, "date")),
         language=re.split(r"[-_]", _metadata_text(book, "language"))[0].lower()[:2],
     )
 
@@ -285,8 +281,3 @@ def _chapters(archive: zipfile.ZipFile, book: Element, folder: str) -> Iterator[
 def _metadata_text(book: Element, name: str) -> str:
     found = next(book.iter(f"{{*}}{name}"), None)
     return "" if found is None else " ".join("".join(found.itertext()).split())
-
-
-def _modified_date(book: Element) -> str:
-    marked = (meta for meta in book.iter("{*}meta") if meta.get("property") == "dcterms:modified")
-    return next(((meta.text or "").strip() for meta in marked), "")

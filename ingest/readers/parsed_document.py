@@ -72,15 +72,11 @@ def _group_by_heading(items: Sequence[ContentItem], title: str) -> Iterator[tupl
             above.pop()
         if not titled and _is_same_text(item.text, title):
             titled = True
-        elif _is_empty(item, items[at + 1 : at + 2]):
+        elif at + 1 == len(items) or (isinstance(after := items[at + 1], Heading) and after.level <= item.level):
             # Nothing stands under it, so what it says is a text of its own.
             yield _path(above), Block(item.text)
         else:
             above.append(item)
-
-
-def _is_empty(heading: Heading, following: Sequence[ContentItem]) -> bool:
-    return not following or (isinstance(following[0], Heading) and following[0].level <= heading.level)
 
 
 def _path(above: Sequence[Heading]) -> tuple[str, ...]:

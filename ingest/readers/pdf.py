@@ -35,7 +35,9 @@ def read_pdf(content: bytes) -> ParsedDocument:
         try:
             document = PdfDocument(content)
         except PdfiumError as error:
-            raise UnreadableDocument(_reason(str(error))) from error
+            if any(word in str(error).lower() for word in ("password", "security")):
+                raise UnreadableDocument("is protected by a password: save it without one") from error
+            raise UnreadableDocument("is broken, or no PDF file") from error
         try:
             said = document.get_metadata_dict()
             if len(document) > _MOST_PAGES:
@@ -52,12 +54,6 @@ def read_pdf(content: bytes) -> ParsedDocument:
         date=value_parsers.parse_pdf_date(said.get("ModDate", ""))
         or value_parsers.parse_pdf_date(said.get("CreationDate", "")),
     )
-
-
-def _reason(error: str) -> str:
-    if "password" in error.lower() or "security" in error.lower():
-        return "is protected by a password: save it without one"
-    return "is broken, or no PDF file"
 
 
 def _segments(page: Any) -> Iterator[TextSegment]:
@@ -117,22 +113,16 @@ def _segment(text_page: Any, run: list[_Char]) -> Iterator[TextSegment]:
     if not drawn or not text.strip():
         return
     middle = drawn[len(drawn) // 2].at
+    # The size of a font as it stands on the page: many files scale a font of size 1.
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(text_page, middle, matrix)
+    size: float = raw.FPDFText_GetFontSize(text_page, middle)
     yield TextSegment(
         left=drawn[0].left,
         bottom=min(char.bottom for char in drawn),
         right=drawn[-1].right,
         top=max(char.top for char in drawn),
         text=text,
-        size=_size(text_page, middle),
+        size=round(size * math.hypot(matrix.c, matrix.d), 1),
         bold=raw.FPDFText_GetFontWeight(text_page, middle) >= _BOLD,
     )
-
-
-def _size(text_page: Any, at: int) -> float:
-    """Return the size of a character's font as it stands on the page: many files scale a font of size 1."""
-    from pypdfium2 import raw
-
-    matrix = raw.FS_MATRIX()
-    raw.FPDFText_GetMatrix(text_page, at, matrix)
-    size: float = raw.FPDFText_GetFontSize(text_page, at)
-    return round(size * math.hypot(matrix.c, matrix.d), 1)

@@ -41,30 +41,26 @@ class TextLine:
 
     cells: tuple[TextSegment, ...]
     page: int
+    text: str
+    size: float
+    bold: bool
+    left: float
+    right: float
+    bottom: float
 
-    @property
-    def text(self) -> str:
-        return " ".join(cell.text for cell in self.cells)
 
-    @property
-    def size(self) -> float:
-        return max(self.cells, key=lambda cell: len(cell.text)).size
-
-    @property
-    def bold(self) -> bool:
-        return all(cell.bold for cell in self.cells)
-
-    @property
-    def left(self) -> float:
-        return self.cells[0].left
-
-    @property
-    def right(self) -> float:
-        return self.cells[-1].right
-
-    @property
-    def bottom(self) -> float:
-        return self.cells[0].bottom
+def _make_line(segments: Sequence[TextSegment], page: int) -> TextLine:
+    cells = tuple(replace(cell, text=" ".join(cell.text.split())) for cell in segments)
+    return TextLine(
+        cells,
+        page,
+        text=" ".join(cell.text for cell in cells),
+        size=max(cells, key=lambda cell: len(cell.text)).size,
+        bold=all(cell.bold for cell in cells),
+        left=cells[0].left,
+        right=cells[-1].right,
+        bottom=cells[0].bottom,
+    )
 
 
 def find_lines(pages: Sequence[Sequence[TextSegment]]) -> list[TextLine]:
@@ -77,24 +73,21 @@ def _page_lines(segments: Iterable[TextSegment], page: int) -> Iterator[TextLine
     cells: list[TextSegment] = []
     for segment in segments:
         if cells and not _is_beside(cells[-1], segment):
-            yield TextLine(tuple(map(_tidy_cell, cells)), page)
+            yield _make_line(cells, page)
             cells = []
-        if cells and (_is_close(cells[-1], segment) or _is_label(cells, segment)):
+        close = cells and segment.left - cells[-1].right < 0.6 * max(cells[-1].size, segment.size)
+        if close or (cells and _is_label(cells, segment)):
             cells[-1] = _join_segments(cells[-1], segment)
         else:
             cells.append(segment)
     if cells:
-        yield TextLine(tuple(map(_tidy_cell, cells)), page)
+        yield _make_line(cells, page)
 
 
 def _is_beside(before: TextSegment, segment: TextSegment) -> bool:
     shared = min(before.top, segment.top) - max(before.bottom, segment.bottom)
     lower = min(before.top - before.bottom, segment.top - segment.bottom)
     return shared > 0.5 * lower and segment.left > before.right - 0.3 * segment.size
-
-
-def _is_close(before: TextSegment, segment: TextSegment) -> bool:
-    return segment.left - before.right < 0.6 * max(before.size, segment.size)
 
 
 def _is_label(cells: Sequence[TextSegment], segment: TextSegment) -> bool:
@@ -115,10 +108,6 @@ def _join_segments(before: TextSegment, segment: TextSegment) -> TextSegment:
         text=before.text + apart + text,
         bold=before.bold and segment.bold,
     )
-
-
-def _tidy_cell(cell: TextSegment) -> TextSegment:
-    return replace(cell, text=" ".join(cell.text.split()))
 
 
 def _find_furniture(found: Sequence[TextLine], pages: int) -> set[TextLine]:

@@ -107,10 +107,6 @@ def _decoded(content: bytes) -> str:
         pass
     if b"\x00" in content[:_SAMPLE]:
         raise UnreadableDocument("holds no text: its bytes are binary")
-    return _guessed(content)
-
-
-def _guessed(content: bytes) -> str:
     encoding = guess_encoding(content[:_SAMPLE])
     if not encoding:
         raise UnreadableDocument("is in an unknown character encoding: save it as UTF-8")

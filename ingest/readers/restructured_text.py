@@ -63,7 +63,8 @@ def read_restructured_text(text: str) -> ParsedDocument:
 def _field_list(document: nodes.document) -> dict[str, str]:
     """Take out the fields that open the document, or stand below its title."""
     found = next(iter(document.findall(nodes.docinfo)), None) or next(iter(document.findall(nodes.field_list)), None)
-    if found is None or not _opens(found):
+    before = found.parent.children[: found.parent.index(found)] if found is not None else ()
+    if found is None or not all(isinstance(node, nodes.title | nodes.comment | nodes.target) for node in before):
         return {}
     found.parent.remove(found)
     said = {}
@@ -73,11 +74,6 @@ def _field_list(document: nodes.document) -> dict[str, str]:
         else:
             said[type(field).__name__] = field.astext()
     return said
-
-
-def _opens(fields: nodes.Element) -> bool:
-    before = fields.parent.children[: fields.parent.index(fields)]
-    return all(isinstance(node, nodes.title | nodes.comment | nodes.target) for node in before)
 
 
 @functools.cache

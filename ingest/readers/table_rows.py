@@ -24,7 +24,8 @@ def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Ite
     for row in rows:
         said = [_labelled_value(header[i] if i < len(header) else "", value) for i, value in enumerate(row) if value]
         if said:
-            yield Block(_join_values(said), PassageKind.TABLE)
+            parts = [part + (" " if part.endswith(_SENTENCE_ENDS) else "; ") for part in said[:-1]]
+            yield Block("".join([*parts, said[-1]]), PassageKind.TABLE)
 
 
 def split_header(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -51,11 +52,6 @@ def _labelled_value(header: str, value: str) -> str:
     return f"{header} {value}" if header.endswith((":", "?")) else f"{header}: {value}"
 
 
-def _join_values(said: Sequence[str]) -> str:
-    parts = [part + (" " if part.endswith(_SENTENCE_ENDS) else "; ") for part in said[:-1]]
-    return "".join([*parts, said[-1]])
-
-
 _PIPE_ROW = lazy_compile(r"\|.*\|.*")
 _PIPE_RULE = lazy_compile(r"[|:\s-]+")
 
@@ -65,11 +61,8 @@ def restore_pipe_tables(items: Iterable[ContentItem]) -> Iterator[ContentItem]:
     for is_table, run in groupby(items, key=_is_pipe_table):
         if is_table:
             lines = [line for item in run for line in item.text.split("\n") if not _PIPE_RULE.fullmatch(line)]
-            yield from make_row_blocks(
-                *split_header(
-                    [([cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")]) for line in lines]
-                )
-            )
+            grid = [line.removeprefix("|").removesuffix("|").split("|") for line in lines]
+            yield from make_row_blocks(*split_header([[cell.strip() for cell in line] for line in grid]))
         else:
             yield from run
 
@@ -178,6 +171,5 @@ def _split_columns(grid: Grid, said: Mapping[Element, str]) -> tuple[list[str], 
         marked += 1
     if marked == len(grid):
         marked = min(marked, 1)
-    return [
-        " ".join(dict.fromkeys(said[cell] for cell in column)) for column in zip(*grid[:marked], strict=False)
-    ], grid[marked:]
+    columns = zip(*grid[:marked], strict=False)
+    return [" ".join(dict.fromkeys(said[cell] for cell in column)) for column in columns], grid[marked:]

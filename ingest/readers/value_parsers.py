@@ -66,14 +66,8 @@ def _parse_written_date(text: str) -> datetime:
     if match is None:
         raise ValueError(f"{text!r} is no date that people write")
     said = match.groupdict()
-    month = _month_number(said["name"]) if "name" in said else int(said["month"])
+    month = _MONTH_NUMBERS.get(said["name"].lower(), 0) if "name" in said else int(said["month"])
     return datetime(int(said["year"]), month, int(said["day"] or 1), tzinfo=UTC)
-
-
-def _month_number(name: str) -> int:
-    if name.lower() not in _MONTH_NUMBERS:
-        raise ValueError(f"{name!r} is no month")
-    return _MONTH_NUMBERS[name.lower()]
 
 
 def _with_zone(moment: datetime) -> datetime:

@@ -70,10 +70,10 @@ def _find_main(root: Element) -> Element:
     for surrounding in list(_surroundings(page)):
         if surrounding.getparent() is not None:
             surrounding.drop_tree()
-    whole = _length(page)
+    whole = len(page.text_content())
     for path in _MAIN:
-        found = max(page.iterfind(path), key=_length, default=None)
-        if found is not None and _length(found) >= whole * _LEAST_SHARE:
+        found = max(page.iterfind(path), key=lambda part: len(part.text_content()), default=None)
+        if found is not None and len(found.text_content()) >= whole * _LEAST_SHARE:
             return found
     return page
 
@@ -86,10 +86,6 @@ def _surroundings(page: Element) -> Iterator[Element]:
         names = f"{element.get('class', '')} {element.get('id', '')}"
         if names != " " and _JUNK.search(names):
             yield element
-
-
-def _length(element: Element) -> int:
-    return len(element.text_content())
 
 
 def _date(root: Element) -> datetime | None:
@@ -113,18 +109,14 @@ def read_feed(content: bytes) -> ParsedDocument:
     if name == "html":
         return read_web_page(content)
     if name in _FEEDS:
-        return _read_entries(root)
+        channel = next(root.iter("{*}channel"), root)
+        return ParsedDocument(
+            items=tuple(item for entry in root.iter("{*}item", "{*}entry") for item in _read_entry(entry)),
+            title=_child_text(channel, "title"),
+            date=value_parsers.parse_date(_child_text(channel, "lastBuildDate", "pubDate", "updated", "date")),
+            language=re.split(r"[-_]", _child_text(channel, "language"))[0].lower()[:2],
+        )
     return ParsedDocument(tuple(_read_texts(root)))
-
-
-def _read_entries(root: Element) -> ParsedDocument:
-    channel = next(root.iter("{*}channel"), root)
-    return ParsedDocument(
-        items=tuple(item for entry in root.iter("{*}item", "{*}entry") for item in _read_entry(entry)),
-        title=_child_text(channel, "title"),
-        date=value_parsers.parse_date(_child_text(channel, "lastBuildDate", "pubDate", "updated", "date")),
-        language=re.split(r"[-_]", _child_text(channel, "language"))[0].lower()[:2],
-    )
 
 
 def _read_entry(entry: Element) -> Iterator[ContentItem]:

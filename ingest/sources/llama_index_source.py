@@ -172,7 +172,11 @@ class LlamaIndexSource:
                 parts = [one for one in together if isinstance(one, LlamaText)]
                 if parts and chosen(DocumentTraits(key, changed=parts[0].date)):
                     seen[key] = seen.get(key, 0) + 1
-                    yield _make_found(key if seen[key] == 1 else f"{key} ({seen[key]})", parts, self._sandbox)
+                    name, size = (
+                        key if seen[key] == 1 else f"{key} ({seen[key]})",
+                        sum(len(part.text) for part in parts),
+                    )
+                    yield ChangedDocument(name, make_fingerprint(parts), size, partial(read_page, parts, self._sandbox))
 
     def _parse_documents(self, read: Iterator[Any]) -> Iterator[LlamaText | Unreadable]:
         for at, document in enumerate(read, 1):
@@ -239,9 +243,3 @@ def _with_first(given: Any) -> Iterator[Any]:
         raise TypeError("it returned nothing at all, not even an empty list")
     rest = iter(given)
     return chain(tuple(islice(rest, 1)), rest)
-
-
-def _make_found(key: str, parts: Sequence[LlamaText], sandbox: Sandbox) -> ChangedDocument:
-    return ChangedDocument(
-        key, make_fingerprint(parts), sum(len(part.text) for part in parts), partial(read_page, parts, sandbox)
-    )

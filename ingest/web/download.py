@@ -72,7 +72,13 @@ def download_file(
         wanted.part.replace(wanted.path)
         wanted.tag.unlink(missing_ok=True)
     except OSError as error:
-        raise _unwritable(wanted, error) from error
+        if error.errno == errno.ENOSPC:
+            _discard_part(wanted)  # so that the database has room to go on
+            hint, message = "Make room, and try again.", f"The disk is full: {wanted.path.name} does not fit."
+        else:
+            reason = (error.strerror or type(error).__name__).lower()
+            hint, message = "Check the folder's permissions.", f"{wanted.path} cannot be written: {reason}."
+        raise SourceUnavailable(message, hint=hint) from error
 
 
 def _fetch(wanted: DownloadRequest, ask: OpenUrl, told: ReportProgress) -> None:
@@ -153,13 +159,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def _unwritable(wanted: DownloadRequest, error: OSError) -> SourceUnavailable:
-    if error.errno == errno.ENOSPC:
-        _discard_part(wanted)  # so that the database has room to go on
-        return SourceUnavailable(
-            f"The disk is full: {wanted.path.name} does not fit.", hint="Make room, and try again."
-        )
-    reason = (error.strerror or type(error).__name__).lower()
-    return SourceUnavailable(f"{wanted.path} cannot be written: {reason}.", hint="Check the folder's permissions.")

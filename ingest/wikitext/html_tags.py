@@ -105,17 +105,13 @@ _INVISIBLE = frozenset({
 })  # fmt: skip
 
 
-def _render_code(text: str) -> str:
-    return make_code_line(text.removeprefix("<nowiki>").removesuffix("</nowiki>"))
-
-
-def _render_formula(text: str) -> str:
-    return shelter_text(render_latex(text))
-
-
 _CONTENT: Mapping[str, Callable[[str], str]] = MappingProxyType({
-    "nowiki": shelter_text, "pre": _render_code, "source": _render_code, "syntaxhighlight": _render_code,
-    "math": _render_formula, "ce": _render_formula, "chem": _render_formula,
+    "nowiki": shelter_text,
+    **dict.fromkeys(
+        ("pre", "source", "syntaxhighlight"),
+        lambda text: make_code_line(text.removeprefix("<nowiki>").removesuffix("</nowiki>")),
+    ),
+    **dict.fromkeys(("math", "ce", "chem"), lambda text: shelter_text(render_latex(text))),
 })  # fmt: skip
 _KNOWN = _INVISIBLE.union(_DROPPED, _LAYOUT, _CLOSING, _CONTENT)
 

@@ -38,19 +38,15 @@ class WikiTable:
             self._caption, self._in_caption = [_strip_attributes(line[2:])], True
             return
         elif line[:1] in ("|", "!"):
-            self._cells(line[1:], header=line[0] == "!")
+            header, cells = line[0] == "!", line[1:]
+            for part in (cells.replace("!!", "||") if header else cells).split("||"):
+                self._rows[-1].append(_parse_cell(part, header=header))
         elif self._in_caption:
             self._caption.append(line)
             return
         elif self._rows[-1]:
             self._rows[-1][-1].lines.append(line)
         self._in_caption = False
-
-    def _cells(self, line: str, *, header: bool) -> None:
-        if header:
-            line = line.replace("!!", "||")
-        for part in line.split("||"):
-            self._rows[-1].append(_parse_cell(part, header=header))
 
     def rows(self) -> list[str]:
         """Return the caption and each row of data with the headers of its columns; rows without data say nothing."""

@@ -140,14 +140,6 @@ def _make_label(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _evaluate_if(condition: str, branches: list[str]) -> str:
-    return branches[0] if condition.strip() else "".join(branches[1:2])
-
-
-def _evaluate_if_equal(left: str, rest: list[str]) -> str:
-    return "".join(rest[1:2]) if rest and left.strip() == rest[0].strip() else "".join(rest[2:3])
-
-
 def _evaluate_switch(value: str, cases: list[str]) -> str:
     default, wanted = "", False
     for case in cases:
@@ -174,8 +166,10 @@ _DIGITS = lazy_compile(r"[0-9]{1,30}")
 _COMMAS = frozenset({"", "en", "he", "ja", "ko", "simple", "th", "zh"})
 _FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
     {
-        "#if": _evaluate_if,
-        "#ifeq": _evaluate_if_equal,
+        "#if": lambda condition, branches: branches[0] if condition.strip() else "".join(branches[1:2]),
+        "#ifeq": lambda left, rest: (
+            "".join(rest[1:2]) if rest and left.strip() == rest[0].strip() else "".join(rest[2:3])
+        ),
         "#iferror": lambda value, rest: "".join(rest[1:2]) or value,
         "#ifexpr": _first_branch,
         "#ifexist": _first_branch,

@@ -158,9 +158,10 @@ def parse_wikitext(text: str, *, language: str = "", hidden: frozenset[str] = fr
 
 
 def make_sections(outline: PageOutline) -> tuple[Section, ...]:
-    return tuple(Section(path, tuple(_make_block(block) for block in blocks)) for path, blocks in outline)
-
-
-def _make_block(block: str) -> Block:
-    kind = _BLOCK_KINDS.get(block[0])
-    return Block(block[1:], kind) if kind else Block(block)
+    return tuple(
+        Section(
+            path,
+            tuple(Block(said[1:], kind) if (kind := _BLOCK_KINDS.get(said[0])) else Block(said) for said in blocks),
+        )
+        for path, blocks in outline
+    )

@@ -191,12 +191,6 @@ def _space_root(space: str) -> str:
     return f"space {space}"
 
 
-def get_body_text(one: ExportEntity) -> tuple[str, bool]:
-    """Return a body's text, and whether that is in storage format."""
-    # A CDATA section within the export's own ends with a space in it; so does whatever else looked like its end.
-    return one.said.get("body", ""), one.said.get("bodyType", _STORAGE_FORMAT) == _STORAGE_FORMAT
-
-
 def _is_current(one: ExportEntity) -> bool:
     return not (one.refers.get("originalVersion") or one.said.get("originalVersionId"))
 
@@ -286,7 +280,10 @@ class ConfluenceExport:
             if there.holds(_ENTITIES_NAME):
                 yield from self._list_xml(there, known, asked)
             elif any(name.rpartition("/")[2] == "index.html" for name in there.names):
-                yield from self._list_html(there, asked)
+                for one in list_html_pages(there, self._given.base):
+                    self._refuse_stopped()
+                    if asked(one.key) and self._wanted(one.traits):
+                        yield _read_html(there, one, self._sandbox)
             else:
                 raise self._explain_no_export(there)
 
@@ -335,12 +332,6 @@ class ConfluenceExport:
                 hint="Export it again; what was read before still answers.",
             ) from error
 
-    def _list_html(self, there: ZipArchive, asked: Callable[[str], bool]) -> Iterator[ListedItem]:
-        for one in list_html_pages(there, self._given.base):
-            self._refuse_stopped()
-            if asked(one.key) and self._wanted(one.traits):
-                yield _read_html(there, one, self._sandbox)
-
     def _refuse_stopped(self) -> None:
         if self._stopped:
             raise SourceUnavailable("Reading was stopped.", hint="Run the same command again to go on.")
@@ -362,14 +353,12 @@ class ConfluenceExport:
 def _read_body(node: PageNode, body: ExportEntity, people: Mapping[str, str]) -> Page:
     if body.cut:
         raise UnreadableDocument("is longer than what is read of a page")
-    text, storage = get_body_text(body)
+    text, storage = body.said.get("body", ""), body.said.get("bodyType", _STORAGE_FORMAT) == _STORAGE_FORMAT
     if storage:
         return build_page(node, text, people)
-    reading = plain_text.read_plain_text(text)
-    return file_formats.build_page(
-        ParsedDocument(reading.items, title=node.title, date=node.changed, dated=True), node.title, url=node.url,
-        revision=node.version,
-    )  # fmt: skip
+    items = plain_text.read_plain_text(text).items
+    reading = ParsedDocument(items, title=node.title, date=node.changed, dated=True)
+    return file_formats.build_page(reading, node.title, url=node.url, revision=node.version)
 
 
 def _read_attached(there: ZipArchive, file: AttachedFile, sandbox: Sandbox) -> Iterator[ListedItem]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2s
-from itertools import islice
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
@@ -167,8 +166,8 @@ class ConfluenceSource:
             nodes = self._list_nodes(api)
             doubted = [key for key in known if key.isdigit() and key not in nodes][:_BATCH_TO_VERIFY]
             # Where a listing is read by offsets, a page that goes lets the next one slip through.
-            for some in _split_keys(doubted):
-                nodes |= self._parse_nodes(api.by_id(some, texts=False))
+            for start in range(0, len(doubted), BATCH_SIZE):
+                nodes |= self._parse_nodes(api.by_id(doubted[start : start + BATCH_SIZE], texts=False))
             nodes = {one.id: one for one in nodes.values() if self._is_in_scope(one)}
             tree = self._build_tree(api, nodes)
             chosen = [one for one in tree.chosen(self._wanted) if one.id in nodes]
@@ -248,9 +247,3 @@ def _make_fingerprint(one: PageNode) -> str:
     """Name the version, where it is, and how we read."""
     place = blake2s(f"{one.title}\n{one.url}".encode(), digest_size=4).hexdigest()
     return f"{one.version}-{file_formats.READER_VERSION}-{place}"
-
-
-def _split_keys(keys: list[str]) -> Iterator[list[str]]:
-    going = iter(keys)
-    while some := list(islice(going, BATCH_SIZE)):
-        yield some

@@ -216,15 +216,11 @@ class _EntityReader:
                 one.said[self._name] = text
             self._text = []
         elif tag == "id":
-            self._take_id(one, text)
+            if self._path[-1] == "object":
+                one.id = text
+            elif self._path[-1] == "property":
+                one.refers[self._name] = text
             self._text = []
-
-    def _take_id(self, one: ExportEntity, text: str) -> None:
-        inside = self._path[-1]
-        if inside == "object":
-            one.id = text
-        elif inside == "property":
-            one.refers[self._name] = text
 
     def _data(self, data: str) -> None:
         if self._entity is None:

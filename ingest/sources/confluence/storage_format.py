@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from ingest.readers import file_formats, html_tree
 from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.sandbox import Sandbox
-from ingest.sources.confluence.confluence_api import ConfluenceApi, Content, PageNode
+from ingest.sources.confluence.confluence_api import ConfluenceApi, PageNode
 from ingest.types import EMPTY, Page, UnreadableDocument
 from ingest.web.http_reply import ResponseTooLarge
 from storage.language.lazy_pattern import lazy_compile
@@ -222,7 +222,10 @@ def fetch_bodies(api: ConfluenceApi, ids: Sequence[str]) -> dict[str, PageBody]:
             return {ids[0]: _LARGE_BODY}
         half = len(ids) // 2
         return fetch_bodies(api, ids[:half]) | fetch_bodies(api, ids[half:])
-    return {number: _parse_body(content) for number, content in found.items() if content.get("status") != "trashed"}
+    there = {
+        number: content.get("body") or {} for number, content in found.items() if content.get("status") != "trashed"
+    }
+    return {number: PageBody(str((body.get("storage") or {}).get("value") or "")) for number, body in there.items()}
 
 
 def read_page(one: PageNode, body: PageBody | None, people: Mapping[str, str], sandbox: Sandbox) -> Page:
@@ -239,8 +242,3 @@ def build_page(one: PageNode, body: str, people: Mapping[str, str]) -> Page:
     """Make a page of its body in storage format. Raises `UnreadableDocument` if that holds no text."""
     reading = ParsedDocument(read_storage_format(body, people), title=one.title, date=one.changed, dated=True)
     return file_formats.build_page(reading, one.title, url=one.url, revision=one.version)
-
-
-def _parse_body(content: Content) -> PageBody:
-    storage = (content.get("body") or {}).get("storage") or {}
-    return PageBody(str(storage.get("value") or ""))

@@ -204,7 +204,10 @@ class GitMirror:
     def _prepare(self) -> None:
         if not self._is_repository():
             shutil.rmtree(self.path, ignore_errors=True)
-            self._init()
+            try:
+                self.git.run("init", "--quiet", "--bare", "--template=", "--", str(self.path), at=False)
+            except GitFailed as error:
+                raise self._explain_failure(error) from error
         # We are alone, so whoever made these is dead.
         for lock in (*self.path.glob("*.lock"), *(self.path / "refs").rglob("*.lock")):
             lock.unlink(missing_ok=True)
@@ -219,12 +222,6 @@ class GitMirror:
             return self.git.run("rev-parse", "--is-bare-repository").strip() == b"true"
         except GitFailed:
             return False
-
-    def _init(self) -> None:
-        try:
-            self.git.run("init", "--quiet", "--bare", "--template=", "--", str(self.path), at=False)
-        except GitFailed as error:
-            raise self._explain_failure(error) from error
 
     def _ask_head(self) -> BranchHead:
         wanted = f"refs/heads/{self._branch}" if self._branch else "HEAD"

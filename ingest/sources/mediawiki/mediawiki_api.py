@@ -70,7 +70,8 @@ class MediaWikiApi:
             self._log_in()
             reply = self._web.get(self._address, self._add_parameters(query), "application/json")
             answer = self._parse(reply)
-            code = _error_code(answer)
+            error = answer.get("error")
+            code = str(error.get("code", "error"))[:60] if isinstance(error, dict) else ""
             if not code:
                 return answer
             if code in _BUSY_CODES:
@@ -130,11 +131,6 @@ class MediaWikiApi:
                 hint = "It is a private wiki: give the source a user and a password, or a token."
             return SourceUnavailable(f"{where} does not let us read ({code}).", hint=hint)
         return SourceUnavailable(f"{where} does not answer what was asked ({code}).", hint=RETRY_HINT)
-
-
-def _error_code(answer: ApiAnswer) -> str:
-    error = answer.get("error")
-    return str(error.get("code", "error"))[:60] if isinstance(error, dict) else ""
 
 
 def _merge(whole: ApiAnswer, part: ApiAnswer) -> None:

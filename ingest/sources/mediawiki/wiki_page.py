@@ -109,26 +109,21 @@ def parse_listed_page(page: Mapping[str, Any], site: WikiSite) -> ListedPage | N
     if page.get("missing") or page.get("invalid") or not page.get("pageid"):
         return None
     revision = (page.get("revisions") or [{}])[0]
+    url = str(page.get("canonicalurl") or page.get("fullurl") or "")
+    if url.startswith("//"):  # a wiki may give its own address without saying whether it is https
+        url = f"{site.origin.partition(':')[0] or 'https'}:{url}"
     return ListedPage(
         id=int(page["pageid"]),
         title=str(page["title"]),
         namespace=int(page.get("ns", 0)),
         revision=int(page.get("lastrevid") or revision.get("revid") or 0),
         size=int(page.get("length", 0)),
-        url=_page_url(page, site),
+        url=url,
         changed=value_parsers.parse_date(str(revision.get("timestamp", ""))),
         redirect=bool(page.get("redirect")),
         aliases=tuple(sorted({str(other["title"]) for other in page.get("redirects", ())})),
         categories=tuple(str(name["title"]).partition(":")[2] for name in page.get("categories", ())),
     )
-
-
-def _page_url(page: Mapping[str, Any], site: WikiSite) -> str:
-    """Return where people read it: a wiki may give its own address without saying whether it is https."""
-    given = str(page.get("canonicalurl") or page.get("fullurl") or "")
-    if given.startswith("//"):
-        return f"{site.origin.partition(':')[0] or 'https'}:{given}"
-    return given
 
 
 def find_redirected_keys(titles: Collection[str], known: Mapping[str, str]) -> Iterator[str]:

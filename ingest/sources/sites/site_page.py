@@ -10,8 +10,6 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -31,7 +29,7 @@ from ingest.types import (
     UnreadableDocument,
     list_unchanged,
 )
-from ingest.web.http_reply import AccessDenied, ReadingStopped, ResponseTooLarge
+from ingest.web.http_reply import AccessDenied, ReadingStopped, ResponseTooLarge, parse_http_date
 from ingest.web.web_client import WebClient, WebResponse
 from storage.language.lazy_pattern import lazy_compile
 
@@ -252,7 +250,12 @@ class PageFetcher:
             if known.endswith(kind + READER_VERSION)
         }
         try:
-            reply = self._web.get(url, accept=_ACCEPT, headers=headers, follow=self._may_follow)
+            reply = self._web.get(
+                url,
+                accept=_ACCEPT,
+                headers=headers,
+                follow=lambda target: bool(resolve_page_url(self._origin, target)) and self._may_read(target),
+            )
         except ReadingStopped:
             raise
         except ResponseTooLarge as error:
@@ -265,9 +268,6 @@ class PageFetcher:
             return Unreadable(key, f"{what}: {error}")
         self._refused = 0
         return reply
-
-    def _may_follow(self, target: str) -> bool:
-        return bool(resolve_page_url(self._origin, target)) and self._may_read(target)
 
 
 def _read_metadata(reply: WebResponse) -> PageMetadata:
@@ -292,17 +292,15 @@ def _read_page(sandbox: Sandbox, reply: WebResponse, entry: SitemapEntry, url: s
     content = declare_encoding(reply.content, kind) if name.endswith(".html") else reply.content
     revision = f"sha256:{hashlib.sha256(reply.content).hexdigest()[:12]}"
     try:
-        return sandbox.page(content, name, url=url, revision=revision, modified=entry.changed or _last_modified(reply))
+        return sandbox.page(
+            content,
+            name,
+            url=url,
+            revision=revision,
+            modified=entry.changed or parse_http_date(reply.headers.get("last-modified", "")),
+        )
     except UnreadableDocument as error:
         return str(error)
-
-
-def _last_modified(reply: WebResponse) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(reply.headers.get("last-modified", ""))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _normalize_url(url: str) -> tuple[str, str]:
