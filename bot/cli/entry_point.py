@@ -125,7 +125,7 @@ def footnote(
     ] = None,
     *,
     debug: Annotated[
-        bool, typer.Option("--debug", envvar="FOOTNOTE_DEBUG", help="Show where an unexpected error came from.")
+        bool, typer.Option("--debug", envvar="FOOTNOTE_DEBUG", help="Show where an unexpected error comes from.")
     ] = False,
     version: Annotated[  # noqa: ARG001 - its callback acts
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")

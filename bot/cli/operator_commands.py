@@ -65,7 +65,7 @@ NO_MODEL = Fault(
     "no_model", "No model is configured.", "Set OPENAI_API_KEY, or base_url and name under [model] in footnote.toml."
 )
 NOTHING_TO_TRY = Fault(
-    "nothing_to_try", "As it is set, the bot does nothing at this stage.", "Name another stage, or none."
+    "nothing_to_try", "With these settings the bot does nothing at this stage.", "Name another stage, or none."
 )
 
 

@@ -73,7 +73,11 @@ async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) ->
     except TimeoutError:
         subject = getattr(check, "__name__", "a check").removeprefix("check_").replace("_", " ")
         return (
-            CheckResult("warn", f"Looking at {subject} took longer than {seconds:g} s.", "Try again when less runs."),
+            CheckResult(
+                "warn",
+                f"Looking at {subject} took longer than {seconds:g} s.",
+                "Try again when the machine is less busy.",
+            ),
         )
     except Exception as error:  # noqa: BLE001 - a doctor that stumbles over what is broken is of no use
         return (report_error(error),)

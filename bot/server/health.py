@@ -128,7 +128,7 @@ async def _log_lag(tolerated: float, clock: Callable[[], float], sleep: Callable
         await sleep(LAG_SAMPLE_SECONDS)
         lag = clock() - before - LAG_SAMPLE_SECONDS
         if lag > tolerated:
-            log.warning("the event loop stood still", extra={"seconds": round(lag, 3)})
+            log.warning("the event loop was blocked", extra={"seconds": round(lag, 3)})
 
 
 CHECK_SECONDS = 3.0

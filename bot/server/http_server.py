@@ -124,7 +124,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
         host.encode("idna")  # where that fails, the socket would not be closed
         return socket.create_server((host, port), family=family)
     except UnicodeError as error:
-        raise CannotListen(f"Nothing can listen at {host}:{port}: it is no name of a host.", hint=hint) from error
+        raise CannotListen(f"Nothing can listen at {host}:{port}: it is not a host name.", hint=hint) from error
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise CannotListen(f"Another program listens at {host}:{port}.", hint=hint) from error
@@ -133,11 +133,11 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 def _explain_bind_error(error: OSError) -> str:
     if (error.errno or 0) < 0:  # the resolver's own numbers
-        return "this machine knows no such name"
+        return "this machine does not know the name"
     if error.errno == errno.EADDRNOTAVAIL:
         return "it is not an address of this machine"
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return "this user may not listen there; ports below 1024 are the system's"
+        return "this user may not listen there; ports below 1024 are reserved"
     return f"the system refuses it ({errno.errorcode.get(error.errno or 0, 'unknown')})"
 
 

@@ -74,7 +74,7 @@ def explain_validation_error(faults: Sequence[ErrorDetails], surroundings: Setti
     if fault["type"] == "extra_forbidden":
         return explain_unknown_key(key, where=surroundings.where(key), siblings=siblings)
     missing = fault["type"] in {"missing", "union_tag_not_found"}
-    hint = "Add it." if missing else "Mend it, or take it out to get the default."
+    hint = "Add it." if missing else "Correct it, or remove it to get the default."
     return SettingsError(f"{surroundings.where(key)}: {format_key(key)} {_describe_fault(fault)}.", hint=hint)
 
 

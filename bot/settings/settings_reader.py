@@ -107,7 +107,7 @@ def _parse_toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        hint = "Mend that line; text stands in quotes."
+        hint = "Correct that line; text is quoted."
         raise SettingsError(f"{path} is not valid TOML: {error}.", hint=hint) from error
 
 
@@ -165,7 +165,7 @@ def _read_secret(name: str, path: Path) -> str:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
-        hint = "Mend the path; the value itself goes into the variable without _FILE."
+        hint = "Correct the path; the value itself goes into the variable without _FILE."
         # The path is not shown: where it cannot be read, it may be the secret itself.
         raise SettingsError(f"The file that {name} names cannot be read: {reason}.", hint=hint) from error
 

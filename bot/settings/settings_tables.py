@@ -316,7 +316,7 @@ def load_time_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (LookupError, ValueError, OSError) as error:
-        raise ValueError(f'{name!r} is no time zone; write one like "Europe/Berlin" or "UTC"') from error
+        raise ValueError(f'{name!r} is not a time zone; write one like "Europe/Berlin" or "UTC"') from error
 
 
 class OwnSettings(SettingsTable):

@@ -35,10 +35,10 @@ def explain_error(error: Exception) -> Fault:
         return Fault(error.kind, str(error), error.hint)
     if isinstance(error, OSError) and error.strerror:
         place = f": {error.filename}" if error.filename else ""
-        return Fault("system", f"{error.strerror}{place}.", "Mend that, and run the command again.")
+        return Fault("system", f"{error.strerror}{place}.", "Fix that, and run the command again.")
     # A library's message may hold whole documents, or what was asked: its beginning says enough.
     said = shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
-    return Fault("internal", f"Something went wrong that should not have: {said}", "`footnote --debug …` shows where.")
+    return Fault("internal", f"Something went wrong unexpectedly: {said}", "`footnote --debug …` shows where.")
 
 
 def explain_failure(failure: "Failure") -> Fault:

@@ -37,7 +37,7 @@ async def check_home(scene: Inspection) -> Sequence[CheckResult]:
         return (await _to_be_made(folder),)
     await asyncio.to_thread(probe_folder, folder)
     if folder.stat().st_mode & _OTHERS:
-        hint = f"`chmod 700 {folder}` keeps what was asked and answered from them."
+        hint = f"`chmod 700 {folder}` keeps the record from them."
         return (CheckResult("warn", f"Home: {folder} can be opened by other users of this machine.", hint),)
     return (CheckResult("ok", f"Home: {folder} can be written."),)
 
@@ -45,13 +45,11 @@ async def check_home(scene: Inspection) -> Sequence[CheckResult]:
 async def check_lock(scene: Inspection) -> Sequence[CheckResult]:
     """Check who owns the home."""
     if scene.owner is None:
-        return (CheckResult("ok", "Lock: nobody owns the home just now."),)
+        return (CheckResult("ok", "Lock: no process has the home open."),)
     if scene.serving:
         return (CheckResult("ok", f"Lock: a server has the home open and answers ({scene.owner})."),)
-    hint = (
-        "Other commands wait for it. Stop it if it should not run; a server of another version is to be started again."
-    )
-    return (CheckResult("warn", f"Lock: the home is owned by {scene.owner}, which is no server that answers.", hint),)
+    hint = "Other commands wait for it. Stop it if it should not run; restart a server of another version."
+    return (CheckResult("warn", f"Lock: the home is held by {scene.owner}, which is not a server that answers.", hint),)
 
 
 async def check_disk(scene: Inspection) -> Sequence[CheckResult]:
@@ -71,7 +69,7 @@ async def check_clock(scene: Inspection) -> Sequence[CheckResult]:
         ahead["the database server's clock"] = scene.clocks.server - scene.now
     if scene.clocks and scene.clocks.newest and scene.clocks.newest > scene.now:
         ahead["the last entry of the record"] = scene.clocks.newest - scene.now
-    hint = "Set this machine's clock by a time server; nights and daily budgets go by it."
+    hint = "Set this machine's clock by a time server; nights and daily budgets depend on it."
     wrong = [f"{what} is {_apart(skew)} this machine's" for what, skew in ahead.items() if abs(skew) > SKEW]
     if wrong:
         return tuple(CheckResult("fail", f"Clock: {said}.", hint) for said in wrong)
@@ -160,7 +158,7 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
     corpora = "1 corpus" if len(scene.corpora) == 1 else f"{len(scene.corpora)} corpora"
     said = f"{format_count(passages, 'passage')} of {corpora}"
     if scene.owner is not None:
-        return (CheckResult("ok", f"Indexes: {said}; whoever owns the home checked them when it opened it."),)
+        return (CheckResult("ok", f"Indexes: {said}; checked by the process that has the home open."),)
     reasons = await asyncio.to_thread(_find_stale, scene)
     if reasons:
         return tuple(CheckResult("fail", f"Indexes: {reason}", REINDEX_HINT) for reason in reasons)
@@ -185,7 +183,7 @@ def _check_revision(scene: Inspection) -> CheckResult:
         hint = "The next command that writes copies it and brings it up to date."
         return CheckResult("warn", "Database: it was written by an older Footnote.", hint)
     if not file.whole:
-        hint = "`sqlite3 footnote.db 'PRAGMA quick_check'` in home looks through all of it."
+        hint = "`sqlite3 footnote.db 'PRAGMA quick_check'` in home checks all of it."
         return CheckResult(
             "warn", f"Database: {format_bytes(file.bytes)} can be written; too large to be checked whole here.", hint
         )

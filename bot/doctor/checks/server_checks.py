@@ -22,7 +22,7 @@ from pipeline.llm.model_client import validate_settings
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall
 
-_MOUNT_HINT = "Mend the path in footnote.toml, or mount what belongs there; what was read from it stays until then."
+_MOUNT_HINT = "Correct the path in footnote.toml, or mount what belongs there; what was read from it is kept."
 
 
 async def check_sources(scene: Inspection) -> Sequence[CheckResult]:

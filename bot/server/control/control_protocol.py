@@ -99,7 +99,7 @@ class NotText(Exception):
     hint = "Rename it, or stop the server and run the command again."
 
     def __init__(self) -> None:
-        super().__init__("A name in this is no UTF-8, and cannot be told to the server that runs.")
+        super().__init__("A name in this is not UTF-8, and cannot be sent to the running server.")
 
 
 def encode_message(value: object) -> bytes:

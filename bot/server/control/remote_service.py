@@ -36,7 +36,7 @@ class VersionMismatch(RemoteError):
     def __init__(self, server: protocol.ServerHello) -> None:
         theirs = server.version if server.version != read_version() else "another one of the same number"
         super().__init__(
-            f"The server here (process {server.pid}) is of another version: this is {read_version()}, it is {theirs}.",
+            f"The server here (process {server.pid}) runs another version: this is {read_version()}, it is {theirs}.",
             kind="other_version",
             hint="Stop it, start `footnote serve` again, and run the command again.",
         )
@@ -45,7 +45,7 @@ class VersionMismatch(RemoteError):
 class ServerGone(RemoteError):
     def __init__(self) -> None:
         super().__init__(
-            "The server ended before it was done.",
+            "The server stopped before it was done.",
             kind="server_gone",
             hint="Start `footnote serve` again, or run the command again without it.",
         )

@@ -98,12 +98,12 @@ def test_the_clock_of_the_home_s_file_system_is_looked_at() -> None:
 @pytest.mark.parametrize(
     ("looked", "level", "said"),
     [
-        ({}, "ok", "nobody owns"),
+        ({}, "ok", "no process has"),
         ({"owner": "process 7, `footnote serve`", "serving": True}, "ok", "answers (process 7"),
         (
             {"owner": "process 7, `footnote ingest`"},
             "warn",
-            "owned by process 7, `footnote ingest`, which is no server",
+            "held by process 7, `footnote ingest`, which is not a server",
         ),
     ],
 )
@@ -285,7 +285,7 @@ def test_indexes_are_left_to_whoever_owns_the_home() -> None:
     level, said = _one(home_checks.check_indexes, _scene(corpora=(HANDBOOK,), owner="process 7"))
 
     assert level == "ok"
-    assert "12 passages of 1 corpus; whoever owns the home" in said
+    assert "12 passages of 1 corpus; checked by the process" in said
     assert not Path(".footnote").exists()
 
 

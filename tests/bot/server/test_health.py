@@ -23,4 +23,4 @@ async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCa
 
     assert LAG_SAMPLE_SECONDS < 1.0
     (record,) = caplog.records
-    assert (record.message, record.seconds) == ("the event loop stood still", 1.5)  # type: ignore[attr-defined]
+    assert (record.message, record.seconds) == ("the event loop was blocked", 1.5)  # type: ignore[attr-defined]

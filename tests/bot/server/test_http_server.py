@@ -134,5 +134,5 @@ def test_an_address_of_another_machine_is_told_in_one_line() -> None:
 @pytest.mark.parametrize("host", ["a" * 70, "x..y", "é" * 70])
 def test_what_is_no_host_is_told_in_our_words(host: str) -> None:
     """Not in those of the library that tried."""
-    with pytest.raises(CannotListen, match=r": (it is no name of a host|this machine knows no such name)\.$"):
+    with pytest.raises(CannotListen, match=r": (it is not a host name|this machine does not know the name)\.$"):
         bind_socket(host, 0)

@@ -109,7 +109,7 @@ def test_ctrl_c_stops_the_turn_there_and_a_killed_server_is_told_in_one_line(mod
 
     assert (asking.returncode, out) == (1, "")
     assert err == (
-        "footnote: The server ended before it was done — "
+        "footnote: The server stopped before it was done — "
         "Start `footnote serve` again, or run the command again without it.\n"
     )
     statuses = [turn["status"] for turn in told("audit", "list")["turns"]]

@@ -164,7 +164,7 @@ def test_settings_are_frozen() -> None:
         ("seconds = 1", "line 1: there is no setting `seconds`. Did you mean `limits.seconds`?"),
         ("[[corpus]]\nname='abc'\n[[corpus]]\nnam='d'", "line 4: there is no setting `corpus[2].nam`. Did you mean `c"),
         ("qqq = 1", "There are: timezone, home"),
-        ("timezone = 'Mars'", '\'Mars\' is no time zone; write one like "Europe/Berlin" or "UTC".'),
+        ("timezone = 'Mars'", '\'Mars\' is not a time zone; write one like "Europe/Berlin" or "UTC".'),
         ("home = 5", "footnote.toml, line 1: home must be a path, not 5."),
         ("[limits]\npassages = 'ten'", 'line 2: limits.passages must be a valid integer, not "ten".'),
         ("[limits]\nseconds = -1", "limits.seconds must be greater than 0, not -1."),
@@ -220,7 +220,7 @@ def test_settings_are_frozen() -> None:
         ("chroma = { url = 'localhost' }", 'chroma.url must be empty or begin with "http://" or "https://".'),
         ("database = 'mysql://x'", "database must be empty (SQLite in home) or begin with"),
         ("timezone = ", "footnote.toml is not valid TOML:"),
-        ("timezone = UTC", "(at line 1, column 12). Mend that line"),
+        ("timezone = UTC", "(at line 1, column 12). Correct that line"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> None:
@@ -284,7 +284,7 @@ def test_lines_are_found_by_table_and_entry() -> None:
 def test_time_zones_are_known_by_name() -> None:
     """And a wrong one is a ValueError, which settings put into words."""
     assert str(load_time_zone("Europe/Berlin")) == "Europe/Berlin"
-    with pytest.raises(ValueError, match="no time zone"):
+    with pytest.raises(ValueError, match="not a time zone"):
         load_time_zone("../etc/passwd")
 
 

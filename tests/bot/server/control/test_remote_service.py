@@ -186,7 +186,7 @@ async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: 
             await slow.began.wait()
         assert slow.recorded == ["cancelled"]
         assert "Traceback" not in caplog.text
-        with pytest.raises(ServerGone, match=r"ended before it was done\.") as caught:
+        with pytest.raises(ServerGone, match=r"stopped before it was done\.") as caught:
             await asking
 
     assert caught.value.hint
