@@ -249,5 +249,8 @@ def _reasoning_overflow(request: ChatRequest, settings: ModelSettings) -> Server
     """Return quirks that leave room for reasoning, or the error that there is not enough of it."""
     if settings.thinks is None and not is_reasoning_model(settings, request.plan.model, request.quirks):
         return replace(request.quirks, thinks=True)
-    message = f"the model {request.plan.model} used all of its {request.reply_tokens} tokens for reasoning and replied nothing"
-    return ModelUnavailable(message, hint="raise thinking_tokens of the model, or lower its reasoning_effort")
+    used = f"used all of its {request.reply_tokens} tokens for reasoning and replied nothing"
+    return ModelUnavailable(
+        f"the model {request.plan.model} {used}",
+        hint="raise thinking_tokens of the model, or lower its reasoning_effort",
+    )

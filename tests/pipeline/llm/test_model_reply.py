@@ -82,7 +82,7 @@ UNOPENED = Reply("", pieces=("It lies", " low.", "</think>", "In the ", "Alps.")
 
 async def test_thoughts_without_a_beginning_stop_the_first_stream_and_are_held_back_from_then_on() -> None:
     async with asking(lambda _: UNOPENED) as ask:
-        with pytest.raises(ModelUnavailable, match="thoughts"):
+        with pytest.raises(ModelUnavailable, match="reasoning of"):
             await ask.stream()
         given, reply = await ask.stream()
     assert (given, reply.text, reply.reasoning) == (["In the ", "Alps."], "In the Alps.", "It lies low.")
