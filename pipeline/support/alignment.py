@@ -66,12 +66,12 @@ def _build_gap(one: tuple[int, int], two: tuple[int, int]) -> Gap:
 
 def _find_phrase_end(source: ParsedSentence, start: int) -> int:
     """Return where the phrase ends that begins at a token: at a mark or small word behind words of substance."""
-    begun = False
+    inside = False
     for place in range(start, len(source.text)):
         substance = source.stems[place] in source.content
-        if begun and not substance and (source.stems[place] or is_mark(source.text.low[place])):
+        if inside and not substance and (source.stems[place] or is_mark(source.text.low[place])):
             return place
-        begun = begun or substance
+        inside = inside or substance
     return len(source.text)
 
 

@@ -1,10 +1,10 @@
 """Find the number, date, name, rate or table cell that the source has in another's place."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise, product
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from pipeline.support.alignment import Alignment, Gap
 from pipeline.support.analysis.date_parser import Date, implies_date
@@ -48,17 +48,7 @@ _PER_WORDS = frozenset({"a", "an", "per", "each", "every", "/", "pro", "je", "pa
 _CELL = lazy_compile(r"\s*([^:;]{1,60}): ([^;]*)")
 _JOINS = frozenset({",", ";", "and", "but", "while"})
 
-T = TypeVar("T", bound=TokenSpan)
-
-
-def find_other_number(alignment: Alignment, number: Number, *, elsewhere: bool) -> str:
-    """Return the number that the source has in a number's place; empty where it has none, or one that agrees."""
-    return _find_other_value(alignment, number, alignment.source.numbers, _are_conflicting_numbers, elsewhere=elsewhere)
-
-
-def find_other_date(alignment: Alignment, date: Date, *, elsewhere: bool) -> str:
-    """Return the date that the source has in a date's place."""
-    return _find_other_value(alignment, date, alignment.source.dates, _are_conflicting_dates, elsewhere=elsewhere)
+Value = Number | Date
 
 
 def find_other_unit(alignment: Alignment, number: Number) -> str:
@@ -124,8 +114,8 @@ def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list
     there = _find_substance(theirs, *place.given)
     given = [at for at in there if at in theirs.capitals]
     peoples = [at for at in given if is_demonym(theirs.text.low[at])] if is_demonym(name.parts[-1]) else []
-    beside = [at for at in _find_substance(ours, *place.said) if at not in name.places and at not in ours.capitals]
-    return peoples or ([] if beside or given != there else given)
+    more = [at for at in _find_substance(ours, *place.said) if at not in name.places and at not in ours.capitals]
+    return peoples or ([] if more or given != there else given)
 
 
 def _is_list(alignment: Alignment, place: Gap) -> bool:
@@ -165,20 +155,20 @@ def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequenc
     return theirs.said(0, min(2, len(theirs)))
 
 
-def _find_other_value(
-    alignment: Alignment, said: T, given: Sequence[T], conflict: Callable[[T, T], bool], *, elsewhere: bool
-) -> str:
+def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
+    """Return the number or date that the source has in another's place; empty where it has none, or one that agrees."""
     ours, theirs = alignment.sentence, alignment.source
+    given: Sequence[Value] = theirs.numbers if isinstance(said, Number) else theirs.dates
     place = None if elsewhere and theirs.is_row else _find_place(alignment, said, elsewhere=elsewhere)
     if place is None or (elsewhere and not place.tight) or not _is_anchored(alignment, said):
         return ""
     start, end = place.given
     there = [one for one in given if start <= one.first and one.last <= end]
-    if not there or not all(conflict(one, said) for one in there):
+    if not there or not all(_are_conflicting(one, said) for one in there):
         return ""
-    beside = set(_find_substance(ours, *place.said)) - {*said.places}
-    beside_given = set(_find_substance(theirs, start, end)) - {*there[0].places}
-    if (beside or beside_given) and not all(conflict(one, said) for one in given):
+    more = set(_find_substance(ours, *place.said)) - {*said.places}
+    more_given = set(_find_substance(theirs, start, end)) - {*there[0].places}
+    if (more or more_given) and not all(_are_conflicting(one, said) for one in given):
         return ""
     near = there[0].first - start <= _NEAR or end - there[-1].last <= _NEAR
     return there[0].said if near and not _is_said_apart(alignment, said, given, there[0]) else ""
@@ -193,9 +183,9 @@ def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenS
     if any(is_same_value(other, one) for one in (*ours.numbers, *ours.dates)):
         return False
     same = [one for one in given if is_same_value(one, said)]
-    told = ours.content & theirs.content - {theirs.stems[at] for one in same for at in one.places}
-    beside = told & collect_clause_stems(theirs, other.first, other.last)
-    return any(told & collect_clause_stems(theirs, one.first, one.last) - beside for one in same)
+    shared = ours.content & theirs.content - {theirs.stems[at] for one in same for at in one.places}
+    with_other = shared & collect_clause_stems(theirs, other.first, other.last)
+    return any(shared & collect_clause_stems(theirs, one.first, one.last) - with_other for one in same)
 
 
 def _is_anchored(alignment: Alignment, said: TokenSpan) -> bool:
@@ -220,8 +210,8 @@ def _find_place(alignment: Alignment, said: TokenSpan, *, elsewhere: bool, phras
     words = [
         ours.stems[at] for at in _find_substance(ours, 0, len(ours.text)) if at not in ours.capitals | {*said.places}
     ]
-    told = [word for word in words if word[0].isalpha()]
-    if sum(word in theirs.content for word in told) < LEAST_COVERAGE * len(told):
+    words = [word for word in words if word[0].isalpha()]
+    if sum(word in theirs.content for word in words) < LEAST_COVERAGE * len(words):
         return None
     place = alignment.place_of(said.first, said.last, phrase=phrase)
     denied = find_negation_scopes(ours).denies(said.first)
@@ -234,15 +224,18 @@ def _find_substance(sentence: ParsedSentence, first: int, last: int) -> list[int
     return [at for at in range(first, last) if stems[at] in sentence.content and low[at] not in titles]
 
 
-def _are_conflicting_numbers(given: Number, said: Number) -> bool:
-    if given.ordinal != said.ordinal or is_same_number(given, said):
-        return False
-    return not given.units or not said.units or is_same_dimension(given.units, said.units)
-
-
-def _are_conflicting_dates(given: Date, said: Date) -> bool:
-    """Return whether two dates cannot be the same: a part that both have differs."""
-    if implies_date(given, said) or implies_date(said, given):
+def _are_conflicting(given: Value, said: Value) -> bool:
+    """Return whether two values cannot be the same: of dates, a part that both have differs."""
+    if isinstance(given, Number) and isinstance(said, Number):
+        if given.ordinal != said.ordinal or is_same_number(given, said):
+            return False
+        return not given.units or not said.units or is_same_dimension(given.units, said.units)
+    if (
+        not isinstance(given, Date)
+        or not isinstance(said, Date)
+        or implies_date(given, said)
+        or implies_date(said, given)
+    ):
         return False
     one, two = given.reach, said.reach
     apart = one is not None and two is not None and (one[1] < two[0] or two[1] < one[0])
@@ -282,9 +275,9 @@ def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] |
 
 def _find_apart(table: Sequence[CellRow], columns: Sequence[frozenset[int]]) -> tuple[str, str] | None:
     """Return the first two cells that stand in no row together: the second, and what stands beside the first."""
-    told = [(at, rows) for at, rows in enumerate(columns) if rows]
-    for place, (_, rows) in enumerate(told):
-        for at, others in told[place + 1 :]:
+    mentioned = [(at, rows) for at, rows in enumerate(columns) if rows]
+    for place, (_, rows) in enumerate(mentioned):
+        for at, others in mentioned[place + 1 :]:
             if rows.isdisjoint(others):
                 return table[min(others)][at].said, table[min(rows)][at].said
     return None
@@ -294,8 +287,8 @@ def _find_exchanged_columns(
     sentence: ParsedSentence, table: Sequence[CellRow], columns: Sequence[frozenset[int]]
 ) -> tuple[str, str] | None:
     """Return a number that a sentence says by the label of another number of its row, and the label that it has."""
-    told = [rows for rows in columns if rows]
-    rows = frozenset.intersection(*told) if told else frozenset()
+    mentioned = [rows for rows in columns if rows]
+    rows = frozenset.intersection(*mentioned) if mentioned else frozenset()
     numbered = [cell for cell in table[min(rows)] if any(item.numbers for item in cell.items)] if len(rows) == 1 else []
     labels = {cell: frozenset(filter(None, parse_sentence(cell.label, "en").stems)) for cell in numbered}
     for (first, last), one, other in product(_split_parts(sentence), numbered, numbered):

@@ -11,11 +11,10 @@ from pipeline.support.analysis.proper_names import ProperName, find_names
 from pipeline.support.analysis.quantity_parser import Number, is_equal_quantity, is_same_dimension, is_same_unit
 from pipeline.support.contradictions import (
     LEAST_COVERAGE,
-    find_other_date,
     find_other_name,
-    find_other_number,
     find_other_rate,
     find_other_unit,
+    find_other_value,
     find_referring_word,
     find_row_mix,
 )
@@ -102,7 +101,7 @@ def _check_number(
     claim = number.values not in {(1.0,), (0.5,), (0.0,)} or bool(number.units)
     found = not claim or has_number(facts, number)
     found = found or is_name_ordinal(facts, number, sentence) or is_list_count(number, sentence)
-    instead = find_other_number(alignment, number, elsewhere=found) if alignment else ""
+    instead = find_other_value(alignment, number, elsewhere=found) if alignment else ""
     other = _find_other_unit(number, facts, alignment) if found and number.units else ""
     other = other or (find_other_rate(alignment, number) if alignment and found else "")
     if other and not instead:
@@ -124,7 +123,7 @@ def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment |
 def _check_dates(sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
     for date in sentence.dates:
         found = has_date(facts, date)
-        instead = find_other_date(alignment, date, elsewhere=found) if alignment else ""
+        instead = find_other_value(alignment, date, elsewhere=found) if alignment else ""
         yield _build_finding(FindingKind.DATE, date.said, instead, found=found)
 
 
@@ -153,13 +152,13 @@ def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
 
 def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[RuleFinding]:
     """Yield what the passages say, but of something else."""
-    told = (
+    swaps = (
         (FindingKind.NAME, find_row_mix(alignment, facts)),
         (FindingKind.NAME, find_misdescription(alignment)),
         (FindingKind.NEGATION, find_missing_negation(alignment)),
         (FindingKind.NUMBER, find_exception_swap(alignment, facts)),
     )
-    yield from (_build_contradiction(kind, *one) for kind, one in told if one)
+    yield from (_build_contradiction(kind, *one) for kind, one in swaps if one)
     swapped = find_value_swap(alignment)
     if swapped:
         kind = FindingKind.DATE if isinstance(swapped[0], Date) else FindingKind.NUMBER

@@ -71,14 +71,14 @@ _HEDGE = lazy_compile(
 def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping[str, float]:
     """Return the features by name. `passages` are the sentences of each.
 
-    Lengths are no features: they told the sets of labelled claims apart, and scores on sets not seen in training were
-    the worse for it.
+    Lengths are no features: they gave away the set that a labelled claim was from, and scores on sets not seen in
+    training were the worse for it.
     """
     said = [one for passage in passages for one in passage]
     wanted, everything = _find_content(sentence), frozenset[str]().union(*map(_find_content, said))
     running, source = _find_terms(sentence), [_find_terms(one) for one in said if wanted & _find_content(one)]
-    told = " ".join(said)
-    hedged, hedges = bool(_HEDGE.search(sentence)), bool(_HEDGE.search(told))
+    source_text = " ".join(said)
+    hedged, hedges = bool(_HEDGE.search(sentence)), bool(_HEDGE.search(source_text))
     return {
         "overlap": _measure_share(wanted, everything),
         "overlap_best": max((_measure_share(wanted, _find_content(one)) for one in said), default=0.0),
@@ -87,7 +87,7 @@ def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping
         "triples": _measure_shared_runs(running, source, 3),
         "asks": float("?" in sentence),
         "i_or_you": float(bool(_I_OR_YOU.search(sentence))),
-        "new_absolute": float(bool(_ABSOLUTE.search(sentence) and not _ABSOLUTE.search(told))),
+        "new_absolute": float(bool(_ABSOLUTE.search(sentence) and not _ABSOLUTE.search(source_text))),
         "hedge_dropped": float(hedges and not hedged),
         "hedge_added": float(hedged and not hedges),
     }
