@@ -83,6 +83,6 @@ async def cancel_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
     await asyncio.gather(*left, return_exceptions=True)
 
 
-def compute_backoff(attempt: int, *, longest: float = 60.0) -> float:
-    """Return how many seconds to wait after a failed attempt: twice as long each time."""
-    return min(longest, 2.0 ** min(attempt, 10))
+def compute_backoff(attempt: int, *, first: float = 1.0, longest: float = 60.0) -> float:
+    """Return how many seconds to wait after an attempt, counted from 0, that failed: twice as long each time."""
+    return min(longest, first * 2.0 ** min(attempt, 10))

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from bot.desk.types import Place, PostedMessages, Question
 from bot.platforms.discord import discord_client, discord_directory
 from bot.platforms.discord.discord_client import (
-    PATIENCE,
     ChannelUnavailable,
     DiscordApiClient,
     InteractionExpired,
@@ -33,6 +32,7 @@ from bot.platforms.discord.discord_messages import (
 )
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.shared.rate_limit import PATIENCE
 from bot.views.catalog import translate
 from bot.views.render_tree import MessagePage
 from bot.views.sanitize import defang_text

@@ -8,20 +8,8 @@ from dataclasses import dataclass, replace
 
 from bot.access import Asker
 from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
-from bot.platforms.discord import DiscordSettings, discord_client
+from bot.platforms.discord import DiscordSettings, discord_client, discord_events
 from bot.platforms.discord.discord_client import CHANNEL, MEMBER, ChannelUnavailable, DiscordApiClient, RequestRefused
-from bot.platforms.discord.discord_events import (
-    DM,
-    ChannelInfo,
-    DiscordBotIdentity,
-    PlaceUpdate,
-    build_snowflake,
-    extract_text,
-    parse_posted,
-    parse_snowflake_time,
-    read_channel,
-    read_ids,
-)
 from bot.platforms.discord.discord_messages import build_mark, choose_channel, parse_mark
 from bot.platforms.shared.lookup_cache import MOST, PATIENT_SECONDS, LookupCache, confirm_lookup, guess_lookup
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
@@ -45,13 +33,13 @@ class DiscordDirectory:
         self, call: DiscordApiClient, settings: DiscordSettings, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._call, self._settings = call, settings
-        self._channels: dict[str, ChannelInfo] = {}
+        self._channels: dict[str, discord_events.ChannelInfo] = {}
         self._names: dict[str, str] = {}
         self._ours: dict[str, str] = {}
-        self._asked = LookupCache[ChannelInfo](self._look, clock)
+        self._asked = LookupCache[discord_events.ChannelInfo](self._look, clock)
         self._members = LookupCache[ServerMember](self._membership, clock)
 
-    def learn(self, learned: PlaceUpdate) -> None:
+    def learn(self, learned: discord_events.PlaceUpdate) -> None:
         for one in learned.channels:
             self._note(one)
         for gone in learned.gone:
@@ -71,13 +59,13 @@ class DiscordDirectory:
     def names(self) -> dict[str, str]:
         return self._names
 
-    async def channel(self, number: str, guild: str) -> ChannelInfo:
+    async def channel(self, number: str, guild: str) -> discord_events.ChannelInfo:
         """Return a channel or thread. Raises `PlatformError`, `TimeoutError` where a server's cannot be looked up."""
         if not guild:
-            return ChannelInfo(number, DM)
+            return discord_events.ChannelInfo(number, discord_events.DM)
         return self._channels.get(number) or await self._asked.of(number)
 
-    async def asker(self, channel: ChannelInfo, user: str, *, direct: bool) -> Asker:
+    async def asker(self, channel: discord_events.ChannelInfo, user: str, *, direct: bool) -> Asker:
         """Return somebody and where they stand; in a thread that is its channel."""
         where = channel.parent if channel.is_thread else channel.id
         if direct:
@@ -112,15 +100,15 @@ class DiscordDirectory:
         await self._asked.close()
         await self._members.close()
 
-    def _note(self, channel: ChannelInfo) -> None:
+    def _note(self, channel: discord_events.ChannelInfo) -> None:
         if len(self._channels) >= MOST:
             self._channels.pop(next(iter(self._channels)))
         self._channels[channel.id] = channel
         if channel.name:
             self._names[channel.id] = channel.name
 
-    async def _look(self, number: str) -> ChannelInfo:
-        found = read_channel(await self._call(CHANNEL, channel=number) or {})
+    async def _look(self, number: str) -> discord_events.ChannelInfo:
+        found = discord_events.read_channel(await self._call(CHANNEL, channel=number) or {})
         if found is None:
             raise PlatformError("Discord does not say what a channel is.")
         self._note(found)
@@ -133,7 +121,7 @@ class DiscordDirectory:
                 member = await self._call(MEMBER, guild=guild, user=user) or {}
             except RequestRefused:  # no member there
                 continue
-            found = replace(found, member=True, roles=found.roles | read_ids(member.get("roles")))
+            found = replace(found, member=True, roles=found.roles | discord_events.read_ids(member.get("roles")))
         return found
 
 
@@ -146,11 +134,11 @@ _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
 
 def question_time(question: Question) -> str:
     """Return the id that is smaller than those of all that came after a question."""
-    return question.message or str(build_snowflake(question.at.timestamp()))
+    return question.message or str(discord_events.build_snowflake(question.at.timestamp()))
 
 
 async def find_our_pages(
-    call: DiscordApiClient, place: Place, key: str, after: str, us: DiscordBotIdentity
+    call: DiscordApiClient, place: Place, key: str, after: str, us: discord_events.DiscordBotIdentity
 ) -> PostedMessages:
     """Return our messages that carry the mark of a key, in the order in which they stand."""
     ours = [one async for one in _read_after(call, choose_channel(place), after) if _is_ours(one, us)]
@@ -160,7 +148,7 @@ async def find_our_pages(
 
 
 async def read_conversation(
-    call: DiscordApiClient, question: Question, us: DiscordBotIdentity, most: int
+    call: DiscordApiClient, question: Question, us: discord_events.DiscordBotIdentity, most: int
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
@@ -230,15 +218,17 @@ async def _read_one(call: DiscordApiClient, channel: str, message: str) -> Json 
     return found if isinstance(found, Mapping) else None
 
 
-def _to_turn(message: Json, us: DiscordBotIdentity) -> ConversationMessage | None:
+def _to_turn(message: Json, us: discord_events.DiscordBotIdentity) -> ConversationMessage | None:
     number = str(message["id"])
     if _is_ours(message, us):
         text, user = read_text(message), ""
-    elif person := parse_posted(message, us):
-        text, user = extract_text(person.raw, us, person.names), person.user
+    elif person := discord_events.parse_posted(message, us):
+        text, user = discord_events.extract_text(person.raw, us, person.names), person.user
     else:
         return None
-    return ConversationMessage(number, user, text, parse_snowflake_time(number)) if text.strip() else None
+    return (
+        ConversationMessage(number, user, text, discord_events.parse_snowflake_time(number)) if text.strip() else None
+    )
 
 
 def _is_whole(message: Json) -> bool:
@@ -246,7 +236,7 @@ def _is_whole(message: Json) -> bool:
     return message.get("type") != _REPLY or bool(message.get("message_reference"))
 
 
-def _is_ours(message: Json, us: DiscordBotIdentity) -> bool:
+def _is_ours(message: Json, us: discord_events.DiscordBotIdentity) -> bool:
     return bool((message.get("author") or {}).get("id") == us.user)
 
 

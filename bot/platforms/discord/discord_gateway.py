@@ -19,9 +19,10 @@ from discord.http import HTTPClient, Route
 from bot.desk.jobs.ports import Clock
 from bot.platforms.discord import DiscordSettings
 from bot.platforms.discord.discord_events import list_intents, parse_snowflake_time, read_id
+from bot.platforms.shared.catch_up import StartCatchUp
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import PlatformError
-from bot.server.supervisor import TaskSupervisor
+from bot.server.supervisor import TaskSupervisor, compute_backoff
 
 
 def redirect_library(route: Route, api_url: str) -> Route:
@@ -126,8 +127,6 @@ def shard_of(ready: Json) -> tuple[int, int]:
 
 
 HandleEvent = Callable[[str, Json], Awaitable[None]]
-StartCatchUp = Callable[[float | None], Awaitable[None]]
-"""Takes what was missed since a moment, in seconds since 1970."""
 
 AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 300.0
 """How long to wait before a connection is begun anew, at first and at most: Discord allows 1,000 beginnings a day."""
@@ -177,10 +176,8 @@ class Gateway:
 
     def ready(self) -> str:
         """Say why events cannot arrive just now; nothing when all is well."""
-        if self._ended:
-            return self._ended
-        client = self._client
-        return "" if client and client.all_there else "The connection to Discord is not open."
+        is_open = self._client is not None and self._client.all_there
+        return self._ended or ("" if is_open else "The connection to Discord is not open.")
 
     async def refused(self) -> PlatformError:
         """Wait until Discord refuses us for good, and return why."""
@@ -199,7 +196,7 @@ class Gateway:
             await self._client.ended()
 
     async def _live(self) -> None:
-        wait = AGAIN_SECONDS
+        failures = 0
         while not (self._ended or self._closing):
             client = self._client = _Client(self._settings, self._event, self._clock)
             try:
@@ -209,21 +206,18 @@ class Gateway:
             except discord.PrivilegedIntentsRequired:
                 self._end(_REFUSED[4014])
             except discord.ConnectionClosed as error:
-                self._closed(error.code)
+                if error.code in _REFUSED:
+                    self._end(_REFUSED[error.code])
+                else:
+                    log.warning("Discord closed the connection", extra={"cause": str(error.code)})
             except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
                 log.warning("the connection to Discord ended", extra={"cause": f"{type(error).__name__}: {error}"})
             finally:
                 with suppress(Exception):
                     await client.ended()
-            wait = AGAIN_SECONDS if client.was_there else min(wait * 2, LONGEST_SECONDS)
+            failures = 0 if client.was_there else failures + 1
             if not (self._ended or self._closing):
-                await self._clock.sleep(wait)
-
-    def _closed(self, code: int) -> None:
-        if code in _REFUSED:
-            self._end(_REFUSED[code])
-        else:
-            log.warning("Discord closed the connection", extra={"cause": str(code)})
+                await self._clock.sleep(compute_backoff(failures, first=AGAIN_SECONDS, longest=LONGEST_SECONDS))
 
     def _end(self, why: str) -> None:
         self._ended = why
@@ -253,10 +247,12 @@ class _Client(RedirectedShards):
     def __init__(self, settings: DiscordSettings, event: HandleEvent, clock: Clock) -> None:
         # It would warn that it cannot speak.
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+        intents = discord.Intents.none()
+        intents.value = list_intents(message_content=settings.message_content)
         super().__init__(
             api_url=settings.api_url,
             gateway_url=settings.gateway_url,
-            intents=_intents(settings),
+            intents=intents,
             shard_count=settings.shards or None,
             enable_debug_events=True,
             max_messages=None,
@@ -266,8 +262,7 @@ class _Client(RedirectedShards):
         )
         self._event, self._clock = event, clock
         self._there = set[int]()
-        self.was_there = False
-        """Whether it ever was."""
+        self.was_there = False  # whether it ever was
 
     @property
     def all_there(self) -> bool:
@@ -300,9 +295,3 @@ class _Client(RedirectedShards):
     async def ended(self) -> None:
         self._there.clear()
         await self.close()
-
-
-def _intents(settings: DiscordSettings) -> discord.Intents:
-    made = discord.Intents.none()
-    made.value = list_intents(message_content=settings.message_content)
-    return made

@@ -15,16 +15,6 @@ from bot.desk.types import DeliveryOutcome, IntakeStatus, Place, Question
 from bot.platforms.discord import discord_events
 from bot.platforms.discord.discord_client import ACTIVE_THREADS, CHANNELS, READ, DiscordApiClient, RequestRefused, Route
 from bot.platforms.discord.discord_directory import DiscordDirectory
-from bot.platforms.discord.discord_events import (
-    DM,
-    ChannelInfo,
-    DiscordBotIdentity,
-    DiscordMessageDeleted,
-    DiscordMessageEdited,
-    DiscordMessagePosted,
-    PlaceUpdate,
-    may_moderate,
-)
 from bot.platforms.discord.discord_interactions import DiscordInvocation
 from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
@@ -46,7 +36,9 @@ def is_own_server(places: DiscordDirectory, found: DiscordInvocation) -> bool:
 
 def detach_from_server(found: DiscordInvocation) -> DiscordInvocation:
     """Return what was invoked where the bot is not: of no server, so that it has no part in what is there."""
-    return replace(found, guild="", channel=replace(found.channel, guild="", kind=DM, parent=""), permissions="")
+    return replace(
+        found, guild="", channel=replace(found.channel, guild="", kind=discord_events.DM, parent=""), permissions=""
+    )
 
 
 async def locate_asker(places: DiscordDirectory, found: DiscordInvocation) -> Asker:
@@ -54,19 +46,19 @@ async def locate_asker(places: DiscordDirectory, found: DiscordInvocation) -> As
     if found.direct or not is_own_server(places, found):
         return await places.asker(detach_from_server(found).channel, found.user, direct=True)
     asker = await places.asker(found.channel, found.user, direct=False)
-    return replace(asker, moderates=may_moderate(found.permissions))
+    return replace(asker, moderates=discord_events.may_moderate(found.permissions))
 
 
 LOOKED_AT = 20  # how many questions of a channel are looked at
 
 
-async def thread_conversation(app: App, channel_id: str, thread: ChannelInfo) -> str:
+async def thread_conversation(app: App, channel_id: str, thread: discord_events.ChannelInfo) -> str:
     """Return a thread's conversation: that of the message on which it was opened, which has its id."""
     begun = await app.queue.by_message(channel_id, thread.id)
     return begun.conversation if begun else f"discord:{thread.guild}/{thread.id}"
 
 
-async def find_conversation(app: App, channel: ChannelInfo, user: str, *, direct: bool) -> str:
+async def find_conversation(app: App, channel: discord_events.ChannelInfo, user: str, *, direct: bool) -> str:
     """Return the conversation that somebody means where they stand; empty where there is none. Raises `StorageError`.
 
     In a channel it is the one in which they asked last, else the last one that everybody there can see. Where the bot
@@ -112,7 +104,7 @@ class DiscordIntake:
         self,
         app: App,
         desk: Desk,
-        us: DiscordBotIdentity,
+        us: discord_events.DiscordBotIdentity,
         places: DiscordDirectory,
         tasks: TaskSupervisor,
         cooldown: Cooldown,
@@ -122,10 +114,10 @@ class DiscordIntake:
         self._strange = set[str]()
         self._messages = MessageIntake(app, desk, tasks)
 
-    async def take(self, written: DiscordMessagePosted) -> IntakeStatus | None:
+    async def take(self, written: discord_events.DiscordMessagePosted) -> IntakeStatus | None:
         return await self._messages.take(written.channel, partial(self._admit, written))
 
-    async def question(self, written: DiscordMessagePosted) -> Question | None:
+    async def question(self, written: discord_events.DiscordMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
         if written.guild and not self._ours(written.guild):
             return None
@@ -159,11 +151,11 @@ class DiscordIntake:
             unasked=audience is Audience.ANYBODYS,
         )
 
-    async def edit(self, event: DiscordMessageEdited) -> None:
+    async def edit(self, event: discord_events.DiscordMessageEdited) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
         await self._messages.edit(event.now.channel, event.now.key, partial(self._read_edit, event.now))
 
-    async def delete(self, event: DiscordMessageDeleted) -> None:
+    async def delete(self, event: discord_events.DiscordMessageDeleted) -> None:
         """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
@@ -175,7 +167,7 @@ class DiscordIntake:
     async def settings(self, channel_id: str) -> ChannelSettings:
         return await load_channel_settings_or_file(self._app, channel_id)
 
-    async def _admit(self, written: DiscordMessagePosted) -> Question | None:
+    async def _admit(self, written: discord_events.DiscordMessagePosted) -> Question | None:
         """Return the question that a message is, if it may be answered now and there; who has to wait is told."""
         question = await self.question(written)
         if question is None:
@@ -201,27 +193,31 @@ class DiscordIntake:
             log.info("[discord] servers does not name the server %s: nothing is answered there", guild)
         return False
 
-    async def _channel(self, number: str, guild: str) -> ChannelInfo | None:
+    async def _channel(self, number: str, guild: str) -> discord_events.ChannelInfo | None:
         try:
             return await self.places.channel(number, guild)
         except (PlatformError, TimeoutError) as error:
             log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
             return None
 
-    def _read(self, written: DiscordMessagePosted, channel: ChannelInfo) -> IncomingMessage:
+    def _read(
+        self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
+    ) -> IncomingMessage:
         addressed = discord_events.is_addressed(written, self._us, self.places.our_roles(written.guild))
         others = discord_events.is_to_another(written, self._us)
         # In a forum a post begins with its first message, which is to all of it.
         within = channel.is_thread and channel.id != written.id
         return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
-    async def _read_edit(self, now: DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
+    async def _read_edit(self, now: discord_events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
         channel = await self._channel(now.channel, now.guild)
         names, roles = {**self.places.names, **now.names}, self.places.our_roles(now.guild)
         text = discord_events.extract_text(now.raw, self._us, names, roles)
         return (text, self._read(now, channel)) if channel else None
 
-    async def _placed(self, written: DiscordMessagePosted, channel: ChannelInfo) -> tuple[Place, str]:
+    async def _placed(
+        self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
+    ) -> tuple[Place, str]:
         """Return where an answer goes, and the conversation that it belongs to."""
         if not written.guild:
             return Place("discord", "", written.channel), f"discord:/{written.channel}"
@@ -236,7 +232,7 @@ class DiscordIntake:
         opens = settings.threads == "long" and channel.kind in _TEXT and not settings.ephemeral
         return (replace(place, thread=written.id) if opens else place), before.conversation
 
-    async def _withdraw(self, event: DiscordMessageDeleted) -> None:
+    async def _withdraw(self, event: discord_events.DiscordMessageDeleted) -> None:
         channel = await self._channel(event.channel, event.guild)
         where = channel.parent if channel and channel.is_thread else event.channel
         for one in event.ids:
@@ -274,7 +270,7 @@ class DiscordArchive:
         self,
         queue: Queue,
         call: DiscordApiClient,
-        us: DiscordBotIdentity,
+        us: discord_events.DiscordBotIdentity,
         taking: DiscordIntake,
         guilds: Collection[str],
     ) -> None:
@@ -302,7 +298,7 @@ class DiscordArchive:
                 log.warning("a server could not be caught up", extra={"server": guild, "cause": str(error)})
                 continue
             found = [one for data in listed if (one := discord_events.read_channel(data, guild))]
-            self._taking.places.learn(PlaceUpdate(guild, tuple(found)))
+            self._taking.places.learn(discord_events.PlaceUpdate(guild, tuple(found)))
             quiet = {str(data.get("id")) for data in listed if _has_nothing_new(data, since)}
             for one in found:
                 if one.id not in quiet:

@@ -15,18 +15,9 @@ from typing import Any, TypedDict
 
 from bot.access import Asker
 from bot.desk.types import Place, Question, TaskKind
+from bot.platforms.discord import discord_events
 from bot.platforms.discord.discord_client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOLLOW_UP, DiscordApiClient
 from bot.platforms.discord.discord_directory import read_message_text, strip_formatting
-from bot.platforms.discord.discord_events import (
-    ChannelInfo,
-    DiscordBotIdentity,
-    extract_text,
-    parse_snowflake_time,
-    read_channel,
-    read_id,
-    read_ids,
-    read_name,
-)
 from bot.platforms.discord.discord_messages import escape_markdown
 from bot.platforms.shared.payload_text import Json, read_object, read_objects
 from bot.platforms.shared.platform_contract import PlatformError
@@ -92,7 +83,7 @@ class DiscordInvocation:
     kind: int
     name: str  # of a command; of a button or modal its custom id
     guild: str
-    channel: ChannelInfo
+    channel: discord_events.ChannelInfo
     user: str
     locale: str = "en"
     roles: frozenset[str] = frozenset()
@@ -110,7 +101,7 @@ class DiscordInvocation:
 
     @property
     def at(self) -> datetime:
-        return parse_snowflake_time(self.id)
+        return discord_events.parse_snowflake_time(self.id)
 
     @property
     def private(self) -> bool:
@@ -121,15 +112,15 @@ class DiscordInvocation:
         return found if isinstance(found, str) else ""
 
 
-def parse_invocation(data: Json, us: DiscordBotIdentity) -> DiscordInvocation | None:
+def parse_invocation(data: Json, us: discord_events.DiscordBotIdentity) -> DiscordInvocation | None:
     """Return what somebody invoked; None where nothing can be made of it."""
-    number, token, inner = read_id(data, "id"), data.get("token"), read_object(data, "data")
+    number, token, inner = discord_events.read_id(data, "id"), data.get("token"), read_object(data, "data")
     member = read_object(data, "member")
-    user = read_id(read_object(member, "user") or read_object(data, "user"), "id")
+    user = discord_events.read_id(read_object(member, "user") or read_object(data, "user"), "id")
     channel, kind = _parse_place(data), data.get("type")
     if not (number and user and channel and isinstance(token, str) and kind in (COMMAND, PRESS, SUBMIT)):
         return None
-    target, guild = read_id(inner, "target_id"), read_id(data, "guild_id")
+    target, guild = discord_events.read_id(inner, "target_id"), discord_events.read_id(data, "guild_id")
     owners = data.get("authorizing_integration_owners")
     return DiscordInvocation(
         number,
@@ -140,7 +131,7 @@ def parse_invocation(data: Json, us: DiscordBotIdentity) -> DiscordInvocation | 
         channel,
         user,
         str(data.get("locale") or "en").partition("-")[0].lower(),
-        roles=read_ids(member.get("roles")),
+        roles=discord_events.read_ids(member.get("roles")),
         permissions=str(member.get("permissions") or ""),
         options={str(one.get("name")): one.get("value") for one in read_objects(inner, "options")},
         target=target,
@@ -220,18 +211,20 @@ def _truncate(text: str, most: int) -> str:
     return text.encode("utf-16-le", "replace")[: most * 2].decode("utf-16-le", "ignore")
 
 
-def _parse_place(data: Json) -> ChannelInfo | None:
+def _parse_place(data: Json) -> discord_events.ChannelInfo | None:
     """Return where something was invoked; by its id alone where Discord does not describe it."""
-    guild = read_id(data, "guild_id")
-    if found := read_channel(read_object(data, "channel"), guild):
+    guild = discord_events.read_id(data, "guild_id")
+    if found := discord_events.read_channel(read_object(data, "channel"), guild):
         return found
-    number = read_id(data, "channel_id")
-    return ChannelInfo(number, 0 if guild else 1, guild) if number else None
+    number = discord_events.read_id(data, "channel_id")
+    return discord_events.ChannelInfo(number, 0 if guild else 1, guild) if number else None
 
 
-def _read_message(message: Json, us: DiscordBotIdentity) -> str:
-    names = {read_id(one, "id"): read_name(one) for one in read_objects(message, "mentions")}
-    return extract_text(read_message_text(message, us.user), us, names)
+def _read_message(message: Json, us: discord_events.DiscordBotIdentity) -> str:
+    names = {
+        discord_events.read_id(one, "id"): discord_events.read_name(one) for one in read_objects(message, "mentions")
+    }
+    return discord_events.extract_text(read_message_text(message, us.user), us, names)
 
 
 log = logging.getLogger(__name__)

@@ -9,19 +9,11 @@ from datetime import UTC, tzinfo
 
 from bot.access import Asker
 from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
-from bot.platforms.discord import discord_client, discord_delivery, discord_directory
+from bot.platforms.discord import discord_client, discord_delivery, discord_directory, discord_messages
 from bot.platforms.discord.discord_client import DiscordApiClient, InteractionExpired, RequestRefused, ThreadArchived
 from bot.platforms.discord.discord_delivery import ChannelDelivery, Delivery, InteractionDelivery, SentMessage
 from bot.platforms.discord.discord_events import DiscordBotIdentity
 from bot.platforms.discord.discord_interactions import is_token_valid, parse_token
-from bot.platforms.discord.discord_messages import (
-    DiscordMessage,
-    build_mark,
-    choose_channel,
-    parse_mark,
-    render_first,
-    render_messages,
-)
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.views.turn_view import View
 
@@ -59,7 +51,7 @@ class DiscordPlatform:
     ) -> None:
         self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
         self.connected, self.refused, self._ready, self._by_now = connected, refused, ready, by_now
-        self._shown: dict[str, DiscordMessage] = {}
+        self._shown: dict[str, discord_messages.DiscordMessage] = {}
         self._typed: dict[str, float] = {}
         self._late = deque[str](maxlen=_REMEMBERED)
         self._deleted = deque[str](maxlen=_REMEMBERED)
@@ -93,7 +85,11 @@ class DiscordPlatform:
         answering, found = self._answering(question), set[str]()
         if answering:
             original = await answering.original()
-            found |= {str(original["id"])} if parse_mark(original) == build_mark(question.key) else set()
+            found |= (
+                {str(original["id"])}
+                if discord_messages.parse_mark(original) == discord_messages.build_mark(question.key)
+                else set()
+            )
         if not question.only_asker:
             found |= set(await self._in_channel(question, instead=answering is not None))
         return PostedMessages(tuple(sorted(found, key=int)))
@@ -113,7 +109,7 @@ class DiscordPlatform:
         await self._settled(question.key)
         said = replace(question, key=f"{question.key}#told")
         way = self._way(said) or self._channel(said)
-        for page, message in enumerate(render_messages(View(0, text=text), self._zone)):
+        for page, message in enumerate(discord_messages.render_messages(View(0, text=text), self._zone)):
             await way.post(page, message)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
@@ -135,7 +131,7 @@ class DiscordPlatform:
     async def _on_the_way(
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
     ) -> PostedMessages:
-        message = render_first(view, self._zone)
+        message = discord_messages.render_first(view, self._zone)
         if not posted:
             sent = await way.post(0, message, patience=SOON)
             self._shown[question.key] = message
@@ -145,12 +141,12 @@ class DiscordPlatform:
                 await way.edit(0, posted.messages[0], message, patience=0.0)
             self._shown[question.key] = message
         if not question.handle:
-            await self._type(choose_channel(question.place))
+            await self._type(discord_messages.choose_channel(question.place))
         return posted
 
     async def _whole(self, way: Delivery, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Show the whole of it, in as many messages as it takes."""
-        pages, shown, fixed = render_messages(view, self._zone), list[str](), list[tuple[int, str]]()
+        pages, shown, fixed = discord_messages.render_messages(view, self._zone), list[str](), list[tuple[int, str]]()
         try:
             for page, message in enumerate(pages):
                 number = posted.messages[page] if page < len(posted.messages) else ""
@@ -171,7 +167,7 @@ class DiscordPlatform:
         question: Question,
         page: int,
         number: str,
-        message: DiscordMessage,
+        message: discord_messages.DiscordMessage,
         fixed: list[tuple[int, str]],
     ) -> SentMessage:
         """Let a message show a page. One that can never change is posted anew, and to be deleted."""

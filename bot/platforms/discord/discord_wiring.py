@@ -26,15 +26,6 @@ from bot.platforms.discord.discord_client import (
     DiscordRateLimit,
 )
 from bot.platforms.discord.discord_directory import DiscordDirectory
-from bot.platforms.discord.discord_events import (
-    MANAGE_MESSAGES,
-    MANAGE_SERVER,
-    DiscordBotIdentity,
-    DiscordMessageDeleted,
-    DiscordMessageEdited,
-    DiscordMessagePosted,
-    PlaceUpdate,
-)
 from bot.platforms.discord.discord_gateway import Gateway
 from bot.platforms.discord.discord_intake import (
     DiscordArchive,
@@ -44,22 +35,6 @@ from bot.platforms.discord.discord_intake import (
     is_own_server,
     locate_asker,
     render_cooldown,
-)
-from bot.platforms.discord.discord_interactions import (
-    ASK,
-    ASK_ABOUT,
-    CHECK,
-    COMMAND,
-    CONFIGURE,
-    FACT_CHECK,
-    PRESS,
-    PRIVACY,
-    SOURCES,
-    SUBMIT,
-    TAKE_BACK,
-    DiscordInvocation,
-    InteractionReplies,
-    build_sentence,
 )
 from bot.platforms.discord.discord_messages import escape_markdown
 from bot.platforms.discord.discord_platform import DiscordPlatform
@@ -121,16 +96,17 @@ def build_commands(*, user_install: bool) -> list[JsonObject]:
     setting = {**_build_option("setting", "discord_option_setting", required=False), "choices": keys}
     value = _build_option("value", "discord_option_value", required=False, most=200)
     anywhere = [
-        _build_command(ASK, "discord_ask", [asking, private]),
-        _build_command(CHECK, "discord_check", [statement, private]),
-        _build_command(SOURCES, "discord_sources", []),
-        _build_command(PRIVACY, "discord_privacy_command", []),
-        _build_menu(FACT_CHECK),
-        _build_menu(ASK_ABOUT),
+        _build_command(discord_interactions.ASK, "discord_ask", [asking, private]),
+        _build_command(discord_interactions.CHECK, "discord_check", [statement, private]),
+        _build_command(discord_interactions.SOURCES, "discord_sources", []),
+        _build_command(discord_interactions.PRIVACY, "discord_privacy_command", []),
+        _build_menu(discord_interactions.FACT_CHECK),
+        _build_menu(discord_interactions.ASK_ABOUT),
     ]
     ruling = [
-        _build_command(CONFIGURE, "discord_footnote", [setting, value]) | _restrict_to(MANAGE_SERVER),
-        _build_menu(TAKE_BACK) | _restrict_to(MANAGE_MESSAGES),
+        _build_command(discord_interactions.CONFIGURE, "discord_footnote", [setting, value])
+        | _restrict_to(discord_events.MANAGE_SERVER),
+        _build_menu(discord_interactions.TAKE_BACK) | _restrict_to(discord_events.MANAGE_MESSAGES),
     ]
     types, contexts = [_HERE], [_GUILDS, _DMS]
     if user_install:
@@ -196,7 +172,9 @@ class InvocationQuestions:
     def __init__(self, app: App, settings: DiscordSettings, taking: DiscordIntake) -> None:
         self._app, self._settings, self._taking = app, settings, taking
 
-    async def question(self, found: DiscordInvocation, task: TaskKind, text: str) -> Question | str:
+    async def question(
+        self, found: discord_interactions.DiscordInvocation, task: TaskKind, text: str
+    ) -> Question | str:
         """Return the question that something is, or what whoever invoked it is told instead.
 
         Of what is invoked where the bot itself is not, the answer is for whoever invoked it alone.
@@ -226,7 +204,7 @@ class InvocationQuestions:
             else made
         )
 
-    async def refusal(self, found: DiscordInvocation) -> str:
+    async def refusal(self, found: discord_interactions.DiscordInvocation) -> str:
         """Return why somebody is not answered at all; empty where they are."""
         places = self._taking.places
         ours = is_own_server(places, found)
@@ -238,12 +216,12 @@ class InvocationQuestions:
             return translate("discord_not_here", found.locale)
         return ""
 
-    async def denied(self, found: DiscordInvocation) -> bool:
+    async def denied(self, found: discord_interactions.DiscordInvocation) -> bool:
         """Return whether settings deny somebody everything, whatever they use: commands, buttons, modals."""
         places = self._taking.places
         return await places.denied(found.user, found.roles, direct=found.direct or not is_own_server(places, found))
 
-    async def ticket_of(self, found: DiscordInvocation) -> int | None:
+    async def ticket_of(self, found: discord_interactions.DiscordInvocation) -> int | None:
         """Return the ticket that the message of a context menu answers; None where it answers none."""
         try:
             channel = await self._taking.places.channel(found.channel.id, found.guild)
@@ -263,13 +241,13 @@ INTERACTION = "INTERACTION_CREATE"
 class DiscordRouter:
     """What listens to Discord."""
 
-    us: DiscordBotIdentity
+    us: discord_events.DiscordBotIdentity
     settings: DiscordSettings
     desk: Desk
     taking: DiscordIntake
     asking: InvocationQuestions
     pressing: DiscordActions
-    answering: InteractionReplies
+    answering: discord_interactions.InteractionReplies
     configuring: ChannelSettingsCommand
 
     async def hear(self, event: str, data: Json) -> None:
@@ -286,28 +264,28 @@ class DiscordRouter:
 
     async def _happened(self, meaning: discord_events.DiscordEvent) -> None:
         match meaning:
-            case DiscordMessagePosted() as written:
+            case discord_events.DiscordMessagePosted() as written:
                 await self.taking.take(written)
-            case DiscordMessageEdited() as rewritten:
+            case discord_events.DiscordMessageEdited() as rewritten:
                 await self.taking.edit(rewritten)
-            case DiscordMessageDeleted() as erased:
+            case discord_events.DiscordMessageDeleted() as erased:
                 await self.taking.delete(erased)
-            case PlaceUpdate() as learned:
+            case discord_events.PlaceUpdate() as learned:
                 self.taking.places.learn(learned)
 
-    async def _invoked(self, found: DiscordInvocation) -> None:
+    async def _invoked(self, found: discord_interactions.DiscordInvocation) -> None:
         if asked := discord_interactions.parse_question(found):
             await self._ask(found, *asked)
-        elif found.kind == COMMAND:
+        elif found.kind == discord_interactions.COMMAND:
             await self._command(found)
         elif await self.asking.denied(found):
             await self.answering.say(found, translate("discord_denied", found.locale))
-        elif found.kind == PRESS:
+        elif found.kind == discord_interactions.PRESS:
             await self.pressing.press(found)
-        elif found.kind == SUBMIT:
+        elif found.kind == discord_interactions.SUBMIT:
             await self.pressing.comment(found)
 
-    async def _ask(self, found: DiscordInvocation, task: TaskKind, text: str) -> None:
+    async def _ask(self, found: discord_interactions.DiscordInvocation, task: TaskKind, text: str) -> None:
         """Take a question, and only then say that an answer comes."""
         question = await self.asking.question(found, task, text)
         if isinstance(question, str):
@@ -317,7 +295,7 @@ class DiscordRouter:
             if await self.desk.take(question) is not IntakeStatus.KNOWN:
                 await self.answering.defer(found, private=question.only_asker)
 
-    async def _command(self, found: DiscordInvocation) -> None:
+    async def _command(self, found: discord_interactions.DiscordInvocation) -> None:
         match found.name:
             case discord_interactions.ASK_ABOUT:
                 await self._ask_about(found)
@@ -332,7 +310,7 @@ class DiscordRouter:
             case _:
                 await self.answering.say(found, translate("discord_unknown_command", found.locale))
 
-    async def _ask_about(self, found: DiscordInvocation) -> None:
+    async def _ask_about(self, found: discord_interactions.DiscordInvocation) -> None:
         if refusal := await self.asking.refusal(found):
             await self.answering.say(found, refusal)
         elif found.text:
@@ -340,20 +318,20 @@ class DiscordRouter:
         else:
             await self.answering.say(found, translate("discord_no_text", found.locale))
 
-    async def _sources(self, found: DiscordInvocation) -> None:
+    async def _sources(self, found: discord_interactions.DiscordInvocation) -> None:
         if refusal := await self.asking.refusal(found):
             await self.answering.say(found, refusal)
         else:
             await self.pressing.sources(found)
 
-    async def _configure(self, found: DiscordInvocation) -> None:
+    async def _configure(self, found: discord_interactions.DiscordInvocation) -> None:
         """Show or change what holds in a channel, for whom Discord lets use the command there."""
         await self.answering.defer(found, private=True)
         written = " ".join(filter(None, (found.option("setting"), found.option("value"))))
         words = await self.configuring.answer(written, await self.pressing.by(found), found.locale)
-        await self.answering.change(found, build_sentence(words, render_settings))
+        await self.answering.change(found, discord_interactions.build_sentence(words, render_settings))
 
-    async def _take_back(self, found: DiscordInvocation) -> None:
+    async def _take_back(self, found: discord_interactions.DiscordInvocation) -> None:
         ticket = await self.asking.ticket_of(found)
         if ticket is None:
             await self.answering.say(found, translate("discord_no_answer", found.locale))
@@ -370,7 +348,7 @@ async def open_client(
     clock = clock or Clock()
     us = await _load_identity(call)
     await _sync_commands(call, us, user_install=settings.user_install)
-    places, answering = DiscordDirectory(call, settings), InteractionReplies(call)
+    places, answering = DiscordDirectory(call, settings), discord_interactions.InteractionReplies(call)
     taking = DiscordIntake(app, desk, us, places, tasks, Cooldown(settings.cooldown_seconds, call.pacing.now))
     archive = DiscordArchive(app.queue, call, us, taking, settings.servers)
     gaps, now = ResumeMarker(app.settings.home, "discord"), lambda: clock.now().timestamp()
@@ -401,12 +379,12 @@ async def open_client(
         await places.close()
 
 
-async def _load_identity(call: DiscordApiClient) -> DiscordBotIdentity:
+async def _load_identity(call: DiscordApiClient) -> discord_events.DiscordBotIdentity:
     application, user = await call(APPLICATION), await call(ME)
-    return DiscordBotIdentity(str(application["id"]), str(user["id"]))
+    return discord_events.DiscordBotIdentity(str(application["id"]), str(user["id"]))
 
 
-async def _sync_commands(call: DiscordApiClient, us: DiscordBotIdentity, *, user_install: bool) -> None:
+async def _sync_commands(call: DiscordApiClient, us: discord_events.DiscordBotIdentity, *, user_install: bool) -> None:
     """Have Discord know our commands. It is told only where something changed, for it lets nobody do so often."""
     wanted = build_commands(user_install=user_install)
     known = await call(COMMANDS, query={"with_localizations": "true"}, application=us.application)

@@ -19,6 +19,7 @@ from typing import Protocol, TypeVar
 from bot.desk.desk import Desk
 from bot.desk.types import IntakeStatus, Question
 from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
+from bot.server.supervisor import compute_backoff
 from storage.errors import StorageError
 
 log = logging.getLogger(__name__)
@@ -65,9 +66,10 @@ class ResumeMarker:
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
+StartCatchUp = Callable[[float | None], Awaitable[None]]  # takes what was missed since a moment, in seconds since 1970
 
 MAX_AGE = timedelta(days=1)  # what was asked before that is not answered any more
-CAPACITY_POLL_SECONDS = 1.0  # how often it is looked whether a platform leaves room
+POLL_SECONDS = 1.0  # how often it is looked whether a platform leaves room
 MAX_BACKOFF_SECONDS = 300.0  # the longest pause before what failed is tried again
 
 
@@ -159,7 +161,7 @@ async def call_patiently(call: Callable[[], Awaitable[T]], spare: Callable[[], b
     """Make a call when a platform leaves room, until it answers. Raises `PlatformError` where it refuses for good."""
     for attempt in itertools.count():
         while not spare():
-            await sleep(CAPACITY_POLL_SECONDS)
+            await sleep(POLL_SECONDS)
         try:
             return await call()
         except PlatformUnavailable as error:
@@ -169,4 +171,4 @@ async def call_patiently(call: Callable[[], Awaitable[T]], spare: Callable[[], b
 
 async def _back_off(sleep: Sleep, attempt: int, error: Exception, least: float = 0.0) -> None:
     log.warning("what was missed is looked for again soon", extra={"cause": str(error), "attempt": attempt})
-    await sleep(max(least, min(MAX_BACKOFF_SECONDS, 2.0 ** min(attempt, 10))))
+    await sleep(max(least, compute_backoff(attempt, longest=MAX_BACKOFF_SECONDS)))

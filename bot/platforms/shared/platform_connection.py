@@ -1,17 +1,22 @@
 """Open and connect each platform of a server beside all else, and try again for as long as it takes."""
 
 import asyncio
+import itertools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from starlette.routing import BaseRoute
 
 from bot.desk.desk import Desk
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
+from bot.server.supervisor import compute_backoff, run_beside, wait_for_first
 from bot.wiring import App
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -73,12 +78,10 @@ class PlatformConnection:
     async def leave(self) -> None:
         """Take nothing more from there. What was opened stays open until `close`."""
         self._leaving.set()
-        if self._task and not self.connected:
-            self._task.cancel()
         if self._task:
-            left = asyncio.ensure_future(self._left.wait())
-            await asyncio.wait({left, self._task}, return_when=asyncio.FIRST_COMPLETED)
-            left.cancel()
+            if not self.connected:
+                self._task.cancel()
+            await wait_for_first(self._left.wait(), self._task)
 
     async def close(self) -> None:
         self._closing.set()
@@ -103,19 +106,19 @@ class PlatformConnection:
             await self._closing.wait()
 
     async def _opened(self, stack: AsyncExitStack, sleep: Sleep) -> OpenedPlatform | None:
-        wait = AGAIN_SECONDS
-        while True:
+        for attempt in itertools.count():
             try:
                 opened = await stack.enter_async_context(self._opening())
             except PlatformUnavailable as error:
+                wait = compute_backoff(attempt, first=AGAIN_SECONDS, longest=LONGEST_SECONDS)
                 self._why = str(error)
                 log.warning("%s cannot be reached yet", self.name, extra={"cause": str(error), "again": wait})
                 self.tried.set()
+                await sleep(wait)
             else:
                 self._why = f"The connection to {self.name.capitalize()} is not open." if opened else ""
                 return opened
-            await sleep(wait)
-            wait = min(2 * wait, LONGEST_SECONDS)
+        raise AssertionError
 
     async def _connected(self, opened: OpenedPlatform) -> None:
         self._platform = platform = opened.platform
@@ -131,32 +134,30 @@ class PlatformConnection:
 
     async def _left_or_refused(self, opened: OpenedPlatform) -> None:
         """Wait until it is left. Raises what it refuses us with, where nothing else would be served."""
-        leaving, refused = asyncio.ensure_future(self._leaving.wait()), opened.refused
-        refusal = asyncio.ensure_future(refused()) if refused else None
-        try:
-            await asyncio.wait({leaving, refusal} if refusal else {leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if refusal and refusal.done() and not leaving.done():
-                self._over = True
-                if self._alone():
-                    raise refusal.result()
-                log.error("%s refuses us; what else there is goes on", self.name)
-                await leaving
-        finally:
-            leaving.cancel()
-            if refusal:
-                refusal.cancel()
+        if opened.refused:
+            async with run_beside(_await(opened.refused), name="platform refusal") as refusal:
+                await wait_for_first(self._leaving.wait(), refusal)
+                if refusal.done() and not self._leaving.is_set():
+                    self._over = True
+                    if self._alone():
+                        raise refusal.result()
+                    log.error("%s refuses us; what else there is goes on", self.name)
+        await self._leaving.wait()
+
+
+async def _await(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
 
 
 class PlatformConnections:
     """All platforms of a server."""
 
     def __init__(self, app: App, desk: Desk, platforms: Mapping[str, OpenPlatform]) -> None:
-        self.failed = asyncio.Event()
-        """One refuses us for good, or cannot be opened by a fault that trying again does not mend."""
-        self.all_tried = asyncio.Event()
-        """Each is there, or is late."""
+        self.failed = asyncio.Event()  # one refuses us for good, or cannot be opened by a fault that stays
+        self.all_tried = asyncio.Event()  # each is there, or is late
         self.all = tuple(
-            PlatformConnection(name, _bind_opener(way, app, desk), self.failed) for name, way in platforms.items()
+            PlatformConnection(name, partial(open_platform, app, desk), self.failed)
+            for name, open_platform in platforms.items()
         )
 
     @property
@@ -180,11 +181,10 @@ class PlatformConnections:
         """
         for one in self.all:
             one.begin(arrived, sleep, partial(self._alone, one))
-        trying = asyncio.create_task(self._try(), name="platforms tried")
         try:
-            yield
+            async with run_beside(self._try(), name="platforms tried"):
+                yield
         finally:
-            trying.cancel()
             await asyncio.gather(*(one.leave() for one in self.all))
 
     def _alone(self, one: PlatformConnection) -> bool:
@@ -192,17 +192,7 @@ class PlatformConnections:
 
     async def _try(self) -> None:
         """Tell when each was tried, but do not wait for long."""
-        trying = [asyncio.ensure_future(one.tried.wait()) for one in self.all]
-        try:
-            if trying:
-                await asyncio.wait(trying, timeout=STARTUP_SECONDS)
-        finally:
-            for task in trying:
-                task.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STARTUP_SECONDS):
+                await asyncio.gather(*(one.tried.wait() for one in self.all))
         self.all_tried.set()
-
-
-def _bind_opener(
-    way: OpenPlatform, app: App, desk: Desk
-) -> Callable[[], AbstractAsyncContextManager[OpenedPlatform | None]]:
-    return lambda: way(app, desk)

@@ -97,9 +97,10 @@ def _too_busy(name: object, error: Busy) -> PlatformUnavailable:
 @contextmanager
 def explain_lost_connection(platform: str, name: object, *more: type[Exception]) -> Iterator[None]:
     """Turn the errors of a connection into `PlatformUnavailable`: what never left has surely done nothing."""
+    lost: tuple[type[Exception], ...] = (aiohttp.ClientError, TimeoutError, ConnectionError, *more)
     try:
         yield
     except aiohttp.ClientConnectorError as error:
         raise PlatformUnavailable(f"{platform} cannot be reached for {name}.", seconds=UNREACHED_SECONDS) from error
-    except (aiohttp.ClientError, TimeoutError, ConnectionError, *more) as error:
+    except lost as error:
         raise PlatformUnavailable(f"{platform} does not answer {name}.") from error

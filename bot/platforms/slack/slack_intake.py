@@ -23,15 +23,6 @@ from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.platforms.slack import slack_events
 from bot.platforms.slack.slack_client import SlackApiClient
-from bot.platforms.slack.slack_events import (
-    SlackBotIdentity,
-    SlackInvocation,
-    SlackMessageDeleted,
-    SlackMessageEdited,
-    SlackMessagePosted,
-    StopRequested,
-    is_direct,
-)
 from bot.server.supervisor import TaskSupervisor
 from bot.wiring import App
 from storage.queue import Queue
@@ -49,7 +40,7 @@ def is_shared(channel: Json) -> bool | None:
     return False if channel.get("is_ext_shared") is False else None
 
 
-def is_stranger(user: Json, us: SlackBotIdentity) -> bool:
+def is_stranger(user: Json, us: slack_events.SlackBotIdentity) -> bool:
     """Return whether somebody is of another organisation, as `users.info` has them; pure."""
     own = user.get("enterprise_user")
     if us.enterprise and isinstance(own, Mapping) and own.get("enterprise_id") == us.enterprise:
@@ -60,7 +51,9 @@ def is_stranger(user: Json, us: SlackBotIdentity) -> bool:
 class SlackDirectory:
     """What is known of one workspace's channels and people."""
 
-    def __init__(self, call: SlackApiClient, us: SlackBotIdentity, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, call: SlackApiClient, us: slack_events.SlackBotIdentity, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._call, self._us = call, us
         self._channels = LookupCache[Json](self._channel, clock)
         self._people = LookupCache[Json](self._person, clock)
@@ -106,7 +99,7 @@ class SlackDirectory:
     async def _channel(self, channel: str) -> Json:
         found: Json = (await self._call("conversations.info", channel=channel)).get("channel") or {}
         # A DM says nothing of the sort, but who it is with does.
-        if is_direct(channel) and is_shared(found) is None and found.get("user"):
+        if slack_events.is_direct(channel) and is_shared(found) is None and found.get("user"):
             return {"is_ext_shared": is_stranger(await self._people.of(str(found["user"])), self._us)}
         return found
 
@@ -122,20 +115,20 @@ class SlackIntake:
     """Takes questions of one workspace."""
 
     def __init__(
-        self, app: App, desk: Desk, us: SlackBotIdentity, places: SlackDirectory, tasks: TaskSupervisor
+        self, app: App, desk: Desk, us: slack_events.SlackBotIdentity, places: SlackDirectory, tasks: TaskSupervisor
     ) -> None:
         self._app, self._desk, self._us, self.places = app, desk, us, places
         self._messages = MessageIntake(app, desk, tasks)
 
-    async def take(self, written: SlackMessagePosted) -> IntakeStatus | None:
+    async def take(self, written: slack_events.SlackMessagePosted) -> IntakeStatus | None:
         return await self._messages.take(written.channel, partial(self.question, written))
 
-    async def take_invoked(self, invoked: SlackInvocation) -> IntakeStatus:
+    async def take_invoked(self, invoked: slack_events.SlackInvocation) -> IntakeStatus:
         asker = await self.places.asker(invoked.channel, invoked.user, direct=invoked.direct)
         question = slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
         return await self._desk.take(question)
 
-    async def question(self, written: SlackMessagePosted) -> Question | None:
+    async def question(self, written: slack_events.SlackMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
         settings = await load_channel_settings_or_file(self._app, f"slack:{written.team}/{written.channel}")
         message, author = self._read(written), f"slack:{written.team}/{written.user}"
@@ -150,15 +143,15 @@ class SlackIntake:
         wordless = replace(found, text=EMPTY_MENTION) if message.addressed else None
         return found if found.text else wordless
 
-    async def edit(self, event: SlackMessageEdited) -> None:
+    async def edit(self, event: slack_events.SlackMessageEdited) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
         await self._messages.edit(event.now.channel, event.now.key, partial(self._read_edit, event.now))
 
-    async def delete(self, event: SlackMessageDeleted) -> None:
+    async def delete(self, event: slack_events.SlackMessageDeleted) -> None:
         """Take back the answer to a deleted question. Raises `StorageError`."""
         await self._messages.delete(event.channel, self._desk.delete_question(event.key))
 
-    async def stop(self, event: StopRequested) -> None:
+    async def stop(self, event: slack_events.StopRequested) -> None:
         """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
         channel = f"slack:{event.team}/{event.channel}"
         rows = [await self._app.queue.by_message(channel, one) for one in event.messages]
@@ -168,11 +161,11 @@ class SlackIntake:
         for ticket in {row.ticket for row in rows if row and row.state == QuestionState.RUNNING}:
             await self._desk.stop(ticket, by)
 
-    def _read(self, written: SlackMessagePosted) -> IncomingMessage:
+    def _read(self, written: slack_events.SlackMessagePosted) -> IncomingMessage:
         addressed, others = written.direct or written.mentions(self._us), written.to_others(self._us)
         return IncomingMessage(addressed, others, within=bool(written.thread), edited=written.edited)
 
-    async def _read_edit(self, now: SlackMessagePosted) -> tuple[str, IncomingMessage]:
+    async def _read_edit(self, now: slack_events.SlackMessagePosted) -> tuple[str, IncomingMessage]:
         return slack_events.extract_text(now.raw, self._us), self._read(now)
 
 
@@ -185,7 +178,9 @@ _TYPES = "public_channel,private_channel,im,mpim"
 class SlackArchive:
     """One workspace. Implements `bot.platforms.shared.catch_up.MessageArchive`."""
 
-    def __init__(self, queue: Queue, call: SlackApiClient, us: SlackBotIdentity, taking: SlackIntake) -> None:
+    def __init__(
+        self, queue: Queue, call: SlackApiClient, us: slack_events.SlackBotIdentity, taking: SlackIntake
+    ) -> None:
         self._queue, self._call, self._us, self._taking = queue, call, us, taking
         self._kinds: dict[str, str] = {}
 
@@ -206,7 +201,9 @@ class SlackArchive:
         where = {"channel": channel, "channel_type": self._kinds.get(channel, "")}
         async for message in self._written(channel, since):
             written = slack_events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
-            if isinstance(written, SlackMessagePosted) and (question := await self._taking.question(written)):
+            if isinstance(written, slack_events.SlackMessagePosted) and (
+                question := await self._taking.question(written)
+            ):
                 yield MissedQuestion(question, written.edited)
 
     async def _written(self, channel: str, since: float) -> AsyncIterator[Json]:

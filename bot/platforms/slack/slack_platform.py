@@ -11,8 +11,9 @@ from bot.access import Asker
 from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.shared.rate_limit import PATIENCE
 from bot.platforms.slack import slack_messages
-from bot.platforms.slack.slack_client import PATIENCE, MessageNotEditable, SlackApiClient, StreamClosed
+from bot.platforms.slack.slack_client import MessageNotEditable, SlackApiClient, StreamClosed
 from bot.platforms.slack.slack_events import SlackBotIdentity, extract_text
 from bot.platforms.slack.slack_markup import decode_mrkdwn
 from bot.platforms.slack.slack_messages import (

@@ -8,7 +8,8 @@ from typing import Any
 from bot.desk.types import Question
 from bot.platforms.shared.payload_text import JsonObject
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.slack.slack_client import PATIENCE, SlackApiClient, StreamClosed
+from bot.platforms.shared.rate_limit import PATIENCE
+from bot.platforms.slack.slack_client import SlackApiClient, StreamClosed
 from bot.platforms.slack.slack_markup import escape_markdown, escape_mrkdwn
 from bot.platforms.slack.slack_messages import CARD_STATES, build_actions, count_units
 from bot.views.catalog import translate

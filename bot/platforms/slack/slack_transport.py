@@ -9,8 +9,9 @@ import hmac
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Protocol
 
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
@@ -23,9 +24,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from bot.platforms.shared.catch_up import StartCatchUp
 from bot.platforms.shared.platform_contract import PlatformUnavailable
 from bot.platforms.slack.slack_client import SlackAccessDenied, SlackApiClient
-from bot.server.supervisor import TaskSupervisor
+from bot.server.supervisor import TaskSupervisor, cancel_tasks
 
 SIGNATURE_AGE_SECONDS = 300
 """So old, or so far ahead, a request may be: an older one may be one that somebody caught and sends again."""
@@ -97,30 +99,10 @@ async def watch_socket(hearing: SocketWatch, socket: ReconnectingSocket) -> None
             log.warning("the socket could not be opened anew", extra={"cause": str(error)})
 
 
-StartCatchUp = Callable[[float | None], Awaitable[None]]  # takes what was missed since a moment
 PATH = "/slack/events"  # where Slack sends events, commands and what people press
 PING_SECONDS = 10.0
 LAST_SECONDS = 3.0  # how long what has arrived may take to be taken in when the socket is closed
 AGAIN_SECONDS = 5.0
-
-
-class SlackTransport(Protocol):
-    """A way in which events arrive."""
-
-    @property
-    def routes(self) -> tuple[BaseRoute, ...]: ...
-
-    def connected(self) -> AbstractAsyncContextManager[None]:
-        """Be connected within the block. Raises `PlatformError` where Slack refuses."""
-        ...
-
-    def ready(self) -> str:
-        """Say why events cannot arrive just now; nothing when all is well."""
-        ...
-
-    def end(self, why: str) -> None:
-        """Take no more: the workspace let us go."""
-        ...
 
 
 class HttpTransport:
@@ -193,7 +175,7 @@ class SocketTransport:
         handler = AsyncSocketModeHandler(self._app, self._token, ping_interval=self._ping)
         client = self._client = handler.client
         client.wss_uri = address
-        client.socket_mode_request_listeners[:] = [self._one_of(handler)]
+        client.socket_mode_request_listeners[:] = [partial(self._take, handler)]
         client.message_listeners.append(self._heard)
         async with self._tasks.kept():
             self._tasks.spawn(self._catch_up(self._since))
@@ -207,11 +189,9 @@ class SocketTransport:
                 await self._close(client)
 
     def ready(self) -> str:
-        if self._ended:
-            return self._ended
         session = self._client.current_session if self._client else None
-        open_ = session is not None and not session.closed
-        return "" if open_ and self._hearing.greeted else "The socket to Slack is not open."
+        is_open = session is not None and not session.closed and self._hearing.greeted
+        return self._ended or ("" if is_open else "The socket to Slack is not open.")
 
     def end(self, why: str) -> None:
         if not self._ended:
@@ -235,22 +215,19 @@ class SocketTransport:
             client.wss_uri = await self._address()
         await client.connect()  # type: ignore[no-untyped-call]
 
-    def _one_of(
-        self, handler: AsyncSocketModeHandler
-    ) -> Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Awaitable[None]]:
-        async def handle(client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-            if self._closing:
-                return
-            task = asyncio.current_task()
-            self._taking.add(task)
-            try:
-                await handler.handle(client, request)  # type: ignore[arg-type]
-            except ConnectionError:
-                log.info("something was taken in, but Slack could not be told; it comes again, and is known")
-            finally:
-                self._taking.discard(task)
-
-        return handle
+    async def _take(
+        self, handler: AsyncSocketModeHandler, client: AsyncBaseSocketModeClient, request: SocketModeRequest
+    ) -> None:
+        if self._closing:
+            return
+        task = asyncio.current_task()
+        self._taking.add(task)
+        try:
+            await handler.handle(client, request)  # type: ignore[arg-type]
+        except ConnectionError:
+            log.info("something was taken in, but Slack could not be told; it comes again, and is known")
+        finally:
+            self._taking.discard(task)
 
     async def _heard(self, _: AsyncBaseSocketModeClient, message: dict[str, object], __: str | None) -> None:
         """Note that something came; after a long silence what was missed is caught up."""
@@ -262,20 +239,17 @@ class SocketTransport:
         self._closing = True
         if taking := set(filter(None, self._taking)):
             _, late = await asyncio.wait(taking, timeout=LAST_SECONDS)
-            await _cancel_all(late)
+            await cancel_tasks(late)
         await _close_client(client)
 
 
 async def _close_client(client: SocketModeClient) -> None:
     """Close a client once its own tasks are over: they would still write to the socket while that closes."""
     client.closed, client.auto_reconnect_enabled = True, False
-    await _cancel_all(filter(None, (client.message_processor, client.current_session_monitor, client.message_receiver)))
+    await cancel_tasks(
+        filter(None, (client.message_processor, client.current_session_monitor, client.message_receiver))
+    )
     await client.close()  # type: ignore[no-untyped-call]
 
 
-async def _cancel_all(tasks: Iterable[asyncio.Future[Any]]) -> None:
-    """Break tasks off, and wait until they are."""
-    ending = [*tasks]
-    for task in ending:
-        task.cancel()
-    await asyncio.gather(*ending, return_exceptions=True)
+SlackTransport = HttpTransport | SocketTransport

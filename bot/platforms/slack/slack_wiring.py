@@ -22,31 +22,13 @@ from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import Platform, PlatformError
-from bot.platforms.slack import SlackSettings, read_slack_settings, slack_events
+from bot.platforms.slack import read_slack_settings, slack_events
 from bot.platforms.slack.slack_actions import SlackActions, parse_press
 from bot.platforms.slack.slack_client import SlackAccessDenied, SlackApiClient, SlackRateLimit, build_web_client
-from bot.platforms.slack.slack_events import (
-    AssistantOpened,
-    ChannelChanged,
-    SlackBotIdentity,
-    SlackInvocation,
-    SlackMessageDeleted,
-    SlackMessageEdited,
-    SlackMessagePosted,
-    StopRequested,
-    WorkspaceDisconnected,
-    is_direct,
-)
 from bot.platforms.slack.slack_intake import SlackArchive, SlackDirectory, SlackIntake
 from bot.platforms.slack.slack_markup import escape_mrkdwn
 from bot.platforms.slack.slack_platform import SlackPlatform
-from bot.platforms.slack.slack_transport import (
-    HttpTransport,
-    SlackTransport,
-    SocketTransport,
-    SocketWatch,
-    StartCatchUp,
-)
+from bot.platforms.slack.slack_transport import HttpTransport, SlackTransport, SocketTransport, SocketWatch
 from bot.server.supervisor import TaskSupervisor
 from bot.views.catalog import translate
 from bot.views.sanitize import WORD_JOINER
@@ -88,15 +70,15 @@ class SlackNotices:
     async def configure(self, command: Mapping[str, Any]) -> str:
         """Return the answer to `/footnote`, as mrkdwn."""
         channel, user = str(command.get("channel_id", "")), str(command.get("user_id", ""))
-        by = await self._places.asker(channel, user, direct=is_direct(channel))
+        by = await self._places.asker(channel, user, direct=slack_events.is_direct(channel))
         language = await self._places.language(user)
         return render_settings(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
 
-    async def usage(self, invoked: SlackInvocation) -> str:
+    async def usage(self, invoked: slack_events.SlackInvocation) -> str:
         language = await self._places.language(invoked.user)
         return escape_mrkdwn(translate(f"slack_{invoked.task}_usage", language or "en"))
 
-    async def suggest(self, opened: AssistantOpened) -> None:
+    async def suggest(self, opened: slack_events.AssistantOpened) -> None:
         """Suggest what one could begin with to somebody who opens the chat."""
         language = await self._places.language(opened.user) or "en"
         prompts = [
@@ -123,7 +105,7 @@ ANY = re.compile("")  # what it is, its parser decides
 class SlackRouter:
     """The listeners of one workspace, as bolt calls them. What one raises is not acknowledged, and comes once more."""
 
-    us: SlackBotIdentity
+    us: slack_events.SlackBotIdentity
     taking: SlackIntake
     pressing: SlackActions
     answering: SlackNotices
@@ -141,19 +123,19 @@ class SlackRouter:
     async def on_event(self, body: Json) -> None:
         """Do what an event means. Raises `StorageError` where it must come once more."""
         match slack_events.parse_event(body, self.us):
-            case SlackMessagePosted() as written:
+            case slack_events.SlackMessagePosted() as written:
                 await self.taking.take(written)
-            case SlackMessageEdited() as rewritten:
+            case slack_events.SlackMessageEdited() as rewritten:
                 await self.taking.edit(rewritten)
-            case SlackMessageDeleted() as erased:
+            case slack_events.SlackMessageDeleted() as erased:
                 await self.taking.delete(erased)
-            case StopRequested() as halted:
+            case slack_events.StopRequested() as halted:
                 await self.taking.stop(halted)
-            case AssistantOpened() as opened:
+            case slack_events.AssistantOpened() as opened:
                 self.tasks.spawn(self.answering.suggest(opened))
-            case ChannelChanged() as changed:
+            case slack_events.ChannelChanged() as changed:
                 self.taking.places.forget(changed.channel)
-            case WorkspaceDisconnected(why=why) if self.line:
+            case slack_events.WorkspaceDisconnected(why=why) if self.line:
                 self.line.end(why)
 
     async def on_command(self, body: Json, ack: AsyncAck) -> None:
@@ -187,7 +169,7 @@ class SlackRouter:
         await (ack(response_action="update", view=dict(view)) if view else ack())
 
 
-def build_bolt_app(us: SlackBotIdentity, api_url: str) -> AsyncApp:
+def build_bolt_app(us: slack_events.SlackBotIdentity, api_url: str) -> AsyncApp:
     """Return bolt's app. It calls nothing, so it gets no token to call with."""
     logger = logging.getLogger(LOGGER)
     # Below warnings it says what people wrote; its warnings are of tokens that are given otherwise, and of listeners.
@@ -226,58 +208,45 @@ async def open_workspace(
 
     Raises `PlatformError`, `StorageError`.
     """
-    settings, platforms = app.settings, dict[str, Platform]()
-    us, tasks = await _build_identity(call), TaskSupervisor()
-    places = SlackDirectory(call, us)
-    taking = SlackIntake(app, desk, us, places, tasks)
-    archive = SlackArchive(app.queue, call, us, taking)
-    catching = CatchUpRun(archive, desk, ResumeMarker(settings.home, "slack"), time.time, call.pacing.sleep)
-    since = await catching.since()
-    pressing = SlackActions(desk, AnswerActions(app, platforms), call, places, settings.zone)
-    answering = SlackNotices(
-        call, places, ChannelSettingsCommand(app, lambda by: _load_identity(by) in read_slack_settings(settings).admins)
-    )
-    listening = SlackRouter(us, taking, pressing, answering, tasks)
-    slack = build_bolt_app(us, read_slack_settings(settings).api_url)
-    listening.register(slack)
-    line = listening.line = _build_transport(
-        read_slack_settings(settings), slack, call, tasks, catching.run, since, hearing
-    )
+    zone, settings, platforms = app.settings.zone, read_slack_settings(app.settings), dict[str, Platform]()
+    us, tasks = await _load_identity(call), TaskSupervisor()
+    directory = SlackDirectory(call, us)
+    intake = SlackIntake(app, desk, us, directory, tasks)
+    archive, marker = SlackArchive(app.queue, call, us, intake), ResumeMarker(app.settings.home, "slack")
+    catch_up = CatchUpRun(archive, desk, marker, time.time, call.pacing.sleep)
+    since = await catch_up.since()
+    actions = SlackActions(desk, AnswerActions(app, platforms), call, directory, zone)
+    notices = SlackNotices(call, directory, ChannelSettingsCommand(app, lambda by: _name_person(by) in settings.admins))
+    router, slack = SlackRouter(us, intake, actions, notices, tasks), build_bolt_app(us, settings.api_url)
+    router.register(slack)
+    line: SlackTransport
+    if settings.mode == "http":
+        secret = settings.signing_secret.get_secret_value()
+        line = router.line = HttpTransport(slack, secret, tasks, catch_up.run, since)
+    else:
+        token = settings.app_token.get_secret_value()
+        line = router.line = SocketTransport(slack, call, token, tasks, catch_up.run, since, hearing=hearing)
     platform = platforms["slack"] = SlackPlatform(
-        call, by_now=places.by_now, connected=line.connected, ready=line.ready, zone=settings.zone
+        call, by_now=directory.by_now, connected=line.connected, ready=line.ready, zone=zone
     )
     try:
         yield platform, line.routes
     finally:
-        await places.close()
+        await directory.close()
 
 
-def _load_identity(by: Asker) -> str:
+def _name_person(by: Asker) -> str:
     return f"{by.platform}:{by.workspace}/{by.user}"
 
 
-async def _build_identity(call: SlackApiClient) -> SlackBotIdentity:
+async def _load_identity(call: SlackApiClient) -> slack_events.SlackBotIdentity:
     try:
         who = await call("auth.test")
     except SlackAccessDenied as error:
         raise error.for_good() from error
     names = ("team_id", "user_id", "bot_id", "enterprise_id")
     team, user, bot_id, enterprise = (str(who.get(name) or "") for name in names)
-    return SlackBotIdentity(team, user, bot_id, enterprise)
-
-
-def _build_transport(
-    settings: SlackSettings,
-    slack: AsyncApp,
-    call: SlackApiClient,
-    tasks: TaskSupervisor,
-    catch_up: StartCatchUp,
-    since: float | None,
-    hearing: SocketWatch | None,
-) -> SlackTransport:
-    if settings.mode == "http":
-        return HttpTransport(slack, settings.signing_secret.get_secret_value(), tasks, catch_up, since)
-    return SocketTransport(slack, call, settings.app_token.get_secret_value(), tasks, catch_up, since, hearing=hearing)
+    return slack_events.SlackBotIdentity(team, user, bot_id, enterprise)
 
 
 @asynccontextmanager
