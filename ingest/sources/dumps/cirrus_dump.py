@@ -142,6 +142,8 @@ def _make_page(said: Mapping[str, Any], known: WikiSite, aliases: tuple[str, ...
     blocks = _split_blocks(str(said.get("text") or ""), str(said.get("opening_text") or ""))
     if not blocks:
         raise UnreadableDocument(f"“{title}”: there is no text in it")
+    used = said.get("template")  # listed with their namespace
+    templates = [f"{{{{{str(name).rpartition(':')[2]}}}}}" for name in used] if isinstance(used, list) else []
     return Page(
         title=title,
         sections=(Section((), blocks),),
@@ -150,7 +152,7 @@ def _make_page(said: Mapping[str, Any], known: WikiSite, aliases: tuple[str, ...
         date=value_parsers.parse_date(str(said.get("timestamp") or "")),
         language=str(said.get("language") or "").partition("-")[0] or known.language,
         aliases=aliases,
-        disambiguation=_is_disambiguation(said),
+        disambiguation=is_disambiguation(title, "\n".join(templates)),
     )
 
 
@@ -159,10 +161,3 @@ def _split_blocks(text: str, opening: str) -> tuple[Block, ...]:
     text, opening = " ".join(text.split()), " ".join(opening.split())
     parts = (opening, text[len(opening) :].strip()) if opening and text.startswith(opening) else (text,)
     return tuple(Block(part) for part in parts if part)
-
-
-def _is_disambiguation(said: Mapping[str, Any]) -> bool:
-    """Tell whether one of the templates that a page uses, which are listed with their namespace, says so."""
-    used = said.get("template")
-    names = [str(name).rpartition(":")[2] for name in used] if isinstance(used, list) else []
-    return is_disambiguation(str(said["title"]), "\n".join(f"{{{{{name}}}}}" for name in names))

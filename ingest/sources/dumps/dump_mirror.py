@@ -268,7 +268,9 @@ class DumpMirror:
             reason = (error.strerror or type(error).__name__).lower()
             hint = "Check the permissions of the home."
             raise SourceUnavailable(f"{self._folder} cannot be made: {reason}.", hint=hint) from error
-        missing = [file for file in edition.files if not _is_downloaded(self._folder / file.name, file)]
+        # A file gets its name only once it is whole and was checked.
+        sizes = {file: _size(self._folder / file.name) for file in edition.files}
+        missing = [file for file, size in sizes.items() if not size or (file.size is not None and size != file.size)]
         here = sum(_size(self._folder / f"{file.name}.part") for file in missing)
         packed = sum(file.size or 0 for file in edition.dumps)
         needed = sum(file.size or 0 for file in missing) - here + growth * packed
@@ -343,11 +345,6 @@ def _note_damaged(items: Iterator[ListedItem], names: set[str], damaged: list[st
         if isinstance(item, Unreadable) and item.key in names:
             damaged.append(item.key)
         yield item
-
-
-def _is_downloaded(path: Path, file: DumpFile) -> bool:
-    """Tell whether a file was downloaded: it gets its name only once it is whole and was checked."""
-    return path.is_file() and (file.size is None or _size(path) == file.size)
 
 
 def _size(path: Path) -> int:

@@ -218,7 +218,10 @@ class XmlExport:
         while (end := self._buffer.find(b"</page>", searched)) < 0:
             searched = max(len(self._buffer) - len(b"</page>"), 0)
             if len(self._buffer) > compact:
-                self._compact()
+                whole = bytes(self._buffer)
+                self._buffer = bytearray(_latest_revision(whole))
+                self._byte += len(whole) - len(self._buffer)
+                self._line += whole.count(b"\n") - self._buffer.count(b"\n")
                 # One revision cannot be made smaller: tried at each block, it would be copied again and again.
                 searched, compact = 0, max(_COMPACT_AT, 2 * len(self._buffer))
             if len(self._buffer) > LARGEST_REVISION:
@@ -248,12 +251,6 @@ class XmlExport:
         said = start.partition(b"<text")[0]
         return RawPage(said + b'<text vast="vast" /></revision></page>', byte, line)
 
-    def _compact(self) -> None:
-        whole = bytes(self._buffer)
-        self._buffer = bytearray(_latest_revision(whole))
-        self._byte += len(whole) - len(self._buffer)
-        self._line += whole.count(b"\n") - self._buffer.count(b"\n")
-
     def _drop(self, length: int) -> None:
         self._line += self._buffer.count(b"\n", 0, length)
         self._byte += length
@@ -279,11 +276,6 @@ def _latest_revision(xml: bytes) -> bytes:
     tail = revisions.pop()
     if not revisions:
         return xml
-    latest = max(revisions, key=_saved_at)
-    return head + latest.lstrip() + b"</revision>" + tail
-
-
-def _saved_at(revision: bytes) -> bytes:
     # ISO 8601 in one time zone: later is greater. What says nothing is earlier than anything.
-    timestamp = _TIMESTAMP.search(revision)
-    return timestamp[1] if timestamp else b""
+    latest = max(revisions, key=lambda xml: found[1] if (found := _TIMESTAMP.search(xml)) else b"")
+    return head + latest.lstrip() + b"</revision>" + tail

@@ -110,7 +110,11 @@ class WikipediaDump:
                     yield item
                 elif seen.add(key := item.head.key):
                     aliases = redirects.to(item.head.title)
-                    yield list_unchanged(key, known[key]) if item.known else _make_found(item, survey.site, aliases)
+                    load, fingerprint = partial(_make_page, item, survey.site, aliases), item.head.stamp
+                    if item.known:
+                        yield list_unchanged(key, known[key])
+                    else:
+                        yield ChangedDocument(key, _make_fingerprint(fingerprint, aliases), item.size, load)
             if seen.twice:
                 said = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
                 yield Unreadable(f"{self._paths[0].name} (repeated pages)", said)
@@ -195,13 +199,6 @@ def _known_revisions(stream: DumpStream, known: Mapping[str, str], survey: _Dump
     """Return the revisions of a stream's pages that are known with their present aliases."""
     found = ((key, known[key].partition("-")[0], title) for key, title in stream.pages if key in known)
     return {key: stamp for key, stamp, title in found if survey.knows(known[key], stamp, title)}
-
-
-def _make_found(item: ReadArticle, site: WikiSite, aliases: tuple[str, ...]) -> ChangedDocument:
-    head = item.head
-    return ChangedDocument(
-        head.key, _make_fingerprint(head.stamp, aliases), item.size, partial(_make_page, item, site, aliases)
-    )
 
 
 def _make_page(item: ReadArticle, site: WikiSite, aliases: tuple[str, ...]) -> Page:
