@@ -14,6 +14,7 @@ from ingest.types import Block, ChangedDocument, Listing, Page, RefreshRefused, 
 from storage.errors import StorageError
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import contents, opened
+from tests.thorough import EXAMPLES
 
 FIRST = {
     "leave.md": {"title": "Leave", "": "Everyone has 30 days of leave.", "Illness": "Call before nine."},
@@ -161,7 +162,7 @@ texts = st.dictionaries(
 states = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), texts, min_size=1)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES // 2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     first=states,
     second=states,

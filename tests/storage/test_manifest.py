@@ -17,6 +17,7 @@ from storage.database.engine import open_database
 from storage.manifest import Manifest
 from storage.types import CorpusInfo, Document, DocumentChange, Passage, PassageKind, hash_passage, make_passage_id
 from tests.storage.stores import listed_passages
+from tests.thorough import EXAMPLES
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -307,7 +308,7 @@ def refreshes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Ref
         yield (Refresh(Manifest(database), f"corpus-{number}", {}) for number in itertools.count())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES * 2, deadline=None)
 @given(runs=st.lists(st.tuples(SOURCES, st.integers(0, STEPS)), max_size=5), last=SOURCES)
 @example(runs=[({"a": ("T", ("u",))}, STEPS), ({"a": ("New", ("u",))}, 2)], last={"a": ("T", ("u",))})
 def test_a_refresh_cut_off_anywhere_shows_old_or_new_and_the_next_one_mends_all(

@@ -60,13 +60,12 @@ def test_texts_that_are_read_together_do_not_see_each_other(reader: TokenStateRe
     assert float((alone.layers[-1] * together.layers[-1]).sum(axis=1).min()) > 0.97
 
 
-@pytest.mark.parametrize("damage", [b"", b"no model", None])
-def test_a_damaged_file_is_made_again(home: Path, tmp_path: Path, damage: bytes | None) -> None:
-    """A kept model that is empty, broken or cut in half does no harm."""
+def test_a_damaged_file_is_made_again(home: Path, tmp_path: Path) -> None:
+    """A kept model that was cut in half does no harm."""
     kept = tmp_path / "models" / STATES_FILE
     kept.parent.mkdir()
     whole = (home / "models" / STATES_FILE).read_bytes()
-    kept.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    kept.write_bytes(whole[: len(whole) // 2])
 
     assert len(open_token_states(tmp_path).read(["The gate is closed."])[0].ids) == 5
     assert kept.read_bytes() == whole
