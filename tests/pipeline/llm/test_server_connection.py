@@ -51,7 +51,7 @@ def test_azure_is_filled_in_from_its_own_variables() -> None:
         (ModelSettings("m", api="azure"), "no base_url is set"),
         (ModelSettings("m", "https://x", api="azure"), "no api_version is set"),
         (ModelSettings("m", "https://x", api="azure", api_version="v"), "no api_key is set"),
-        (ModelSettings("m", "localhost:11434"), "no address"),
+        (ModelSettings("m", "localhost:11434"), "not an address"),
         (ModelSettings("m", "http://x", Secret("schlüssel")), "is not a valid key"),
         (ModelSettings("m", "http://x", Secret("two\nlines")), "is not a valid key"),
     ],

@@ -132,7 +132,7 @@ async def test_a_wait_may_be_asked_for_by_date() -> None:
 async def test_a_wait_beyond_the_turn_fails_at_once() -> None:
     async with asking(lambda _: answer_error(429, "Slow down.", Retry_After="30")) as ask:
         ask.spent.deadline = time.monotonic() + 10
-        with pytest.raises(ModelUnavailable, match="takes 30 s, longer than there is"):
+        with pytest.raises(ModelUnavailable, match="take 30 s, longer than is left"):
             await ask.complete()
     assert (ask.waits, len(ask.server.requests)) == ([], 1)
 
@@ -310,7 +310,7 @@ async def test_a_wrong_path_names_the_setting() -> None:
     async with serve(lambda _: GOOD) as server:
         settings = settings_for(server, base_url=server.url.removesuffix("/v1"))
         async with open_model(settings) as model:
-            with pytest.raises(ModelUnavailable, match="no chat at the address") as caught:
+            with pytest.raises(ModelUnavailable, match="no chat API at the address") as caught:
                 await model.complete(CALL, BudgetMeter())
     assert "/v1" in caught.value.hint
 
@@ -337,7 +337,7 @@ async def test_a_redirect_is_not_followed() -> None:
 )
 async def test_an_empty_account_is_not_asked_again(answer: Fault) -> None:
     async with asking(lambda _: answer) as ask:
-        with pytest.raises(ModelUnavailable, match="nothing left to spend"):
+        with pytest.raises(ModelUnavailable, match="no credit left"):
             await ask.complete()
     assert len(ask.server.requests) == 1
 
