@@ -59,7 +59,7 @@ class UnknownCorpus(StorageError):
 
 _FREE_SPACE = "Free some space on it and run the command again; what was stored before is unharmed."
 _MAKE_WRITABLE = "Make it writable for the user who runs Footnote, or choose another folder with FOOTNOTE_HOME."
-_LOOK_AT_DISK = "Look whether the disk is full or failing, then run the command again."
+_LOOK_AT_DISK = "Check whether the disk is full or failing, then run the command again."
 _WAIT = "Try again in a moment; if this lasts, see which program has it open, such as a backup, and wait for that."
 _RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
 

@@ -250,7 +250,8 @@ async def _remove_missing(run: _RunState, batches: BatchReader, *, most_removed:
         return
     fault = (
         f"{len(absent):,} of {len(run.known):,} documents are no longer in the source of “{run.corpus}”: too many "
-        f"to be removed unasked, so they were kept. `footnote ingest all --confirm-removal {run.corpus}` removes them."
+        f"to be removed without confirmation, so they were kept. "
+        f"`footnote ingest all --confirm-removal {run.corpus}` removes them."
     )
     run.record.report = replace(run.report, held_back=len(absent), fault=fault)
 

@@ -39,7 +39,7 @@ async def hold_lease(
     if not await leases.take(lease.name, lease.owner, clock(), seconds):
         by = await leases.holder(lease.name, clock())
         hint = "Wait until that is done; `footnote ingest status` shows how far it has come."
-        raise RefreshRefused(f"“{corpus}” is being brought up to date already, by {by or 'another'}.", hint=hint)
+        raise RefreshRefused(f"“{corpus}” is already being refreshed, by {by or 'another process'}.", hint=hint)
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - this is a coroutine
     before, lost = task.cancelling(), asyncio.Event()
@@ -48,7 +48,7 @@ async def hold_lease(
         yield lease
     except asyncio.CancelledError:
         if lost.is_set() and task.uncancel() <= before:
-            hint = "It goes on with the work; if nobody does, run the command again. What was applied stays."
+            hint = "The other process continues; if it does not, run the command again. What was applied stays."
             message = f"Another process has taken over the refresh of “{corpus}”: this one stood still for too long."
             raise LeaseLost(message, hint=hint) from None
         raise
@@ -108,7 +108,7 @@ async def record_run(
     try:
         yield record
     except asyncio.CancelledError:
-        await record.end(RunState.CANCELLED, "It was stopped; what it had applied stays.")
+        await record.end(RunState.CANCELLED, "It was stopped; what was applied stays.")
         raise
     except Exception as error:
         await record.end(RunState.FAILED, describe_fault(error))
@@ -120,7 +120,7 @@ def describe_fault(error: Exception) -> str:
     """Describe an error in one line; an unexpected one by its type alone, as its message may hold anything."""
     hint = getattr(error, "hint", None)
     if hint is None:
-        return f"It ended by an unexpected {type(error).__name__}; the log says more."
+        return f"It failed with an unexpected {type(error).__name__}; see the log."
     return " ".join(f"{error} {hint}".split())
 
 

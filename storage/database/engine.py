@@ -100,7 +100,7 @@ def translate_driver_errors(file: Path | None) -> Iterator[None]:
         if file is not None and isinstance(cause, sqlite3.Error) and (fault := explain_sqlite_error(cause, file)):
             raise fault from error
         if file is None and isinstance(error, OperationalError):
-            hint = "Look whether it runs, and whether the database URL in the settings is right."
+            hint = "Check that it runs, and that the database URL in the settings is right."
             reason = str(cause).strip().partition("\n")[0]
             raise DatabaseUnusable(f"The PostgreSQL server cannot be used: {reason}", hint=hint) from error
         raise
@@ -128,7 +128,7 @@ def sqlite_engine(file: Path, *, read_only: bool = False, busy_seconds: float = 
     if not read_only:
         make_home(file.parent)
     elif not file.exists():
-        hint = "`footnote ingest folder PATH --corpus NAME` begins one."
+        hint = "`footnote ingest folder PATH --corpus NAME` creates one."
         raise HomeUnusable(f"There is no database in {file.parent} yet.", hint=hint)
     engine = create_engine(
         URL.create("sqlite", database=str(file)),
@@ -207,7 +207,7 @@ def migrate_database(
     if found == head:
         return
     if read_only:
-        hint = "Any command that writes, such as `footnote ingest`, brings it up to date if it is older."
+        hint = "Any command that writes, such as `footnote ingest`, migrates it if it is older."
         raise DatabaseUnusable("The database was written by another version of Footnote.", hint=hint)
     with engine.execution_options(begin="BEGIN IMMEDIATE").begin() as connection:
         # Another process may have done it while we waited for the lock.

@@ -79,11 +79,11 @@ def require_lease(connection: Connection, lease: Lease | None) -> None:
         return
     query = select(leases.c.owner).where(leases.c.name == lease.name).with_for_update()
     if connection.execute(query).scalar() != lease.owner:
-        hint = "It goes on with the work; if nobody does, run the command again. What was applied stays."
+        hint = "The other process continues; if it does not, run the command again. What was applied stays."
         raise LeaseLost("Another process has taken over this refresh: this one stood still for too long.", hint=hint)
 
 
-LOST_RUN_FAULT = "Its process ended before it had; what it had applied stays, and the next run goes on from there."
+LOST_RUN_FAULT = "Its process ended before the refresh did; what was applied stays, and the next run continues there."
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ async def test_an_error_that_nobody_foresaw_is_told_by_its_kind_alone(store):
     with pytest.raises(ValueError, match="hunter2"):
         await run(store, Scripted([ValueError("hunter2")]))
 
-    assert (await last(store)).fault == "It ended by an unexpected ValueError; the log says more."
+    assert (await last(store)).fault == "It failed with an unexpected ValueError; see the log."
 
 
 async def test_too_many_that_are_gone_are_kept_until_somebody_confirms(store):

@@ -58,7 +58,7 @@ async def test_a_corpus_is_refreshed_by_one_at_a_time(store, embedder):
     """Whoever comes second is told who is at it; another corpus is nobody's business."""
     first = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
 
-    with pytest.raises(RefreshRefused, match="brought up to date already, by") as caught:
+    with pytest.raises(RefreshRefused, match="already being refreshed, by") as caught:
         await run(store, Scripted(pages("a")))
     assert "footnote ingest status" in caught.value.hint
 
