@@ -442,17 +442,20 @@ async def test_what_ends_ends_side_by_side() -> None:
     assert sorted(happened) == ["a", "b"]
 
 
+OWNER = '{"pid": 7, "command": "footnote %s", "since": "2026-11-22T10:00:00+00:00"}'
+
+
 async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() -> None:
     """Between the lock and the socket it would else be told that the home is in use."""
     home = settings().home
     with lock_home(home):
-        (home / "lock.owner").write_text('{"command": "footnote serve"}', encoding="utf-8")
+        (home / "lock.owner").write_text(OWNER % "serve", encoding="utf-8")
         opening = asyncio.create_task(_opened())
         done, _ = await asyncio.wait({opening}, timeout=0.3)
         assert not done
         async with serve_control(HouseHome(House()), home, grace=1), asyncio.timeout(10):
             assert await opening == House().corpora
-        (home / "lock.owner").write_text('{"command": "footnote ingest"}', encoding="utf-8")
+        (home / "lock.owner").write_text(OWNER % "ingest", encoding="utf-8")
         with pytest.raises(HomeLocked):
             await _opened()
 
