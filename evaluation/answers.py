@@ -151,7 +151,7 @@ FALSE_ABSTENTIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
 
 @dataclass(frozen=True, slots=True)
 class ExamRun:
-    """An exam, and what was made of its questions; and of those again without the documents that answer them."""
+    """An exam's questions answered, and those again without the documents that answer them."""
 
     exam: Exam
     outcomes: Sequence[ExamOutcome]

@@ -26,7 +26,6 @@ from storage.language.words import content_terms
 from storage.types import Verdict
 
 NUMBER_CHANGE = 7
-"""By so much a number is changed."""
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,4}(?![\d.,]*\d)")
 _MADE_UP = "The number of the thing that is asked for is 4711."
 
@@ -154,7 +153,6 @@ class SystemReply:
     said: frozenset[str]
     withheld: int
     verdicts: Mapping[str, Verdict]
-    """By claim of the model's own."""
     calls: int
 
 

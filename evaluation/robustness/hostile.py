@@ -226,18 +226,10 @@ def read_hostile_file(path: Path) -> None:
     except Exception as error:  # noqa: BLE001 - as a refresh does, which goes on with the next
         reason = f"({type(error).__name__})"
     seconds = time.perf_counter() - started
-    print(
-        json.dumps(
-            {
-                "passages": count,
-                "reason": reason,
-                "seconds": seconds,
-                "mb": _peak_memory(),
-                "before": before,
-                "reader": _reader_memory(),
-            }
-        )
-    )
+    # The most that a process held which read documents for this one; 0 if there was none.
+    reader = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    memory = {"mb": _peak_memory(), "before": before, "reader": reader}
+    print(json.dumps({"passages": count, "reason": reason, "seconds": seconds, **memory}))
 
 
 def _count_passages(path: Path) -> int:
@@ -252,13 +244,8 @@ def _count_passages(path: Path) -> int:
     return 0
 
 
-def _reader_memory() -> float:
-    """The most that a process held which read documents for this one, in MB; 0 if there was none."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-
-
 def _peak_memory() -> float:
-    """The most that this process held since it began, in MB, as Linux has it."""
+    """Return the most memory that this process has held, in MB, by Linux's account."""
     said = Path("/proc/self/status").read_text(encoding="ascii")
     return int(said.partition("VmHWM:")[2].split()[0]) / 1024
 
@@ -287,18 +274,19 @@ def _measure_file(name: str, seconds: float) -> None:
         size = path.stat().st_size / _MEGABYTE
         del made
         command = [sys.executable, "-m", "evaluation.robustness.hostile", str(path)]
+        figures = ("", "", "")
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
-            print(f"{name:<22} {size:>7.1f}M {'':>8} {'':>6} {'':>6}  NOT DONE after {seconds:.0f} s", flush=True)
-            return
-    if done.returncode:
-        print(f"{name:<22} {size:>7.1f}M {'':>8} {'':>6} {'':>6}  THE PROCESS DIED ({done.returncode})", flush=True)
-        return
-    said = json.loads(done.stdout)
-    reader = f"{said['reader']:.0f}" if said["reader"] else ""
-    became = said["reason"] or f"{said['passages']:,} passages"
-    print(f"{name:<22} {size:>7.1f}M {said['seconds']:>8.2f} {said['mb']:>6.0f} {reader:>6}  {became}", flush=True)
+            became = f"NOT DONE after {seconds:.0f} s"
+        else:
+            became = f"THE PROCESS DIED ({done.returncode})"
+            if not done.returncode:
+                said = json.loads(done.stdout)
+                reader = f"{said['reader']:.0f}" if said["reader"] else ""
+                figures = (f"{said['seconds']:.2f}", f"{said['mb']:.0f}", reader)
+                became = said["reason"] or f"{said['passages']:,} passages"
+    print(f"{name:<22} {size:>7.1f}M {figures[0]:>8} {figures[1]:>6} {figures[2]:>6}  {became}", flush=True)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,6 @@ class ServerProfile:
 
     name: str
     rules: Callable[["ServerProfile", str, Mapping[str, str], Any], Refusal | None] = check_basics
-    """By path, headers and body."""
     azure: bool = False
     models: tuple[str, ...] = ("simulated",)
     usage: bool = True
@@ -46,7 +45,6 @@ class ServerProfile:
     body: Callable[[Refusal], Any] = lambda it: {
         "error": {"message": it.message, "type": it.type, "param": it.param, "code": it.code}
     }
-    """Of a refusal."""
 
 
 SIMULATED = ServerProfile("simulated")
@@ -99,9 +97,7 @@ class Reply:
     """0: as many as the messages have; so for `tokens`."""
     tokens: int = 0
     seconds: float = 0.0
-    """Before the first byte."""
     piece_seconds: float = 0.0
-    """Before each piece."""
     schedule: Iterator[float] | None = None
     """Instead of these: when it begins, and when each piece is due, by the server's clock."""
     cut: int | None = None

@@ -55,9 +55,7 @@ class FaultRates:
     """Which share of requests fails, and how."""
 
     busy: float = 0.0
-    """Refused with 429."""
     broken: float = 0.0
-    """Refused with 500."""
     cut: float = 0.0
     """Begun, and cut off half-way without a word."""
 

@@ -55,7 +55,6 @@ Script = Callable[[ChatRequest], Reply | Fault]
 """Decides each answer, once the rules of the protocol have passed the request."""
 _CHAT = (re.compile("/v1/chat/completions"), re.compile(r"/openai/deployments/[^/]+/chat/completions\?api-version=.+"))
 _BACKLOG = 1_000
-"""Connections that may wait to be taken."""
 
 
 @dataclass(slots=True)
@@ -64,9 +63,7 @@ class ServerCounts:
 
     requests: int = 0
     open: int = 0
-    """Connections now."""
     busy: int = 0
-    """Requests being answered now."""
     busiest: int = 0
     left: int = 0
     """Requests whose client left before the answer was whole."""
@@ -74,7 +71,6 @@ class ServerCounts:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     tokens: int = 0
-    """Sent, of all replies."""
 
 
 class ModelServer:

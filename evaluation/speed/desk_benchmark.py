@@ -42,9 +42,7 @@ class DeskLoad:
     questions: int = 300
     channels: int = 10
     seconds: float = 20.0
-    """That the model takes for an answer."""
     pause: float = 0.02
-    """Seconds between two questions, once so many are in flight."""
 
 
 @dataclass

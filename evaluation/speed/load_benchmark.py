@@ -36,7 +36,6 @@ _SAMPLE_INTERVAL = 0.5
 @dataclass(frozen=True)
 class TurnLoad:
     turns: int = 100
-    """At once."""
     waves: int = 3
     system: str = "wikichat"
     first_token: float = 0.4
@@ -58,7 +57,6 @@ class EndedTurn:
     """What is kept of a turn: its answer would count as memory that grew."""
 
     how: str
-    """Its status, or why it failed."""
     seconds: float
     calls: int
     failed: bool
@@ -83,7 +81,6 @@ class TurnWave:
     busiest: int
     samples: Sequence[TokenSample]
     rate: float
-    """Tokens a second that the server sends at most."""
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that are printed; milliseconds and seconds are rounded."""

@@ -170,7 +170,6 @@ MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
         "late_verdicts": ("at most", 0),
     }
 }
-"""What a system is to keep to, by the names of its figures."""
 WIKICHAT_2_1: Mapping[str, float] = {"first_ratio": 3.17, "end_ratio": 3.17, "end_ratio_refined": 4.25} | {
     "rounds": 3, "calls": 16, "prompt_tokens": 33_567
 }  # fmt: skip
@@ -187,7 +186,6 @@ class SystemRuns:
     pace: ServerPace
     search: float
     plain: float
-    """Seconds that one plain call took."""
 
 
 def plain_seconds(pace: ServerPace) -> float:

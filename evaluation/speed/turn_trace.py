@@ -53,16 +53,12 @@ class TraceStep:
     cause: Cause | None
     ended: float = 0.0
     pieces: list[float] = field(default_factory=list)
-    """When each piece of a streamed reply came."""
     messages: tuple[ChatMessage, ...] = ()
-    """Of a call of a model."""
     prompt_tokens: int = 0
     cached_tokens: int = 0
     """How many of them the server had in its cache."""
     tokens: int = 0
-    """Of its reply."""
     found: tuple[Hit, ...] = ()
-    """By a search."""
 
 
 _last: ContextVar[Cause | None] = ContextVar("last", default=None)
@@ -196,7 +192,6 @@ class MeasuredTurn:
     began: float = 0.0
     ended: float = 0.0
     how: str = ""
-    """Its status, or why it failed."""
     steps: list[TraceStep] = field(default_factory=list)
     said: list[float] = field(default_factory=list)
     """When each sentence could be seen."""
@@ -225,7 +220,6 @@ class MeasuredTurn:
 class TurnBench:
     app: App
     search: float
-    """Seconds that a search takes at least."""
 
 
 @asynccontextmanager

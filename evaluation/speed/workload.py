@@ -10,7 +10,6 @@ from itertools import accumulate, product
 from random import Random
 
 LAG_INTERVAL = 0.005
-"""Seconds that the watch sleeps each time."""
 
 
 @asynccontextmanager
