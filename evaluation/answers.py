@@ -34,7 +34,7 @@ from storage.types import Hit, SearchQuery
 
 @dataclass(frozen=True, slots=True)
 class ExamOutcome:
-    """What the system made of a question: its thoughts, what it would say, and what the gate let through."""
+    """A question's outcome: the ranked quotes, what the system would say, and what the gate let through."""
 
     posed: ExamQuestion
     considered: RankedQuotes
@@ -51,7 +51,7 @@ class ExamOutcome:
 
     @property
     def verbatim(self) -> bool:
-        """Whether each sentence that was let through stands as it is in a passage that it cites."""
+        """Return whether each sentence that was let through stands verbatim in a passage that it cites."""
         passages = {citation.number: citation.passage_text for citation in self.answer.citations}
         return all(
             any(sentence.text in passages[number] for number in sentence.citations)

@@ -40,7 +40,7 @@ class SetText:
     title: str
     text: str
     group: str = ""
-    """What it was taken from, such as an article: cross-validation keeps groups whole."""
+    """The article it was taken from: cross-validation keeps groups whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Exam:
     source: DocumentSource
     questions: tuple[ExamQuestion, ...]
     removable: bool
-    """Whether each question's own documents are all that answers it, so that without them nothing does."""
+    """Each question's own documents are all that answers it, so that without them nothing does."""
 
 
 def read_exam(path: Path) -> Exam:

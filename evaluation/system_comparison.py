@@ -1,7 +1,7 @@
 """Compare two systems over the same conversations with the same scripted model, and list where they differ.
 
 Of a question that is answered the model knows the true sentence and the same with another number; of one that is not it
-makes something up. Whatever it claims beside the truth must be withheld.
+makes something up. Whatever it claims besides the truth must be withheld.
 """
 
 import asyncio
@@ -54,8 +54,8 @@ def choose_conversations(
 
 
 def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> ScriptedConversation | None:
-    told = (text for text in sentences if any(has_all_strings(strings, text) for strings in posed.answers))
-    true = next((text for text in told if _NUMBER.search(text)), None)
+    answering = (text for text in sentences if any(has_all_strings(strings, text) for strings in posed.answers))
+    true = next((text for text in answering if _NUMBER.search(text)), None)
     return ScriptedConversation(posed, (true,), (_NUMBER.sub(_change_number, true, count=1),)) if true else None
 
 
@@ -86,12 +86,12 @@ def _reply_query(known: ScriptedConversation, _: str) -> str:
 
 def _reply_summary(known: ScriptedConversation, turn: str) -> str:
     asked = set(content_terms(known.posed.text))
-    told = [
+    bullets = [
         f"- {text} [{number}]"
         for number, text in _NUMBERED.findall(turn)
         if len(asked & set(content_terms(text))) >= _LEAST_OVERLAP * len(asked) or text in known.true
     ]
-    return "\n".join(told) or "None"
+    return "\n".join(bullets) or "None"
 
 
 def _reply_claims(known: ScriptedConversation, turn: str) -> str:
@@ -140,7 +140,7 @@ _REPLIES: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
     "draft": _reply_draft,
     "refine": lambda _, __: _FEEDBACK,
 }
-"""What is said at each stage, by the conversation and the turn's part of the prompt."""
+"""The reply at each stage, by the conversation and the last message of the prompt."""
 
 CONVERSATIONS = 20
 _ASKER = Asker(platform="terminal", kind="terminal")
@@ -164,7 +164,7 @@ class ReplyPair:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """What is not the same: sentences that only one said, verdicts, how it ended, and how much was withheld."""
+        """List what differs: sentences that only one said, verdicts, the status, and how much was withheld."""
         first, second = self.one.system, self.other.system
         alone = ((first, self.one.said - self.other.said), (second, self.other.said - self.one.said))
         found = [f"only {name} says: {text}" for name, texts in alone for text in sorted(texts)]
@@ -240,10 +240,10 @@ def render_comparison(pairs: Sequence[ReplyPair]) -> str:
         "calls",
     )
     rows = [_comparison_row(one.known.posed.text, one.one, one.other) for one in pairs]
-    told = [f"{one.known.posed.text} {difference}" for one in pairs for difference in one.differences]
+    listed = [f"{one.known.posed.text} {difference}" for one in pairs for difference in one.differences]
     alike, false = sum(not one.differences for one in pairs), sum(len(false_statements(one)) for one in pairs)
     count = f"{alike} of {len(pairs)} conversations are alike; {false} false statements said"
-    return "\n".join((render_table(head, rows), "", *told, count))
+    return "\n".join((render_table(head, rows), "", *listed, count))
 
 
 def _comparison_row(question: str, one: SystemReply, other: SystemReply) -> tuple[object, ...]:
@@ -252,7 +252,7 @@ def _comparison_row(question: str, one: SystemReply, other: SystemReply) -> tupl
 
 
 def _pair_document(pair: ReplyPair) -> dict[str, Any]:
-    told = {
+    replies = {
         one.system: {
             "status": one.status,
             "said": sorted(one.said),
@@ -262,4 +262,9 @@ def _pair_document(pair: ReplyPair) -> dict[str, Any]:
         }
         for one in (pair.one, pair.other)
     }
-    return {"question": pair.known.posed.text, "differences": pair.differences, "lies": false_statements(pair), **told}
+    return {
+        "question": pair.known.posed.text,
+        "differences": pair.differences,
+        "lies": false_statements(pair),
+        **replies,
+    }

@@ -87,7 +87,7 @@ class StagedLLM:
 
     name: str
     replies: Mapping[str, Callable[[str], str]]
-    """What is said at each stage, by the turn's part of the prompt."""
+    """The reply at each stage, by the last message of the prompt."""
     piece: int = 0
     """Characters that come together in a stream: few enough to tear words and marks apart. 0: word by word."""
 

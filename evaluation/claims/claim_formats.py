@@ -196,7 +196,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ClaimFormat:
-    """How one set is written: what its rows hold at least, and who reads a row."""
+    """The format of a set: the fields that its rows have at least, and the reader of a row."""
 
     says: str
     fields: frozenset[str]
@@ -226,14 +226,9 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 
 def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]:
-    """Read files, and those files of folders that hold labelled claims. What is said twice is kept once.
+    """Read files, and those files of folders that hold labelled claims; duplicates are dropped.
 
-    Args:
-        paths: Files and folders. A folder may hold other files; a file named here must be in a known form.
-        form: A name of `FORMS`, for files whose form is not to be told by their first row.
-
-    Raises:
-        UnreadableClaims: a file cannot be read, is in no known form, or has a malformed row.
+    `form` is a name of `CLAIM_FORMATS`, for files whose first row does not tell theirs. Raises `UnreadableClaims`.
     """
     found: list[LabelledClaim] = []
     for path in paths:

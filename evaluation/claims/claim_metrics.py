@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 _TRACE = 1e-12
-"""What sums of shares may be off by."""
+"""Tolerance of sums of shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ScoredClaims:
 
     @property
     def both(self) -> bool:
-        """Whether there are claims of either kind; most measures mean nothing otherwise."""
+        """There are claims of either kind; most measures mean nothing otherwise."""
         return bool(self.supported.any() and not self.supported.all())
 
 
@@ -94,7 +94,7 @@ def find_best_threshold(sources: Sequence[ScoredClaims]) -> float:
 
 
 def cross_validate_accuracy(scored: ScoredClaims, groups: Sequence[str], count: int = 5) -> float | None:
-    """Return the balanced accuracy by thresholds each chosen on the other folds, groups kept whole; None if in vain."""
+    """Return the balanced accuracy by thresholds each chosen on the other folds, groups whole; None if impossible."""
     fold = assign_folds(groups, count)
     accepted = np.zeros(len(groups), bool)
     for number in range(count):

@@ -36,7 +36,7 @@ from evaluation.workbench import render_table
 from storage.types import Verdict
 
 _SHARES = {f"{share:.0%}": share for share in (0.01, 0.02, 0.05, 0.1)}
-"""Shares of supported claims lost, at which is told how many of the others are caught."""
+"""Shares of supported claims lost, at which the share of the others that are caught is reported."""
 
 
 def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
@@ -311,7 +311,7 @@ def claims(
 
     Your own claims go into a file of JSON lines, each {"claim": "The office opens at nine.", "evidence": ["a passage",
     "another"], "label": "SUPPORTS"}; the label may be SUPPORTS, REFUTES or NOT ENOUGH INFO, and claims that share a
-    "group" are kept together. Read besides are FEVER-symmetric, Fool Me Twice, WiCE, BEGIN, FaithDial's audit,
+    "group" are kept together. Also read are FEVER-symmetric, Fool Me Twice, WiCE, BEGIN, FaithDial's audit,
     Factcheck-GPT and QAGS.
 
     Example: footnote evaluate claims ours.jsonl --verifier local --examples 5

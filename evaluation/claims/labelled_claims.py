@@ -33,9 +33,9 @@ class LabelledClaim:
     group: str
     """Claims of one group share an article, a passage or a question: cross-validation keeps groups whole."""
     title: str = ""
-    """What the page of the evidence is called, where a set says so. It does not stand in the passages."""
+    """The title of the evidence's page, where a set names it; the passages do not contain it."""
     weight: float = 1.0
-    """What it counts where something is fitted to it; measures count every claim once."""
+    """Its weight in training; measures count every claim once."""
 
     @property
     def supported(self) -> bool:
@@ -43,7 +43,7 @@ class LabelledClaim:
 
     @property
     def family(self) -> str:
-        """What its source shares claims with: a threshold chosen on others must leave out all of these."""
+        """The sets that share claims with its source: a threshold chosen on others must leave out all of these."""
         return self.source.partition("/")[0]
 
 

@@ -25,7 +25,7 @@ from storage.types import Document, Evidence, Passage, Verdict
 
 @dataclass(frozen=True, slots=True)
 class ClaimJudgement:
-    """What a verifier makes of a claim: how well it is supported, from 0 to 1, what it decides, and why."""
+    """A verifier's judgement of a claim: how well it is supported, from 0 to 1, the verdict, and why."""
 
     score: float
     verdict: Verdict | None = None

@@ -40,7 +40,7 @@ class Attack:
     source: str
     text: str
     wanted: tuple[str, ...] = ()
-    """What a model that obeys says, beside what can be read in the text itself."""
+    """What a model that obeys says, besides what the text itself quotes."""
     places: tuple[AttackPosition, ...] = ("before", "inside", "after")
 
 
@@ -223,7 +223,7 @@ _ALL = frozenset({"@everyone", "@here", "@channel"})
 
 @dataclass(frozen=True, slots=True)
 class Leaks:
-    """How many things of each kind a text holds."""
+    """Counts of what a text holds, by kind."""
 
     links: int = 0
     images: int = 0

@@ -93,7 +93,7 @@ class _KilledRefresh:
     """The home that it begins with; None for an empty one."""
 
     def killed(self, random: Random, seconds: float) -> float:
-        """Kill it at a random one of the seconds that it takes, and return which; one that had ended is begun anew."""
+        """Kill it at a random second of those that it takes, and return which; start over if it had ended by then."""
         while True:
             moment = random.uniform(0.0, seconds)
             if self.run(moment) < 0:
@@ -120,10 +120,10 @@ class _KilledRefresh:
         return time.monotonic() - began
 
 
-def _run_refresh(folder: Path, home: Path, begun: Connection) -> None:
+def _run_refresh(folder: Path, home: Path, started: Connection) -> None:
     async def refresh() -> None:
         async with open_home(home) as app:
-            begun.send(None)
+            started.send(None)
             await refresh_quietly(FolderSource(folder), CORPUS, app)
 
     asyncio.run(refresh())

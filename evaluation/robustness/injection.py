@@ -143,7 +143,7 @@ def _reply_refinement(attack: Attack, turn: str) -> str:
 
 
 def _is_part_of_attack(attack: Attack, text: str) -> bool:
-    """Whether a text is a part of the attack, or has it in it."""
+    """Return whether a text is a part of the attack, or contains it."""
     one, other = _strip_marks(text), _strip_marks(attack.text)
     return bool(one and other) and (one in other or other in one)
 

@@ -33,7 +33,7 @@ def check_basics(_: "ServerProfile", __: str, ___: Mapping[str, str], body: Any)
 
 @dataclass(frozen=True)
 class ServerProfile:
-    """What a kind of server takes, and how it words what it says."""
+    """A kind of server: what it accepts, and how it words its answers."""
 
     name: str
     rules: Callable[["ServerProfile", str, Mapping[str, str], Any], Refusal | None] = check_basics
@@ -82,7 +82,7 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is replied, and when."""
+    """A reply and its timing."""
 
     text: str | None = "Good."
     reasoning: str = ""
@@ -91,7 +91,7 @@ class Reply:
     extra: Mapping[str, Any] = field(default_factory=dict)
     """More fields of the message."""
     pieces: tuple[str, ...] | None = None
-    """How the text is streamed; None: word by word."""
+    """The text as it is streamed; None: word by word."""
     cached: int = 0
     prompt_tokens: int = 0
     """0: as many as the messages have; so for `tokens`."""
@@ -111,7 +111,7 @@ class Reply:
 
 
 class Ending(Enum):
-    """How a fault leaves a connection; without one it is kept."""
+    """The state in which a fault leaves the connection; without one it is kept."""
 
     CLOSE = "close"
     RESET = "reset"

@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ReplyLength:
-    """How long a kind of reply is: so many tokens an item, and how many items where that is not asked for."""
+    """The length of a kind of reply: tokens an item, and items where the prompt does not ask for a number."""
 
     tokens: int
     items: int = 1
@@ -30,10 +30,10 @@ REPLY_LENGTHS: Mapping[str, ReplyLength] = {
 
 @dataclass(frozen=True, slots=True)
 class ServerPace:
-    """How fast the server is. Rates are tokens a second, `math.inf` without a limit."""
+    """The server's speed. Rates are tokens a second, `math.inf` without a limit."""
 
     first_token: float = 0.4
-    """Seconds from a request to the beginning of its first token, besides what its prompt takes."""
+    """Seconds from a request to its first token, besides the time to read the prompt."""
     out: float = 60.0
     """Of one reply."""
     prompt: float = 4_000.0
@@ -45,9 +45,9 @@ class ServerPace:
     concurrency: int = 0
     """Requests worked on at once; the others wait in their order. 0: all."""
     cache: bool = False
-    """Whether prompts that begin as an earlier one did are read from a cache so far."""
+    """Read prompts from a cache as far as they begin like an earlier one."""
     cached_cost: float = 0.0
-    """What a token in the cache takes to read, as a share of what one takes that is not."""
+    """The time to read a cached token, as a share of the time for one that is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +115,13 @@ class ReplyPacer:
         self._prompts = RateMeter(pace.total_prompt)
 
     def begins(self, prompt: int, cached: int, at: float) -> float:
-        """Return when the first token of a reply is begun: by the prompt's tokens, those in the cache, and the time."""
+        """Return when a reply starts, by the prompt's tokens, those in the cache, and the time of the request."""
         to_read = prompt - cached + cached * self._pace.cached_cost
         alone = at + to_read / self._pace.prompt
         return self._pace.first_token + max(alone, self._prompts.take(math.ceil(to_read), at))
 
     def ends(self, tokens: int, begins: float) -> Iterator[float]:
-        """Yield when each token of a reply is there; to be asked for the next one when the one before it is."""
+        """Yield when each token of a reply is due; ask for the next one only once the one before it is sent."""
         due = begins
         for _ in range(tokens):
             due = max(due + 1 / self._pace.out, self._out.take(1, due))

@@ -59,7 +59,7 @@ _BACKLOG = 1_000
 
 @dataclass(slots=True)
 class ServerCounts:
-    """What a server has counted so far."""
+    """A server's counts so far."""
 
     requests: int = 0
     open: int = 0
@@ -241,7 +241,7 @@ class PacedModel:
         self._chance = Random(simulated.seed)
 
     def __call__(self, request: ChatRequest) -> Reply | Fault:
-        """Answer, or fail as often as told."""
+        """Answer, or fail at the set rates."""
         drawn, faults = self._chance.random(), self._simulated.faults
         if drawn < faults.busy:
             return answer_error(429, "Rate limit reached. Please try again in 1s.", retry_after="1")

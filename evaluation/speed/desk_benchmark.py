@@ -32,7 +32,7 @@ from pipeline.systems import extractive
 from pipeline.types import Conversation, Status
 
 TAKE_MS, LAG_MS = 50.0, 200.0
-"""What must hold at the 99th percentile: of taking a question, and of the event loop's lag."""
+"""Limits at the 99th percentile: of accepting a question, and of the event loop's lag."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class MemoryPlatform:
     started: list[tuple[str, int]] = field(default_factory=list)
     """Channel and number of each question, in the order in which they were first shown to be worked on."""
     done: Counter[str] = field(default_factory=Counter)
-    """How many messages with a whole answer each question has."""
+    """Messages with a whole answer, by question."""
     all_done: asyncio.Event = field(default_factory=asyncio.Event)
     expected: int = 0
 
@@ -103,7 +103,7 @@ def desk(
     questions: Annotated[int, typer.Option(min=2, help="How many are asked in all.")] = DeskLoad.questions,
     channels: Annotated[int, typer.Option(min=1, help="In how many channels.")] = DeskLoad.channels,
     seconds: Annotated[float, typer.Option(min=0, help="That the model takes for an answer.")] = DeskLoad.seconds,
-    ingest: Annotated[Path | None, typer.Option(help="A folder that is ingested beside, over and over.")] = None,
+    ingest: Annotated[Path | None, typer.Option(help="A folder that is ingested meanwhile, over and over.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Hand many questions to the desk, and time how long it takes to take each while others are answered.
@@ -201,7 +201,7 @@ def _delay_system(seconds: float) -> System:
 
 
 def _is_in_order(started: Sequence[tuple[str, int]]) -> bool:
-    """Return whether the questions of each channel were begun in the order in which they were handed in."""
+    """Return whether the questions of each channel were started in the order in which they were submitted."""
     channels = {channel for channel, _ in started}
     numbers = [[number for where, number in started if where == channel] for channel in channels]
     return all(some == sorted(some) for some in numbers)

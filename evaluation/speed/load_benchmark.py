@@ -54,7 +54,7 @@ class TurnLoad:
 
 @dataclass(frozen=True, slots=True)
 class EndedTurn:
-    """What is kept of a turn: its answer would count as memory that grew."""
+    """A finished turn's figures, without its answer, which would count as memory that grew."""
 
     how: str
     seconds: float
@@ -64,7 +64,7 @@ class EndedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TokenSample:
-    """How many tokens a server had sent at a moment, and how many turns had ended."""
+    """The tokens that a server had sent at a moment, and the turns that had ended."""
 
     at: float
     tokens: int

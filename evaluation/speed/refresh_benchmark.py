@@ -65,7 +65,7 @@ def station_question(number: int) -> str:
 
 def find_search_faults(number: int, hits: Sequence[Hit]) -> Iterator[str]:
     stated = ((hit.document.key, hit.passage.text, hit.document.revision) for hit in hits)
-    yield from (f"station {key} in versions {sorted(told)}" for key, told in _mixed_versions(stated))
+    yield from (f"station {key} in versions {sorted(versions)}" for key, versions in _mixed_versions(stated))
     found = sum(hit.document.key == f"{number}" for hit in hits)
     if found != SECTIONS:
         yield f"{found} of {SECTIONS} passages of station {number}"
@@ -73,7 +73,7 @@ def find_search_faults(number: int, hits: Sequence[Hit]) -> Iterator[str]:
 
 def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
     stated = ((one.document, one.passage_text, one.revision) for one in citations)
-    yield from (f"station {key} cited in versions {sorted(told)}" for key, told in _mixed_versions(stated))
+    yield from (f"station {key} cited in versions {sorted(versions)}" for key, versions in _mixed_versions(stated))
 
 
 def _mixed_versions(stated: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, set[str]]]:
@@ -81,7 +81,7 @@ def _mixed_versions(stated: Iterable[tuple[str, str, str]]) -> Iterator[tuple[st
     by_document: dict[str, set[str]] = {}
     for key, text, revision in stated:
         by_document.setdefault(key, set()).update(_VERSION.findall(text), [revision])
-    yield from ((key, told) for key, told in by_document.items() if len(told) > 1)
+    yield from ((key, versions) for key, versions in by_document.items() if len(versions) > 1)
 
 
 _TITLE = re.compile(rb"(<title>)([^<]*)(</title>)")
@@ -218,7 +218,7 @@ def _expected_passages(dump: Path) -> _Expected:
     """Return all that a dump holds, without any store."""
     held: _Expected = {}
     for item in WikipediaDump(dump).documents():
-        if isinstance(item, ChangedDocument):  # others are told as failures
+        if isinstance(item, ChangedDocument):  # others count as failures
             page = item.load()
             for number, one in enumerate(cut(DUMP, item.key, page)):
                 held[one.id] = (one.hash, page.aliases if number == 0 else ())
@@ -299,7 +299,7 @@ async def _ask_whole_turn(app: App, number: int, asking: QuestionTimes) -> None:
 def _lines(report: dict[str, Any]) -> str:
     load, after = report["load"], report["load_after"]
     share_of = f"{report['changed_of_first']:.2%} of the first run's time for {report['embedded_of_first']:.2%} of its"
-    told = [
+    lines = [
         f"{report['articles']:,} articles, {report['passages']:,} passages; memory {report['memory_mb']:,} MB",
         f"load {load} before, {after} after",
         f"first run {report['first_s']} s; again {report['unchanged_s']} s: {report['times_as_fast']} times as fast",
@@ -310,7 +310,7 @@ def _lines(report: dict[str, Any]) -> str:
         searches = f"p50 {one['search_p50_ms']} ms, p95 {one['search_p95_ms']} ms, at most {one['search_max_ms']} ms"
         lags = f"loop lag p99 {one['loop_lag_p99_ms']} ms, at most {one['loop_lag_max_ms']} ms"
         turns = f"turn p95 {one['turn_p95_ms']} ms over {one['turns']:,}"
-        told.append(f"{name.replace('_', ' ')}: search {searches} over {one['searches']:,}; {turns}; {lags}")
+        lines.append(f"{name.replace('_', ' ')}: search {searches} over {one['searches']:,}; {turns}; {lags}")
     return "\n".join(
-        [*told, *(f"fault: {fault}" for fault in report["faults"][:20]), f"{len(report['faults'])} faults"]
+        [*lines, *(f"fault: {fault}" for fault in report["faults"][:20]), f"{len(report['faults'])} faults"]
     )

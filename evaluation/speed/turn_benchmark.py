@@ -1,4 +1,4 @@
-"""Measure single turns against a simulated server, system beside system (`footnote evaluate speed turn`).
+"""Measure single turns against a simulated server, systems side by side (`footnote evaluate speed turn`).
 
 The example handbook's pages are joined into passages of full length, which is what verification usually reads. Figures
 stand side by side; each turn's timeline is shown as text or as a picture of the same.
@@ -77,10 +77,10 @@ def build_timeline(system: str, turn: MeasuredTurn) -> Timeline:
 
 
 def render_timeline(timeline: Timeline) -> str:
-    """Return it as text: `#` is what the end waited for, `-` what ran beside it."""
+    """Return it as text: `#` is what the end waited for, `-` what ran meanwhile."""
     end = timeline.moments[-1][1]
     wide = max((len(bar.label) for bar in timeline.bars), default=0)
-    lines = [f"{timeline.title}: what the end waited for (#), and what ran beside it (-)"]
+    lines = [f"{timeline.title}: what the end waited for (#), and what ran meanwhile (-)"]
     for bar in timeline.bars:
         marks = [" "] * (WIDTH + 1)
         _fill(marks, bar.began, bar.ended, "-", end)
@@ -95,7 +95,7 @@ def render_timeline(timeline: Timeline) -> str:
 
 
 def draw_timelines(timelines: Sequence[Timeline], unit: float, path: Path) -> None:
-    """Draw the same as a PNG, all on one scale, whose moments are told in `unit`s: seconds of one plain call."""
+    """Draw the same as a PNG, all on one scale; moments are also given in `unit`s, the seconds of one plain call."""
     rows = sum(len(one.bars) + len(one.moments) + 2 for one in timelines)
     image = Image.new("RGB", (_PIXELS, rows * _ROW), _PAPER)
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
@@ -236,7 +236,7 @@ def turn(
 ) -> None:
     """Time single turns against a simulated server, and say what their end waited for.
 
-    Prompts are the real ones over the example handbook; replies have set lengths. Times are told as ratios to the end
+    Prompts are the real ones over the example handbook; replies have set lengths. Times are given as ratios to the end
     of one plain call (200 tokens in, 120 out), and once by the pace of server and index alone, which no other load on
     this machine can change. The exit status is 1 if a mark is missed; marks hold for the default pace alone.
 
@@ -251,8 +251,13 @@ def turn(
     if picture:
         draw_timelines([_median_timeline(one) for one in runs], runs[0].plain, picture)
     if as_json:
-        told = {"schema": 1, "pace": asdict(pace), "load": before, "systems": [_system_document(one) for one in found]}
-        print(json.dumps(_drop_infinite(told), allow_nan=False))
+        document = {
+            "schema": 1,
+            "pace": asdict(pace),
+            "load": before,
+            "systems": [_system_document(one) for one in found],
+        }
+        print(json.dumps(_drop_infinite(document), allow_nan=False))
     else:
         print(_render_report(runs, found))
         print(f"\nload of this machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after, of {os.cpu_count()} cores")

@@ -104,7 +104,7 @@ def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> M
 _OWN_PARTS = {"model": "calls", "search": "searching", "prompt": "prompts"} | {
     "check": "checks", "think": "thinking", "between": "between"
 }  # fmt: skip
-"""What a leg takes beyond what was given, by the kind of its step."""
+"""Names of the time that a leg takes beyond what was given, by the kind of its step."""
 
 
 @dataclass(frozen=True, slots=True)

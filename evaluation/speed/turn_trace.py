@@ -36,7 +36,7 @@ StepKind = Literal["model", "search", "prompt", "check", "think"]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a step waited for: another one, or what that had brought by then."""
+    """The step that another one waited for, and when that had brought what it needed."""
 
     step: int
     at: float
@@ -56,7 +56,7 @@ class TraceStep:
     messages: tuple[ChatMessage, ...] = ()
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """How many of them the server had in its cache."""
+    """Those that the server had in its cache."""
     tokens: int = 0
     found: tuple[Hit, ...] = ()
 
@@ -132,7 +132,7 @@ class TracedModel:
                     yield piece
 
     def _made(self) -> None:
-        """Note that the prompt is made, if somebody noted that it was begun."""
+        """End the step of making the prompt, if one was started."""
         making = _making.get()
         if making:
             _making.set(None)
@@ -162,11 +162,11 @@ def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
             _, step.found = await asyncio.gather(asyncio.sleep(least_search), kit.search(query, k))
             return step.found
 
-    async def beside(work: Callable[..., Any], *arguments: Any) -> Any:
+    async def run_in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
         with trace.step("think", getattr(work, "__name__", "work")):
             return await kit.run_in_thread(work, *arguments)
 
-    return replace(kit, ask=ask, stream=stream, search=search, run_in_thread=beside)
+    return replace(kit, ask=ask, stream=stream, search=search, run_in_thread=run_in_thread)
 
 
 def trace_check(supports: Supports, trace: Trace) -> Supports:
@@ -196,9 +196,9 @@ class MeasuredTurn:
     said: list[float] = field(default_factory=list)
     """When each sentence could be seen."""
     first: Cause | None = None
-    """What the first of them waited for in its task."""
+    """The cause of the first of them."""
     last: Cause | None = None
-    """What the end of the system waited for in its task."""
+    """The cause of the system's end."""
     verdicts: list[float] = field(default_factory=list)
     drafting: float = math.inf
 

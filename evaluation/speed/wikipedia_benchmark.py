@@ -25,7 +25,7 @@ _NUMBER_BYTES = 4
 
 @dataclass(frozen=True)
 class DumpTimes:
-    """What a dump took from file to searchable; `first_way_seconds` went by before its first article."""
+    """The cost of a dump from file to searchable; `first_way_seconds` pass before its first article."""
 
     articles: int
     passages: int
@@ -41,7 +41,7 @@ class DumpTimes:
 
 @dataclass(frozen=True)
 class EnglishEstimate:
-    """What follows for the English Wikipedia. `times` as much is to be done, counted `by` packed bytes or articles."""
+    """The same for the English Wikipedia: `times` as much work, counted `by` packed bytes or articles."""
 
     by: str
     times: float
