@@ -1,4 +1,4 @@
-"""Who may read what: a pure decision over the readers that settings name. Nothing is readable unless they say so."""
+"""Decide who may read what, by the readers that settings name: nothing is readable unless they say so; pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,3 +66,25 @@ def _is_own_place(asker: Asker) -> bool:
     if asker.platform == "slack":
         return not asker.shared_with_other_organisations
     return asker.listed_server
+
+
+def may_be_told(asker: Asker, by: Asker, *, alone: bool) -> bool:
+    """Return whether somebody (`by`) stands where a turn was answered, or is who asked.
+
+    `alone` says whether the asker alone was shown the answer.
+    """
+    if by.platform == by.kind == "terminal":
+        return True
+    return is_same_person(asker, by) or (not alone and is_same_channel(asker, by))
+
+
+def is_same_channel(asker: Asker, by: Asker) -> bool:
+    """Return whether both stand in one channel; a DM is none."""
+    return asker.kind == by.kind == "channel" and asker.channel_id == by.channel_id and bool(by.channel)
+
+
+def is_same_person(asker: Asker, by: Asker) -> bool:
+    """Return whether both are one person. On Discord they are so over all servers, on Slack within one workspace."""
+    if not by.user or (asker.platform, asker.user) != (by.platform, by.user):
+        return False
+    return by.platform == "discord" or asker.workspace == by.workspace

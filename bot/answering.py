@@ -18,8 +18,7 @@ from structlog.contextvars import bound_contextvars
 from bot.access import select_readable
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
 from bot.desk.types import Failure, TurnRequest, TurnResult
-from bot.views.answer_text import find_apology, render_answer_text, render_verdict_text
-from bot.views.catalog import translate
+from bot.views.catalog import find_apology, render_answer_text, render_verdict_text, translate
 from bot.wiring import App, TurnTools, build_kit
 from pipeline.errors import (
     BudgetExceeded,

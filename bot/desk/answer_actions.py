@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Literal
 
-from bot.access import Asker
+from bot.access import Asker, is_same_channel, is_same_person, may_be_told
 from bot.desk.authorized_turn import (
     ACTION_BEGUN,
     ACTION_DONE,
@@ -23,21 +23,15 @@ from bot.desk.authorized_turn import (
     find_forgotten_pages,
     find_last_action,
     find_opinion,
-    find_readable_corpora,
     has_tried,
     is_asker_only,
-    is_same_channel,
-    is_same_person,
-    load_channel_settings,
-    may_be_told,
-    may_see_evidence,
 )
-from bot.desk.jobs.ports import log_event
+from bot.desk.channel_settings import find_readable_corpora, load_channel_settings
 from bot.desk.turn_record import TurnRecord, read_turn_record
-from bot.desk.types import DeliveryOutcome, PostedMessages, Question
+from bot.desk.types import DeliveryOutcome, PostedMessages, Question, log_event
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
-from bot.views.answer_text import render_plain_text
 from bot.views.catalog import translate
+from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import EvidenceView, ShownSource, View
 from bot.views.view_reducer import build_cited_source, build_evidence_view, finish_check_view, finish_view, start_view
 from bot.wiring import App
@@ -65,7 +59,7 @@ class AnswerActions:
         """Return what a turn checked, and the passages it stands on; all that it was made from must be readable."""
         async with self._deny_outage(language):
             turn = await authorize_turn(self._app, ticket, by, language)
-            if not may_see_evidence(turn.record, turn.here):
+            if not turn.record.may_show_evidence(turn.here):
                 raise turn.nothing
             answer = turn.result.answer
             cited = {citation.passage_id for citation in answer.citations}
@@ -254,7 +248,7 @@ def _build_shared_view(turn: AuthorizedTurn, *, ask: bool) -> View:
     """Return what everybody is shown. What it counts is left out where not all that was counted is readable now."""
     finish = finish_check_view if turn.record.task == "check" else finish_view
     view = finish(start_view(turn.row.ticket, turn.record.language), turn.result, ask=ask)
-    return view if may_see_evidence(turn.record, turn.here) else replace(view, collapsed="", left_out="")
+    return view if turn.record.may_show_evidence(turn.here) else replace(view, collapsed="", left_out="")
 
 
 def _require_shareable(turn: AuthorizedTurn) -> None:

@@ -8,14 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.access import Asker
-from bot.desk.channel_settings import ChannelSettings, read_channel_table, resolve_channel_settings
+from bot.access import Asker, may_be_told
+from bot.desk.channel_settings import find_readable_corpora
 from bot.desk.jobs.job import decode_question
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import DeliveryOutcome, Question, TurnResult
 from bot.views.catalog import translate
-from bot.wiring import App, find_readable
-from storage.errors import StorageError
+from bot.wiring import App
 from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
 
 ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
@@ -62,68 +61,6 @@ def deny_unseen(language: str) -> ActionDenied:
     `language` is that of whoever looks. It must not be the question's: that would tell that there is one.
     """
     return ActionDenied(translate("not_here", language or "en"))
-
-
-def may_be_told(asker: Asker, by: Asker, *, alone: bool) -> bool:
-    """Return whether somebody stands where a turn was answered, or is who asked.
-
-    Args:
-        asker: Who asked, and where.
-        by: Who looks, and where.
-        alone: Whether the asker alone was shown the answer.
-    """
-    if by.platform == by.kind == "terminal":
-        return True
-    return is_same_person(asker, by) or (not alone and is_same_channel(asker, by))
-
-
-def is_same_channel(asker: Asker, by: Asker) -> bool:
-    """Return whether both stand in one channel; a DM is none."""
-    return asker.kind == by.kind == "channel" and asker.channel_id == by.channel_id and bool(by.channel)
-
-
-def is_same_person(asker: Asker, by: Asker) -> bool:
-    """Return whether both are one person. On Discord they are so over all servers, on Slack within one workspace."""
-    if not by.user or (asker.platform, asker.user) != (by.platform, by.user):
-        return False
-    return by.platform == "discord" or asker.workspace == by.workspace
-
-
-def may_see_answer(turn: TurnRecord, here: Collection[str]) -> bool:
-    """Return whether an answer may be seen: all that it cites can be read here. A retracted one is gone for everybody.
-
-    A fact-check gives reasons in words that are held to no footnote: all that it was made from must be readable.
-    """
-    used = turn.corpora if turn.task == "check" else turn.cited
-    return not turn.retracted and used <= set(here)
-
-
-def may_see_evidence(turn: TurnRecord, here: Collection[str]) -> bool:
-    """Return whether all that a turn was made from can be read here; a corpus that nobody knows cannot."""
-    return not turn.retracted and turn.corpora <= set(here)
-
-
-async def find_readable_corpora(app: App, by: Asker) -> frozenset[str]:
-    """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
-    channel = await load_channel_settings(app, by.channel_id)
-    allowed = frozenset(await find_readable(app, by))
-    return allowed if channel.corpora is None else allowed & set(channel.corpora)
-
-
-async def load_channel_settings(app: App, channel_id: str) -> ChannelSettings:
-    """Return the settings of a channel that are in effect. Raises `StorageError`."""
-    return resolve_channel_settings(app.settings, await app.overrides.of(channel_id), channel_id)
-
-
-async def load_channel_settings_or_file(app: App, channel_id: str) -> ChannelSettings:
-    """Return the same; where admins' changes cannot be read, what the file says.
-
-    What cannot be read cannot be written either: the desk will not keep a question, and tells.
-    """
-    try:
-        return await load_channel_settings(app, channel_id)
-    except StorageError:
-        return read_channel_table(app.settings, channel_id)
 
 
 async def find_forgotten_pages(app: App, citations: Iterable[Citation]) -> frozenset[tuple[str, str]]:
@@ -186,7 +123,7 @@ async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> Aut
     if not record:
         raise ActionDenied(translate("acting_later", language or "en"))
     cited = record.result.answer.citations if record.result else ()
-    if not may_see_answer(record, here) or await find_forgotten_pages(app, cited):
+    if not record.may_show_answer(here) or await find_forgotten_pages(app, cited):
         raise deny_unseen(language)
     return AuthorizedTurn(row, question, entries, record, by, language, here)
 

@@ -18,9 +18,6 @@ from bot.wiring import App, find_readable
 from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
 
-QUOTING_SYSTEM = "extractive"
-"""The system that asks no model; to have it answer is the only change of system that narrows."""
-
 
 @dataclass(frozen=True, slots=True)
 class ChannelSettings:
@@ -45,6 +42,33 @@ def read_channel_table(settings: Settings, channel_id: str) -> ChannelSettings:
     """Return the settings of a channel by the file alone."""
     table = next((channel for channel in settings.channel if channel.id == channel_id), None)
     return ChannelSettings(**dict(table)) if table else ChannelSettings(channel_id)
+
+
+async def load_channel_settings(app: App, channel_id: str) -> ChannelSettings:
+    """Return the settings of a channel that are in effect. Raises `StorageError`."""
+    return resolve_channel_settings(app.settings, await app.overrides.of(channel_id), channel_id)
+
+
+async def load_channel_settings_or_file(app: App, channel_id: str) -> ChannelSettings:
+    """Return the same; where admins' changes cannot be read, what the file says.
+
+    What cannot be read cannot be written either: the desk will not keep a question, and tells.
+    """
+    try:
+        return await load_channel_settings(app, channel_id)
+    except StorageError:
+        return read_channel_table(app.settings, channel_id)
+
+
+QUOTING_SYSTEM = "extractive"
+"""The system that asks no model; to have it answer is the only change of system that narrows."""
+
+
+async def find_readable_corpora(app: App, by: Asker) -> frozenset[str]:
+    """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
+    channel = await load_channel_settings(app, by.channel_id)
+    allowed = frozenset(await find_readable(app, by))
+    return allowed if channel.corpora is None else allowed & set(channel.corpora)
 
 
 def narrow_channel_settings(ceiling: ChannelSettings, overrides: Mapping[str, Any]) -> ChannelSettings:

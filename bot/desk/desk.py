@@ -11,11 +11,11 @@ from weakref import WeakValueDictionary
 
 from bot.access import Asker
 from bot.desk.jobs.completion import build_stop_entry
-from bot.desk.jobs.job import Interrupt, WorkerContext, decode_question, encode_question, read_retraction
-from bot.desk.jobs.ports import Clock, DeskPorts, log_event
+from bot.desk.jobs.job import DeskPorts, Interrupt, WorkerContext, decode_question, encode_question, read_retraction
 from bot.desk.jobs.scheduler import Scheduler, SchedulerSettings
-from bot.desk.types import DeliveryOutcome, IntakeStatus, Question, QuestionState
+from bot.desk.types import DeliveryOutcome, IntakeStatus, Question, QuestionState, log_event
 from bot.platforms.shared.platform_contract import Platform, PlatformError
+from bot.server.supervisor import Clock
 from bot.views.catalog import translate
 from storage.queue import Queue
 from storage.types import QueuedQuestion

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.desk import authorized_turn
-from bot.desk.authorized_turn import find_readable_corpora, is_asker_only, is_same_person
+from bot.access import is_same_person
+from bot.desk.authorized_turn import find_last_action, is_asker_only
+from bot.desk.channel_settings import find_readable_corpora
 from bot.desk.jobs.job import decode_question
-from bot.desk.jobs.ports import log_event
 from bot.desk.turn_record import TurnRecord, read_turn_record
-from bot.desk.types import MAX_EARLIER_TURNS, ConversationMessage, DeliveryOutcome, Question
+from bot.desk.types import MAX_EARLIER_TURNS, ConversationMessage, DeliveryOutcome, Question, log_event
 from bot.platforms.shared.platform_contract import Platform, PlatformError
 from bot.wiring import App
 from pipeline.kit import Limits
@@ -106,7 +106,7 @@ async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope:
         turn, question = read_turn_record(entries), decode_question(earlier)
         # What was shared is everybody's, and its post is known like any other.
         question = replace(question, only_asker=is_asker_only(question, entries))
-        messages |= frozenset(map(str, authorized_turn.find_last_action(entries, "share").get("messages", ())))
+        messages |= frozenset(map(str, find_last_action(entries, "share").get("messages", ())))
     except ValueError as error:
         log_event(logging.WARNING, "an earlier turn cannot be read", by, error, ticket=earlier.ticket)
         return Exchange(earlier.taken_at, (), messages)

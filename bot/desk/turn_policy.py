@@ -12,20 +12,19 @@ from time import monotonic
 
 from bot.access import Asker
 from bot.answering import answer, check_text, close_interrupted, record_unanswered
-from bot.desk.authorized_turn import find_readable_corpora, load_channel_settings, may_see_evidence
-from bot.desk.channel_settings import QUOTING_SYSTEM
+from bot.desk.channel_settings import QUOTING_SYSTEM, find_readable_corpora, load_channel_settings
 from bot.desk.desk import Desk
-from bot.desk.jobs.ports import AnswerFunction, Clock, DeskPorts, TurnPlan
+from bot.desk.jobs.job import AnswerFunction, DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.memory import recall_conversation
 from bot.desk.turn_record import TurnRecord
 from bot.desk.types import DeliveryOutcome, Failure, Question, TurnResult, build_turn_request
 from bot.platforms.registry import load_platforms
 from bot.platforms.shared.platform_contract import Platform
+from bot.server.supervisor import Clock
 from bot.settings.settings_tables import BudgetSettings
 from bot.views import view_reducer
-from bot.views.answer_text import list_asked_claims
-from bot.views.catalog import translate
+from bot.views.catalog import list_asked_claims, translate
 from bot.views.turn_view import View, remove_share_button
 from bot.wiring import App
 from pipeline.errors import NotAClaim
@@ -249,7 +248,7 @@ class TurnPolicy:
 
     async def is_readable(self, question: Question, turn: TurnRecord) -> bool:
         """Return whether an answer of the record, and what it counts, may still be shown where it was asked for."""
-        return may_see_evidence(turn, await find_readable_corpora(self.app, question.asker))
+        return turn.may_show_evidence(await find_readable_corpora(self.app, question.asker))
 
     async def may_govern(self, question: Question, by: Asker) -> bool:
         """Return whether somebody may set the question's channel, and so stop and retract what others asked."""

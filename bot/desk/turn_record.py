@@ -4,7 +4,7 @@ Entries of older versions say less. What they do not say counts against whoever 
 corpora are then all that it could read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cache
@@ -125,6 +125,18 @@ class TurnRecord:
     def corpora(self) -> frozenset[str]:
         """All corpora that must be readable to whoever is to see how it was made."""
         return self.cited | self.touched
+
+    def may_show_answer(self, here: Collection[str]) -> bool:
+        """Return whether the answer may be seen where these corpora are readable: all that it cites is among them.
+
+        A fact-check gives reasons in words that are held to no footnote: all that it was made from must be readable.
+        """
+        used = self.corpora if self.task == "check" else self.cited
+        return not self.retracted and used <= set(here)
+
+    def may_show_evidence(self, here: Collection[str]) -> bool:
+        """Return whether all that it was made from is readable there; a corpus that nobody knows is not."""
+        return not self.retracted and self.corpora <= set(here)
 
     def asks(self, text: str) -> bool:
         """Return whether this is its question, as far as the record can tell."""

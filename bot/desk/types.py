@@ -1,5 +1,7 @@
 """Values that platforms, the desk and `bot.answering` exchange: questions, their outcome, turn requests and results."""
 
+import logging
+import traceback
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
@@ -177,3 +179,21 @@ def build_turn_request(question: Question, *, turn_id: str, ticket: int) -> Turn
         message=question.message,
         ticket=ticket,
     )
+
+
+log = logging.getLogger("footnote.desk")  # the desk's own logger: what it says goes where the server's logs go
+
+
+def log_event(
+    level: int, event: str, question: Question | None = None, error: BaseException | None = None, **facts: object
+) -> None:
+    """Log an event with its facts as fields and its cause as text."""
+    about = {"key": question.key, "channel": question.place.channel_id} if question else {}
+    cause = {"cause": _format_cause(error, question.handle if question else "")} if error else {}
+    log.log(level, event, extra={**about, **facts, **cause})
+
+
+def _format_cause(error: BaseException, secret: str) -> str:
+    """Return the error with its traceback, which names no values, and without the secret."""
+    text = "".join(traceback.format_exception(error)).strip()
+    return text.replace(secret, "…") if secret else text

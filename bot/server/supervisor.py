@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -86,3 +88,20 @@ async def cancel_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
 def compute_backoff(attempt: int, *, first: float = 1.0, longest: float = 60.0) -> float:
     """Return how many seconds to wait after an attempt, counted from 0, that failed: twice as long each time."""
     return min(longest, first * 2.0 ** min(attempt, 10))
+
+
+def _read_utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time: a date that may jump, and a wait that does not. Tests bring their own."""
+
+    now: Callable[[], datetime] = _read_utc_now
+    """The date, with a time zone. It may jump: only leases and records use it."""
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    """Waits so many seconds, however the date jumps meanwhile."""
+
+    async def sleep_unless(self, event: asyncio.Event, seconds: float) -> None:
+        await wait_for_first(event.wait(), self.sleep(seconds))

@@ -9,8 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from bot.desk.types import TurnResult
-from bot.views.answer_text import list_asked_claims, render_left_out, render_reason
-from bot.views.catalog import translate
+from bot.views.catalog import list_asked_claims, render_left_out, render_reason, translate
 from bot.views.turn_view import (
     ClaimCard,
     EvidenceItem,

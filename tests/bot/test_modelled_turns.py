@@ -8,8 +8,7 @@ import pytest
 
 from bot.answering import answer, check
 from bot.settings.settings_tables import LimitSettings
-from bot.views.answer_text import find_asked_claim
-from bot.views.catalog import translate
+from bot.views.catalog import find_asked_claim, translate
 from evaluation.simulated_model.chat_protocol import HANG, Reply, answer_error
 from pipeline.types import ClaimChecked, DraftStarted, SentencePassed, Status
 from storage.audit import verify_turn

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
-from bot.desk.jobs.ports import Clock
 from bot.platforms.shared.platform_contract import Platform
+from bot.server.supervisor import Clock
 from bot.wiring import App
 from tests.platforms.desks import HASTY, opened_bot
 from tests.platforms.dialects import DISCORD, SLACK, Dialect

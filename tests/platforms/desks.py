@@ -8,8 +8,8 @@ from typing import Any
 from bot.access import Asker
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
-from bot.desk.jobs.ports import Clock
 from bot.desk.turn_policy import open_desk
+from bot.server.supervisor import Clock
 from bot.views.turn_view import EvidenceView
 from bot.wiring import App
 from tests.platforms.fake_platform import FakePlatform, Press

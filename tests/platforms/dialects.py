@@ -8,7 +8,7 @@ from bot.platforms.discord import discord_messages as discord_escaping
 from bot.platforms.discord.discord_messages import CONTENT
 from bot.platforms.slack import slack_markup as slack_escaping
 from bot.platforms.slack.slack_messages import SECTIONS
-from bot.views.render_tree import MessageLimits
+from bot.views.message_layout import MessageLimits
 from tests.platforms.reading import Reader, discord, slack
 
 

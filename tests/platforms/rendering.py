@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from bot.views.pagination import paginate_evidence, paginate_view
-from bot.views.render_tree import MessagePage, MessagePart, TextRun, TextStyle
+from bot.views.message_layout import MessagePage, MessagePart, TextRun, TextStyle, paginate_evidence, paginate_view
 from bot.views.turn_view import EvidenceView, View
 from tests.platforms.dialects import Dialect
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.desk.jobs.ports import Clock
+from bot.server.supervisor import Clock
 from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings, Settings
 from bot.wiring import App, open_app
 from evaluation.question_sets import Exam, read_exam

@@ -11,8 +11,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from bot.views.answer_text import find_asked_claim, render_left_out, render_sentence
-from bot.views.catalog import translate
+from bot.views.catalog import find_asked_claim, render_left_out, render_sentence, translate
 from bot.views.sanitize import sanitize_line, sanitize_link, sanitize_text
 from pipeline.types import AnsweredSentence, Status
 from storage.types import Verdict

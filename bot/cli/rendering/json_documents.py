@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.rendering.audit_summary import find_status
 from bot.cli.terminal_output import Document, build_document, build_error, format_count, format_timestamp
-from bot.views.answer_text import find_asked_claim
+from bot.views.catalog import find_asked_claim
 from storage.types import EntryKind
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from bot.desk.jobs.message_writer import DeliveryUnknown
 from bot.desk.types import DeliveryOutcome, Failure, PostedMessages, Question, build_turn_request
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.server.supervisor import compute_backoff, run_beside, wait_for_first
-from bot.views.answer_text import render_plain_text
 from bot.views.catalog import translate
+from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import View
 from bot.views.view_reducer import build_notice_view, show_restart
 from pipeline.types import Status

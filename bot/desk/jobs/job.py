@@ -1,8 +1,8 @@
-"""A question between intake and completion: how the queue stores it, its state, and how it is interrupted."""
+"""A question between intake and completion: as the queue stores it, its state, its interrupts, its ports."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
@@ -10,15 +10,17 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
-from bot.access import mark_unplaced
+from bot.access import Asker, mark_unplaced
 from bot.desk.jobs.message_writer import MessageWriter
-from bot.desk.jobs.ports import Clock, DeskPorts, log_event
-from bot.desk.types import PostedMessages, Question
+from bot.desk.turn_record import TurnRecord
+from bot.desk.types import Failure, PostedMessages, Question, TaskKind, TurnRequest, TurnResult, log_event
 from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
+from bot.server.supervisor import Clock
 from bot.views.turn_view import View
 from bot.views.view_reducer import start_view
+from pipeline.types import Event, Status
 from storage.queue import RETRACTION_KEY, Queue
-from storage.types import NewQuestion, QueuedQuestion
+from storage.types import LogEntry, NewQuestion, QueuedQuestion
 
 
 def encode_question(question: Question) -> NewQuestion:
@@ -70,6 +72,41 @@ class Interrupt(IntEnum):
 
 class JobInterrupted(Exception):
     """A job's work was broken off for an interrupt."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlan:
+    """How a question is answered, decided when its turn comes."""
+
+    request: TurnRequest
+    notice: str = ""  # what the reader must know beforehand
+    refused: Failure | None = None
+    """Why nothing is answered, its message in the asker's language; nothing is asked then."""
+
+
+AnswerFunction = Callable[[TurnRequest, Callable[[Event], None]], Awaitable[TurnResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class DeskPorts:
+    """What jobs use of the rest of the bot."""
+
+    plan: Callable[[Platform, Question, QueuedQuestion, str], Awaitable[TurnPlan]]
+    """Decides on scope, remembered conversation, settings of the channel and budgets, for the turn of that id. Raises
+    `StorageError`."""
+    answer: AnswerFunction  # `bot.answering.answer`; it raises what that raises
+    check: AnswerFunction
+    finish_view: Callable[[View, Question, TurnResult], Awaitable[View]]
+    """Makes of the last view on the way the one that stays, with what may be seen and pressed there now."""
+    load_entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]  # all that the log has of a turn
+    append: Callable[[LogEntry], Awaitable[object]]  # adds to the log
+    close_interrupted: Callable[[str], Awaitable[bool]]  # closes a turn that was opened and that nobody runs any more
+    record_unanswered: Callable[[TurnRequest, TaskKind, Status, Failure], Awaitable[None]]
+    """Opens and closes a turn in which nothing was asked, for the record of why."""
+    is_readable: Callable[[Question, TurnRecord], Awaitable[bool]]
+    """Whether all that an answer was made from may still be read where it is to be shown."""
+    may_govern: Callable[[Question, Asker], Awaitable[bool]]
+    """Whether this person rules the channel of a question, and may stop and take back what others asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from bot.desk.jobs.ports import Clock, log_event
-from bot.desk.types import DeliveryCapabilities, PostedMessages, Question
+from bot.desk.types import DeliveryCapabilities, PostedMessages, Question, log_event
 from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
-from bot.server.supervisor import compute_backoff
+from bot.server.supervisor import Clock, compute_backoff
 from bot.views.turn_view import View
 
 T = TypeVar("T")

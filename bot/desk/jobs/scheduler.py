@@ -20,8 +20,8 @@ from typing import Any
 
 from bot.desk.jobs.completion import RELEASE_SECONDS
 from bot.desk.jobs.job import Interrupt, Job, WorkerContext
-from bot.desk.jobs.ports import log_event
 from bot.desk.jobs.turn_runner import run_job
+from bot.desk.types import log_event
 from bot.platforms.shared.platform_contract import Platform
 from bot.server.supervisor import TaskSupervisor, cancel_tasks, run_beside, wait_for_first
 from bot.views.view_reducer import show_queue_position

@@ -23,9 +23,8 @@ from bot.desk.jobs.completion import (
     settle_job,
     store_with_retry,
 )
-from bot.desk.jobs.job import Interrupt, Job, JobInterrupted
+from bot.desk.jobs.job import Interrupt, Job, JobInterrupted, TurnPlan
 from bot.desk.jobs.message_writer import DeliveryUnknown
-from bot.desk.jobs.ports import TurnPlan
 from bot.desk.turn_record import INTERRUPTED, TurnRecord, read_turn_record
 from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, Failure, PostedMessages, TurnRequest, TurnResult
 from bot.platforms.shared.platform_contract import CannotPost, PostGone

@@ -29,8 +29,7 @@ from bot.platforms.discord.discord_messages import (
 )
 from bot.platforms.shared.payload_text import JsonObject
 from bot.views.catalog import translate
-from bot.views.pagination import paginate_evidence
-from bot.views.render_tree import MessagePage, MessagePart, PartKind
+from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
 from bot.views.turn_view import ButtonAction, EvidenceView, build_confirmation
 from storage.errors import StorageError
 

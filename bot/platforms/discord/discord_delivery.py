@@ -34,7 +34,7 @@ from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE
 from bot.views.catalog import translate
-from bot.views.render_tree import MessagePage
+from bot.views.message_layout import MessagePage
 from bot.views.sanitize import defang_text
 from bot.views.turn_view import View
 

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.authorized_turn import load_channel_settings_or_file
-from bot.desk.channel_settings import ChannelSettings
+from bot.desk.channel_settings import ChannelSettings, load_channel_settings_or_file
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import Cooldown
 from bot.desk.types import DeliveryOutcome, IntakeStatus, Place, Question

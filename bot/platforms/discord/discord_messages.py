@@ -15,8 +15,15 @@ from typing import Any
 
 from bot.desk.types import Place
 from bot.platforms.shared.payload_text import JsonObject
-from bot.views.pagination import paginate_view
-from bot.views.render_tree import MessageLimits, MessagePage, MessagePart, PartKind, TextRun, TextStyle
+from bot.views.message_layout import (
+    MessageLimits,
+    MessagePage,
+    MessagePart,
+    PartKind,
+    TextRun,
+    TextStyle,
+    paginate_view,
+)
 from bot.views.sanitize import defang_text, sanitize_url
 from bot.views.turn_view import Button, ButtonAction, Confirmation, View
 from storage.language.lazy_pattern import lazy_compile

@@ -12,7 +12,6 @@ import aiohttp
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_settings import CHANNEL_KEYS, ChannelSettingsCommand
 from bot.desk.desk import Desk
-from bot.desk.jobs.ports import Clock
 from bot.desk.turn_policy import Cooldown
 from bot.desk.types import IntakeStatus, Question, TaskKind
 from bot.platforms.discord import DiscordSettings, discord_events, discord_interactions, read_discord_settings
@@ -42,7 +41,7 @@ from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json, JsonObject
 from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import Platform, PlatformError
-from bot.server.supervisor import TaskSupervisor
+from bot.server.supervisor import Clock, TaskSupervisor
 from bot.views.catalog import list_languages, translate
 from bot.wiring import App
 from storage.language.lazy_pattern import lazy_compile

@@ -27,8 +27,7 @@ from bot.platforms.slack.slack_messages import (
     render_plain,
 )
 from bot.views.catalog import translate
-from bot.views.pagination import paginate_evidence
-from bot.views.render_tree import MessagePage, MessagePart, PartKind
+from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
 from bot.views.turn_view import ButtonAction, EvidenceView
 from storage.errors import StorageError
 

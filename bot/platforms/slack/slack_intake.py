@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from bot.access import Asker
-from bot.desk.authorized_turn import load_channel_settings_or_file
+from bot.desk.channel_settings import load_channel_settings_or_file
 from bot.desk.desk import Desk
 from bot.desk.types import IntakeStatus, Question, QuestionState
 from bot.platforms.shared.addressing import Audience, IncomingMessage

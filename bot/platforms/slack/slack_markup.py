@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from bot.platforms.shared.payload_text import JsonObject, build_stripper
-from bot.views.render_tree import MessagePart, PartKind, TextRun, TextStyle
+from bot.views.message_layout import MessagePart, PartKind, TextRun, TextStyle
 from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url
 from storage.language.lazy_pattern import lazy_compile
 

@@ -12,8 +12,16 @@ from typing import Any
 from bot.desk.types import Place, Question
 from bot.platforms.shared.payload_text import JsonObject
 from bot.platforms.slack.slack_markup import PERSON, build_rich_text, escape_markdown, escape_mrkdwn
-from bot.views.pagination import paginate_view, split_text
-from bot.views.render_tree import MessageLimits, MessagePage, MessagePart, PartKind, TextRun, TextStyle
+from bot.views.message_layout import (
+    MessageLimits,
+    MessagePage,
+    MessagePart,
+    PartKind,
+    TextRun,
+    TextStyle,
+    paginate_view,
+    split_text,
+)
 from bot.views.sanitize import defang_text
 from bot.views.turn_view import Button, ButtonAction, Confirmation, View
 

@@ -13,7 +13,7 @@ from bot.platforms.slack.slack_client import SlackApiClient, StreamClosed
 from bot.platforms.slack.slack_markup import escape_markdown, escape_mrkdwn
 from bot.platforms.slack.slack_messages import CARD_STATES, build_actions, count_units
 from bot.views.catalog import translate
-from bot.views.pagination import split_text
+from bot.views.message_layout import split_text
 from bot.views.turn_view import ClaimCard, ShownSource, View
 from pipeline.types import AnsweredSentence
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from bot.cli.rendering.answer_view import WIDTH, StreamedAnswer, style_sentences
 from bot.cli.rendering.turn_progress import render_claim_line, render_event_line, render_quote_line, watch_turn
 from bot.cli.terminal_output import Output
-from bot.views.answer_text import render_sentence
+from bot.views.catalog import render_sentence
 from pipeline.types import (
     AnsweredSentence,
     ClaimChecked,

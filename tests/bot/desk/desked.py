@@ -13,12 +13,13 @@ from typing import Any
 from bot.access import Asker
 from bot.desk import turn_record
 from bot.desk.desk import Desk
-from bot.desk.jobs.ports import Clock, DeskPorts, TurnPlan
+from bot.desk.jobs.job import DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening
 from bot.desk.types import DeliveryCapabilities, Failure, Place, PostedMessages, Question, TurnRequest, TurnResult
 from bot.platforms.shared.platform_contract import PostGone
-from bot.views.answer_text import render_answer_text
+from bot.server.supervisor import Clock
+from bot.views.catalog import render_answer_text
 from bot.views.turn_view import View
 from bot.views.view_reducer import finish_view
 from pipeline.types import Answer, AnsweredSentence, Conversation, SearchStarted, SentencePassed, Status, Turn, Usage

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.access import Asker
-from bot.desk.authorized_turn import deny_unseen, is_same_person, may_be_told, may_see_answer, may_see_evidence
+from bot.access import Asker, is_same_person, may_be_told
+from bot.desk.authorized_turn import deny_unseen
 from bot.desk.turn_record import read_turn_record
 from tests.bot.desk.acted import Told, in_channel, in_dm
 
@@ -58,7 +58,7 @@ def test_an_answer_needs_what_it_cites_and_evidence_all_it_was_made_from(told, h
     """What was found or said earlier counts for the evidence, and for the reasons of a fact-check."""
     turn = read_turn_record(told.entries(1))
 
-    assert (may_see_answer(turn, here), may_see_evidence(turn, here)) == (answer, evidence)
+    assert (turn.may_show_answer(here), turn.may_show_evidence(here)) == (answer, evidence)
 
 
 def test_what_may_not_be_seen_is_refused_in_the_language_of_whoever_looks():

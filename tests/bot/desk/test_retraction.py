@@ -213,6 +213,6 @@ async def test_where_it_cannot_be_told_who_reads_along_that_is_said() -> None:
         await done(at.world)
 
     (view,) = at.world.read()
-    assert "could not look up who can read along" in view.text
+    assert "could not look up who can read this channel" in view.text
     assert at.system.asked == []
     assert [entry.body["status"] for entry in at.world.entries(EntryKind.TURN_CLOSED)] == ["refused"]

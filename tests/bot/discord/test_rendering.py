@@ -23,7 +23,7 @@ from bot.platforms.discord.discord_messages import (
     render_messages,
 )
 from bot.platforms.discord.discord_wiring import render_settings
-from bot.views.render_tree import build_blocks
+from bot.views.message_layout import build_blocks
 from bot.views.sanitize import sanitize_url, strip_invisible
 from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSource, View
 from pipeline.types import AnsweredSentence

@@ -10,17 +10,9 @@ from hypothesis import strategies as st
 from bot.platforms.slack.slack_markup import decode_mrkdwn
 from bot.platforms.slack.slack_messages import parse_action, render_first, render_messages
 from bot.platforms.slack.slack_wiring import render_settings
-from bot.views.render_tree import build_blocks
+from bot.views.message_layout import build_blocks
 from bot.views.sanitize import sanitize_url, strip_invisible
-from bot.views.turn_view import (
-    Button,
-    ButtonAction,
-    ClaimCard,
-    Confirmation,
-    ShownSource,
-    ShownVerdict,
-    View,
-)
+from bot.views.turn_view import Button, ButtonAction, ClaimCard, Confirmation, ShownSource, ShownVerdict, View
 from pipeline.types import AnsweredSentence
 from tests.bot.slack.payloads import addresses, elements, harmful, lines, people, texts
 from tests.bot.views.views import DAY, views

@@ -8,8 +8,7 @@ import pytest
 
 from bot.answering import render_failure
 from bot.desk.types import Failure
-from bot.views.answer_text import find_apology, render_answer_text, render_left_out
-from bot.views.catalog import translate
+from bot.views.catalog import find_apology, render_answer_text, render_left_out, translate
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
 from pipeline.types import Answer, Status, Turn
 

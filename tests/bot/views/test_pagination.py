@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bot.platforms.discord import discord_messages as discord
 from bot.platforms.slack import slack_messages as slack
-from bot.views.pagination import measure_part, paginate_evidence, paginate_view
-from bot.views.render_tree import (
+from bot.views.message_layout import (
     MIN_PART_SIZE,
     MessageLimits,
     MessagePage,
@@ -20,6 +19,9 @@ from bot.views.render_tree import (
     ViewBlock,
     build_blocks,
     build_evidence_blocks,
+    measure_part,
+    paginate_evidence,
+    paginate_view,
 )
 from bot.views.sanitize import sanitize_url
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, ShownSource, View

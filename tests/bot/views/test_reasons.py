@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.views.answer_text import render_reason
+from bot.views.catalog import render_reason
 from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding
 from pipeline.support.support_check import SentenceAnalysis, decide_support
 from storage.types import CheckedClaim, Claim, Verdict, VerdictReason

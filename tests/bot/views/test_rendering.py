@@ -10,8 +10,7 @@ from bot.platforms.discord import discord_messages as discord
 from bot.platforms.discord import discord_messages as discord_limits
 from bot.platforms.slack import slack_markup as slack
 from bot.platforms.slack import slack_messages as slack_limits
-from bot.views.pagination import paginate_view
-from bot.views.render_tree import MessagePart, TextRun, TextStyle, build_blocks
+from bot.views.message_layout import MessagePart, TextRun, TextStyle, build_blocks, paginate_view
 from bot.views.sanitize import strip_invisible
 from bot.views.turn_view import View
 from tests.bot.views.views import DAY, views

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.views.pagination import split_text
+from bot.views.message_layout import split_text
 from tests.platforms.nasty import texts
 
 

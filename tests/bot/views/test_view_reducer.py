@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.views.catalog import translate
-from bot.views.render_tree import build_blocks
+from bot.views.message_layout import build_blocks
 from bot.views.turn_view import (
     ButtonAction,
     ClaimCard,

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from bot.desk.jobs.ports import Clock
 from bot.desk.turn_policy import open_desk
 from bot.platforms.shared.platform_contract import Platform
 from bot.platforms.slack import SlackSettings
@@ -14,6 +13,7 @@ from bot.platforms.slack.slack_transport import PATH, SocketWatch
 from bot.platforms.slack.slack_wiring import open_workspace
 from bot.server import http_server
 from bot.server.server_log import build_redactor
+from bot.server.supervisor import Clock
 from bot.settings.settings_tables import HttpSettings
 from bot.wiring import App
 from tests.platforms.desks import HASTY
