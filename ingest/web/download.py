@@ -151,7 +151,7 @@ def _check(wanted: DownloadRequest) -> None:
         found = hashlib.file_digest(file, name).hexdigest()
     if found != expected.lower():
         _discard_part(wanted)
-        raise RetryableWebError(f"sends a file that does not fit its {name.upper()} checksum")
+        raise RetryableWebError(f"sends a file that does not match its {name.upper()} checksum")
 
 
 def _size(path: Path) -> int:

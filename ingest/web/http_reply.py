@@ -77,8 +77,8 @@ def make_access_denied(url: httpx.URL, status: int, credential: str) -> AccessDe
     if credential:
         hint = f"Check {credential}: it may be missing, have lapsed, or lack the right to read this."
     else:
-        hint = "It wants to know who reads: give the source a credential that may read this."
-    return AccessDenied(f"{format_url(url)} does not let us in (HTTP {status}).", hint=hint)
+        hint = "It requires a login: give the source a credential that may read this."
+    return AccessDenied(f"{format_url(url)} denies us access (HTTP {status}).", hint=hint)
 
 
 def is_same_site(one: httpx.URL, other: httpx.URL) -> bool:
@@ -117,7 +117,7 @@ def read_content(answer: httpx.Response, blocks: Iterable[bytes], largest: int) 
     """Return what was sent, unpacked. Raises `ResponseTooLarge` rather than hold more than `largest` bytes."""
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
-        raise RetryableWebError("packs its answer in a way that was not asked for")
+        raise RetryableWebError("uses an encoding that was not requested")
     unpacker = zlib.decompressobj(wbits=31) if encoding.endswith("gzip") else None
     content = bytearray()
     for block in blocks:

@@ -246,7 +246,7 @@ class WebClient:
                         return
                     self._drain(answer)
                 address = target
-        raise SourceUnavailable(f"{format_url(url)} leads from one address to the next.", hint="Check the address.")
+        raise SourceUnavailable(f"{format_url(url)} redirects too often.", hint="Check the address.")
 
     @contextmanager
     def _send(
@@ -281,7 +281,7 @@ class WebClient:
         if busy:
             wait = parse_retry_after(answer.headers)
             if wait is not None and wait > self._policy.longest_wait:
-                asks = f"answers HTTP {status} and asks to be left alone for {wait:,.0f} seconds"
+                asks = f"answers HTTP {status} and asks us to wait {wait:,.0f} seconds"
                 raise SourceUnavailable(f"{format_url(answer.url)} {asks}.", hint=RETRY_HINT)
             raise RetryableWebError(f"answers HTTP {status}", wait)
 

@@ -103,7 +103,7 @@ class ConfluenceApi:
         """
         if self._credential and self._get_object("/rest/api/user/current").get("type") == "anonymous":
             hint = f"Check {self._credential}: it may be wrong or have lapsed."
-            raise SourceUnavailable(f"{format_url(self._place.url)} does not know who we are.", hint=hint)
+            raise SourceUnavailable(f"{format_url(self._place.url)} treats us as anonymous.", hint=hint)
         for space in spaces:
             if not self._can_see(space):
                 hint = "Check its key, and what the account may see: Confluence tells neither sandbox."
@@ -179,7 +179,9 @@ class ConfluenceApi:
             parts = urlsplit(str(following))
             further = dict(parse_qsl(parts.query, keep_blank_values=True))
             if further == asked:
-                raise SourceUnavailable(f"{format_url(self._place.url)} goes round in circles.", hint=RETRY_HINT)
+                raise SourceUnavailable(
+                    f"{format_url(self._place.url)} repeats the same page of results.", hint=RETRY_HINT
+                )
             path, asked = "/rest/" + parts.path.partition("/rest/")[2], further
 
     def _get_object(self, path: str, asked: QueryParams | None = None) -> Content:

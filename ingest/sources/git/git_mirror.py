@@ -279,7 +279,7 @@ class GitMirror:
         shown = self._remote.shown
         if _REFUSED.search(said):
             hint = "Look at token_env (https), or at the key and known hosts (ssh) of the user that Footnote runs as."
-            return SourceUnavailable(f"The server of {shown} does not let us in: {_one_line(said)}.", hint=hint)
+            return SourceUnavailable(f"The server of {shown} denies us access: {_one_line(said)}.", hint=hint)
         if _ABSENT.search(said):
             hint = "Check its address; a server may also say so of what we may not see."
             return SourceUnavailable(f"There is no repository {shown} for us: {_one_line(said)}.", hint=hint)

@@ -61,7 +61,9 @@ class MediaWikiApi:
             if not further:
                 return
             if further == going_on:
-                raise SourceUnavailable(f"{format_url(self._address)} goes round in circles.", hint=RETRY_HINT)
+                raise SourceUnavailable(
+                    f"{format_url(self._address)} repeats the same page of results.", hint=RETRY_HINT
+                )
             going_on = {name: str(value) for name, value in further.items()}
 
     def ask(self, query: ApiQuery) -> ApiAnswer:
@@ -98,7 +100,7 @@ class MediaWikiApi:
         result = self._parse(self._web.post(self._address, form)).get("login", {}).get("result")
         if result != "Success":
             raise SourceUnavailable(
-                f"{format_url(self._address)} does not let {self._login.user} in ({result or 'no result'}).",
+                f"{format_url(self._address)} denies access to {self._login.user} ({result or 'no result'}).",
                 hint=f"Check {self._login.credential or 'the password'}: Special:BotPasswords of the wiki gives it.",
             )
         self._logged_in = True
@@ -118,7 +120,7 @@ class MediaWikiApi:
     def _back_off(self, code: str, tried: int, asked: float | None) -> None:
         seconds = _REST * tried if asked is None else asked
         if tried >= _TRIES or seconds > _LONGEST_REST:
-            raise SourceUnavailable(f"{format_url(self._address)} has no time for us ({code}).", hint=RETRY_HINT)
+            raise SourceUnavailable(f"{format_url(self._address)} is too busy ({code}).", hint=RETRY_HINT)
         self._web.pause(seconds)
 
     def _make_refusal(self, code: str) -> SourceUnavailable:
@@ -129,7 +131,7 @@ class MediaWikiApi:
                 hint = f"Check {name}: it may have lapsed, or lack the right to read."
             else:
                 hint = "It is a private wiki: give the source a user and a password, or a token."
-            return SourceUnavailable(f"{where} does not let us read ({code}).", hint=hint)
+            return SourceUnavailable(f"{where} does not allow us to read ({code}).", hint=hint)
         return SourceUnavailable(f"{where} does not answer what was asked ({code}).", hint=RETRY_HINT)
 
 

@@ -264,7 +264,7 @@ class PageFetcher:
             self._refused += 1
             if self._refused >= _MOST_REFUSALS:
                 raise
-            what = "does not let us in" if isinstance(error, AccessDenied) else "cannot be had now"
+            what = "denies us access" if isinstance(error, AccessDenied) else "cannot be had now"
             return Unreadable(key, f"{what}: {error}")
         self._refused = 0
         return reply

@@ -215,7 +215,7 @@ class TestAttachments:
 class TestNotLettingIn:
     """Confluence shows less to whom it does not know: that must never look like pages that are gone."""
 
-    @pytest.mark.parametrize(("cloud", "said"), [(False, "does not let us in"), (True, "does not know who we are")])
+    @pytest.mark.parametrize(("cloud", "said"), [(False, "denies us access"), (True, "treats us as anonymous")])
     def test_a_wrong_token_removes_nothing(self, cloud, said):
         house = handbook(cloud)
         mirror = Mirror().sync(source(house))
@@ -239,7 +239,7 @@ class TestNotLettingIn:
     @pytest.mark.parametrize(
         ("fault", "said"),
         [
-            (Answer(403, b""), "does not let us in"),
+            (Answer(403, b""), "denies us access"),
             (Answer(404, b""), "HTTP 404"),
             (Answer(200, b"<html>Log in</html>"), "no JSON"),
             (Answer(500, b""), "HTTP 500"),

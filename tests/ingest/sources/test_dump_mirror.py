@@ -139,7 +139,7 @@ def test_it_is_polite(mirror, world):
 
 
 def test_an_agent_without_contact_is_let_in_nowhere(world):
-    assert "does not let us in (HTTP 403)" in world.refused(told="python-httpx/0.28")
+    assert "denies us access (HTTP 403)" in world.refused(told="python-httpx/0.28")
 
 
 @pytest.mark.parametrize("status", ["in-progress", "waiting", "failed", "skipped", "", None])
@@ -245,9 +245,9 @@ def test_what_goes_wrong_on_the_way_is_gone_through(mirror, world, faults, endin
     [
         ("/simplewiki/", says(404), "/simplewiki/ answers HTTP 404. Check the name of the wiki"),
         ("/simplewiki/", says(200), "lists no dumps"),
-        ("/simplewiki/", says(503, Retry_After="86400"), "asks to be left alone for 86,400 seconds"),
+        ("/simplewiki/", says(503, Retry_After="86400"), "asks us to wait 86,400 seconds"),
         ("dumpstatus.json", says(500), "dumpstatus.json answers HTTP 500"),
-        ("20261101-" + PLAIN, wrong, "does not fit its SHA1 checksum"),
+        ("20261101-" + PLAIN, wrong, "does not match its SHA1 checksum"),
         ("20261101-" + PLAIN, half, "bytes instead of"),
         ("20261101-" + PLAIN, says(404), "answers HTTP 404"),
         ("20261101-" + PLAIN, resets(0), "broke off"),

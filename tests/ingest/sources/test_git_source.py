@@ -269,7 +269,7 @@ def test_a_token_lets_us_in_and_is_written_nowhere(tmp_path, team):
         assert list(listed(GitSource(mirror, RepositoryScope()))) == ["a.md"]
         wanted = base64.b64encode(f"x-access-token:{token}".encode()).decode()
         assert seen[-1]["Authorization"] == f"Basic {wanted}"
-        with pytest.raises(SourceUnavailable, match="does not let us in") as told:
+        with pytest.raises(SourceUnavailable, match="denies us access") as told:
             list(
                 GitSource(mirrored(tmp_path, f"{address}/.git", token=f"{token}-wrong"), RepositoryScope()).documents()
             )

@@ -210,7 +210,7 @@ def test_a_page_deleted_while_the_wiki_is_read_is_said_to_be():
 
 class TestLettingIn:
     def test_a_private_wiki_says_what_to_do(self):
-        with pytest.raises(SourceUnavailable, match=r"does not let us read \(readapidenied\)") as caught:
+        with pytest.raises(SourceUnavailable, match=r"does not allow us to read \(readapidenied\)") as caught:
             source(handbook(user="Ann@bot", password="s3")).documents({})
         assert "give the source a user and a password" in caught.value.hint
 
@@ -226,7 +226,7 @@ class TestLettingIn:
         wiki = handbook(user="Ann@bot", password="s3")
         login = WikiLogin("Ann@bot", "wrong-one", credential="WIKI_PASSWORD")
 
-        with pytest.raises(SourceUnavailable, match=r"does not let Ann@bot in \(Failed\)") as caught:
+        with pytest.raises(SourceUnavailable, match=r"denies access to Ann@bot \(Failed\)") as caught:
             source(wiki, login=login).documents({})
         assert "WIKI_PASSWORD" in caught.value.hint
         assert "wrong-one" not in f"{caught.value}{caught.value.hint}{login}"
@@ -278,8 +278,8 @@ class TestPatience:
     @pytest.mark.parametrize(
         ("fault", "said"),
         [
-            (mediawiki.busy("maxlag", "5"), r"has no time for us \(maxlag\)"),
-            (mediawiki.busy("maxlag", "4000"), r"has no time for us \(maxlag\)"),
+            (mediawiki.busy("maxlag", "5"), r"is too busy \(maxlag\)"),
+            (mediawiki.busy("maxlag", "4000"), r"is too busy \(maxlag\)"),
             (mediawiki.busy("internal_api_error_DBQueryError"), "does not answer what was asked"),
             (Answer(404, b"gone"), "answers HTTP 404"),
             (Answer(200, b"<!doctype html>"), "is no API of a wiki"),

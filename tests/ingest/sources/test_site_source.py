@@ -412,7 +412,7 @@ def test_single_pages_that_cannot_be_had_are_told(world):
     world.site.pages["/teapot"] = Answer(418)
     visit = world.visit(largest=1 << 20)
     assert list(visit.read) == ["/docs/leave.html"]
-    assert visit.unread["/"].startswith("does not let us in")
+    assert visit.unread["/"].startswith("denies us access")
     assert visit.unread["/docs/travel"].startswith("cannot be had now")
     assert "is larger than 1 MB" in visit.unread["/news"]
     assert visit.unread["/teapot"] == "answers HTTP 418"

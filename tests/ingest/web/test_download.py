@@ -129,7 +129,7 @@ def test_a_wrong_checksum_is_never_taken(path):
     """After all tries it is told, and nothing is left that the next try would build upon."""
     told = failed(Mirror(content=OTHER), path, tries=3)
 
-    assert told.endswith("/dump.bz2 sends a file that does not fit its SHA1 checksum.")
+    assert told.endswith("/dump.bz2 sends a file that does not match its SHA1 checksum.")
     assert len(fetched.asked) == 3
     assert list(path.parent.iterdir()) == []
 
