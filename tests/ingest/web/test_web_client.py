@@ -150,8 +150,8 @@ def test_replies_are_bounded_however_they_are_packed():
                 line.get(server.url + path)
         assert "broke off" in refused(lambda: line.get(server.url + "/torn"))
         assert "unpacked" in refused(lambda: line.get(server.url + "/odd"))
-        assert "uses an encoding that was not requested" in refused(lambda: line.get(server.url + "/brotli"))
-        assert "not asked for" in refused(lambda: line.get(server.url + "/twice"))
+        assert "not requested" in refused(lambda: line.get(server.url + "/brotli"))
+        assert "not requested" in refused(lambda: line.get(server.url + "/twice"))
 
 
 def test_a_bomb_is_not_unpacked_beyond_what_is_allowed():
