@@ -86,13 +86,14 @@ def advise_student(facts: ExamFacts) -> Advice | None:
 
 def advise_reply_format(facts: ExamFacts) -> Advice | None:
     """Advise the format that is kept best, if formats were compared and another one is set."""
-    best, offered = facts.best, [one for one in facts.measured if one.offered]
-    if best.way == AS_SET or not best.offered or _suits_student(facts):
+    best, offered, student = facts.best, [one for one in facts.measured if one.offered], advise_student(facts)
+    if best.way == AS_SET or not best.offered or (student and student.changes["model.student"]):
         return None
     by_itself = "schema" if any(one.way == "schema" for one in offered) else "text"
     now = by_itself if facts.settings.structured == "auto" else facts.settings.structured
-    if any(one.way == now and not _clearly_better(best, one) for one in offered):
-        return None
+    for one in offered:
+        if one.way == now and max(best.readable - one.readable, best.right - one.right) < CLEAR_MARGIN:
+            return None
     shares = ", ".join(f"{one.way} {_percent(one)}" for one in offered)
     return Advice(
         f"Replies are best when asked for as {best.way}. Readable are: {shares}.", {"model.structured": best.way}
@@ -159,15 +160,6 @@ def advise_cut_replies(facts: ExamFacts) -> Advice | None:
         return Advice(why, {"model.thinking_tokens": 2 * settings.thinking_tokens})
     limits = {find_stage(name): 200 * math.ceil(one.longest_reply / 100) for name, one in cut.items()}
     return Advice(why, {f"model.stages.{stage}.max_tokens": limit for stage, limit in limits.items()})
-
-
-def _suits_student(facts: ExamFacts) -> bool:
-    advice = advise_student(facts)
-    return bool(advice and advice.changes["model.student"])
-
-
-def _clearly_better(one: VariantFigures, other: VariantFigures) -> bool:
-    return max(one.readable - other.readable, one.right - other.right) >= CLEAR_MARGIN
 
 
 def _percent(found: VariantFigures) -> str:

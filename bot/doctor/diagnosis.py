@@ -96,17 +96,15 @@ async def inspect_home(settings: Settings, open_model: OpenModel, *, now: dateti
 async def _find_owner(settings: Settings) -> tuple[str | None, bool]:
     try:
         owner = await asyncio.to_thread(find_lock_owner, settings.home)
-    except Exception:  # noqa: BLE001 - the check of the home tells of it
+    except Exception:  # noqa: BLE001 - the check of the home reports it
         return None, False
-    return owner, bool(owner) and await _is_serving(settings)
-
-
-async def _is_serving(settings: Settings) -> bool:
+    if not owner:
+        return owner, False
     try:
         async with connect_service(settings.home) as served:
-            return served is not None
-    except Exception:  # noqa: BLE001 - a server of another version answers too, and its owner is told
-        return False
+            return owner, served is not None
+    except Exception:  # noqa: BLE001 - a server of another version answers too, and its owner is shown
+        return owner, False
 
 
 async def _inspect_database(scene: Inspection) -> Inspection:
@@ -127,8 +125,7 @@ async def _inspect_database(scene: Inspection) -> Inspection:
         return replace(scene, fault=error)
 
 
-_MARKS = {"ok": "ok  ", "warn": "WARN", "fail": "FAIL"}
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+_MARKS = {"ok": ("ok  ", "green"), "warn": ("WARN", "yellow"), "fail": ("FAIL", "red")}
 
 
 def build_health_document(found: Sequence[CheckResult]) -> dict[str, Any]:
@@ -137,10 +134,5 @@ def build_health_document(found: Sequence[CheckResult]) -> dict[str, Any]:
 
 
 def render_health(found: Sequence[CheckResult]) -> RenderableType:
-    return Group(*map(_render_result, found))
-
-
-def _render_result(finding: CheckResult) -> Text:
-    said = Fault("", finding.what, finding.hint).line()
-    mark = (_MARKS[finding.level], _STYLES[finding.level])
-    return Text.assemble(mark, f"  {said}")
+    lines = ((_MARKS[one.level], Fault("", one.what, one.hint).line()) for one in found)
+    return Group(*(Text.assemble(mark, f"  {line}") for mark, line in lines))

@@ -87,10 +87,12 @@ class Examiner:
         for case in left:
             outcome = await self._outcome(kind, case)
             if isinstance(outcome.fault, BudgetExceeded):
-                self.found.cut_short[kind.name] = _budget_used_up(self._spent)
+                used_up = f"the {self._spent.budget.tokens:,} tokens that this may use are used up"
+                self.found.cut_short[kind.name] = BudgetExceeded(used_up, hint="raise --tokens")
                 return
             self.found.outcomes[kind.name].append(outcome)
-            self._dead = [*self._dead, kind.name] if _is_unavailable(outcome) else []
+            dead = isinstance(outcome.fault, ModelUnavailable) and not isinstance(outcome.fault, ModelRefused)
+            self._dead = [*self._dead, kind.name] if dead else []
             tell()
             if outcome.fault and (self._dead.count(kind.name) >= MAX_DEAD_CASES or self._is_over()):
                 self.found.cut_short[kind.name] = outcome.fault
@@ -121,14 +123,6 @@ class Examiner:
         spent = any(isinstance(fault, BudgetExceeded) for fault in self.found.cut_short.values())
         kinds = len(set(self._dead))
         return spent or (len(self._dead) >= MAX_DEAD_CASES and (kinds > 1 or self.found.fault is not None))
-
-
-def _is_unavailable(outcome: CaseOutcome) -> bool:
-    return isinstance(outcome.fault, ModelUnavailable) and not isinstance(outcome.fault, ModelRefused)
-
-
-def _budget_used_up(spent: BudgetMeter) -> BudgetExceeded:
-    return BudgetExceeded(f"the {spent.budget.tokens:,} tokens that this may use are used up", hint="raise --tokens")
 
 
 class _CountingModel:

@@ -16,7 +16,6 @@ from pipeline.prompts.prompt_templates import WorkedExample, load_examples
 from pipeline.replies.cited_sentences import MarkedSentence
 from pipeline.replies.stage_replies import Bullet, Feedback, TimedClaim, parse_time
 from pipeline.replies.verdict_replies import ClaimRuling, Verification
-from pipeline.stages.passage_retrieval import SourcedFinding
 from pipeline.stages.question_analysis import english_name
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
@@ -80,7 +79,8 @@ def grade_summary(case: GoldCase, found: Sequence[Bullet]) -> Grade:
     cited = [number for bullet in found for number in bullet.sentences]
     wrong = _find_citation_fault(case, cited)
     for bullet in found:
-        stand = " ".join(_format_evidence(sentences[number - 1]) for number in bullet.sentences)
+        behind = (sentences[number - 1] for number in bullet.sentences)
+        stand = " ".join(f"{one.document.title} {one.passage.section} {one.text}" for one in behind)
         if strange := find_foreign_numbers(bullet.text, stand):
             wrong = wrong or f"{strange[0]} is not in the sentences behind “{bullet.text}”"
     return Grade(wrong, len(cited), _count_valid(case, cited))
@@ -123,8 +123,11 @@ def grade_rulings(case: GoldCase, found: Sequence[ClaimRuling]) -> Grade:
 
 def grade_draft(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
     """Grade whether a draft says what its notes say, all that is asked for, in the user's language."""
-    findings: Sequence[SourcedFinding] = case.facts["findings"]
-    sources = {number: _format_finding(finding) for number, finding in enumerate(findings, start=1)}
+    sources = {
+        number: f"{place.document.title} {place.passage.section} {finding.text}"
+        for number, finding in enumerate(case.facts["findings"], start=1)
+        for place in finding.evidence[:1]
+    }
     judged = _grade_sentences(case, found, sources)
     spoken = english_name(detect_language(_join_text(found)))
     if judged.wrong or not found or spoken in {"", case.facts["language"]}:
@@ -201,15 +204,6 @@ def _count_valid(case: GoldCase, cited: Iterable[int]) -> int:
 def _states_fact(claim: TimedClaim, fact: Mapping[str, str | list[str]]) -> bool:
     in_time = "time" not in fact or claim.time == parse_time(str(fact["time"]))
     return in_time and not find_missing_terms(claim.text, fact["terms"])
-
-
-def _format_evidence(sentence: Evidence) -> str:
-    return f"{sentence.document.title} {sentence.passage.section} {sentence.text}"
-
-
-def _format_finding(finding: SourcedFinding) -> str:
-    place = finding.evidence[0]
-    return f"{place.document.title} {place.passage.section} {finding.text}"
 
 
 def _join_text(found: Iterable[MarkedSentence]) -> str:

@@ -64,6 +64,7 @@ def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
     asked = [call for call in calls if call.error not in {"SchemaNotOffered", "PromptTooLong"}]
     seconds = [call.seconds for call in asked]
     costs = [call.cost for call in asked if call.cost is not None]
+    counted = [call for call in asked if not call.estimated]
     return Figures(
         cases=len(replied),
         first=sum(UNREADABLE not in {call.error for call in one.calls} for one in replied),
@@ -88,7 +89,7 @@ def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
         retried=sum(call.tries > 1 for call in asked),
         thought=sum(_has_thought(call) for call in asked),
         trimmed=sum(call.error == "PromptTooLong" for call in calls),
-        shortened=sum(_was_shortened(call) for call in asked),
+        shortened=sum(0 < call.prompt_tokens < SHORTENED_SHARE * call.sent_tokens for call in counted),
         schema=sum(call.schema for call in asked),
     )
 
@@ -122,14 +123,8 @@ def count_verdicts(found: Mapping[str, Figures]) -> Mapping[tuple[Verdict, Verdi
 
 
 def _has_thought(call: RecordedCall) -> bool:
-    hidden = (
-        not call.estimated and call.completion_tokens > HIDDEN_THOUGHT_FACTOR * call.written_tokens + TOKEN_TOLERANCE
-    )
-    return call.thought or hidden
-
-
-def _was_shortened(call: RecordedCall) -> bool:
-    return not call.estimated and 0 < call.prompt_tokens < SHORTENED_SHARE * call.sent_tokens
+    visible = HIDDEN_THOUGHT_FACTOR * call.written_tokens + TOKEN_TOLERANCE
+    return call.thought or (not call.estimated and call.completion_tokens > visible)
 
 
 AS_SET = "as set"

@@ -103,7 +103,8 @@ async def _run_server(
 ) -> AsyncIterator[PlatformConnections]:
     """Serve within the block, and give the connections. Commands are served first, and wait for no network."""
     async with AsyncExitStack() as stack:
-        app = _with_polite_refresh(await stack.enter_async_context(open_app(settings)))
+        opened_app = await stack.enter_async_context(open_app(settings))
+        app = replace(opened_app, passages=replace(opened_app.passages, polite=True))  # leaves a core for questions
         await stack.enter_async_context(watch_event_loop())
         home, there = LocalService(app), dict[str, Platform]()
         desk = open_desk(app, there)
@@ -145,11 +146,6 @@ async def _forward_hurry(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[No
 
     async with run_beside(hurry(), name="hurry"):
         yield
-
-
-def _with_polite_refresh(app: App) -> App:
-    """Return the app with refreshes that leave a core for questions."""
-    return replace(app, passages=replace(app.passages, polite=True))
 
 
 def _ready_message(settings: Settings, address: str, arrivals: PlatformConnections) -> str:

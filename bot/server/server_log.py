@@ -170,6 +170,8 @@ def _build_formatter(stream: TextIO, redact: Redact) -> logging.Formatter:
         cleaned: dict[str, Any] = redact_value(event, clean)
         return cleaned
 
+    colours, plain = not os.environ.get("NO_COLOR"), structlog.dev.plain_traceback
+    columns = structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=plain)
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.contextvars.merge_contextvars,
@@ -182,11 +184,6 @@ def _build_formatter(stream: TextIO, redact: Redact) -> logging.Formatter:
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,
             without_secrets,
-            _build_column_renderer() if seen else structlog.processors.JSONRenderer(ensure_ascii=False),
+            columns if seen else structlog.processors.JSONRenderer(ensure_ascii=False),
         ],
     )
-
-
-def _build_column_renderer() -> structlog.types.Processor:
-    colours = not os.environ.get("NO_COLOR")
-    return structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=structlog.dev.plain_traceback)

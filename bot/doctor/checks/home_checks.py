@@ -5,7 +5,6 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
 from types import MappingProxyType
 
 from bot.cli.terminal_output import format_count
@@ -34,7 +33,8 @@ async def check_home(scene: Inspection) -> Sequence[CheckResult]:
     """Check that the folder exists and can be written, and by whom it can be read."""
     folder = scene.settings.home
     if not folder.exists():
-        return (await _to_be_made(folder),)
+        await asyncio.to_thread(probe_folder, next(path for path in folder.parents if path.exists()))
+        return (CheckResult("ok", f"Home: {folder} is not there yet; the first `footnote ingest` makes it."),)
     await asyncio.to_thread(probe_folder, folder)
     if folder.stat().st_mode & _OTHERS:
         hint = f"`chmod 700 {folder}` keeps the record from them."
@@ -101,12 +101,6 @@ def format_bytes(count: int) -> str:
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
     return f"{count / 10**6:.0f} MB" if count >= 10**6 else f"{count / 10**3:.0f} kB"
-
-
-async def _to_be_made(folder: Path) -> CheckResult:
-    there = next(path for path in folder.parents if path.exists())
-    await asyncio.to_thread(probe_folder, there)
-    return CheckResult("ok", f"Home: {folder} is not there yet; the first `footnote ingest` makes it.")
 
 
 def _grown(source: WikipediaSettings) -> int:
@@ -184,7 +178,6 @@ def _check_revision(scene: Inspection) -> CheckResult:
         return CheckResult("warn", "Database: it was written by an older Footnote.", hint)
     if not file.whole:
         hint = "`sqlite3 footnote.db 'PRAGMA quick_check'` in home checks all of it."
-        return CheckResult(
-            "warn", f"Database: {format_bytes(file.bytes)} can be written; too large to be checked whole here.", hint
-        )
+        said = f"Database: {format_bytes(file.bytes)} can be written; too large to be checked whole here."
+        return CheckResult("warn", said, hint)
     return CheckResult("ok", f"Database: {format_bytes(file.bytes)}, whole, and can be written.")

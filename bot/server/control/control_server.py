@@ -127,7 +127,9 @@ class _LineStream(Response):
             await send({"type": "http.response.body", "body": b""})
         except asyncio.CancelledError:
             # The server stops. Who waits sees the end of what was told, and nothing is left to be logged as a fault.
-            await _close_stream(send)
+            with suppress(TimeoutError, OSError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await send({"type": "http.response.body", "body": b""})
         finally:
             await cancel_tasks([task, hung_up])
 
@@ -149,12 +151,6 @@ async def _run_work(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Q
         tell(Failure(*map(replace_unencodable, explain_error(error))))
     finally:
         lines.put_nowait(b"")
-
-
-async def _close_stream(send: Send) -> None:
-    with suppress(TimeoutError, OSError):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await send({"type": "http.response.body", "body": b""})
 
 
 async def _cancel_on_disconnect(receive: Receive, task: "asyncio.Task[None]") -> None:
