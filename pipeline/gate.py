@@ -51,7 +51,6 @@ class Recorder:
         self._search = search
         self._tell = tell
         self._noted: list[TimedStep] = []
-        self._calls: list[TimedStep] = []
         self._claims: list[CheckedClaim] = []
         self._found: dict[str, Hit] = {}
 
@@ -73,7 +72,8 @@ class Recorder:
     @property
     def usage(self) -> Usage:
         """What the model calls noted so far took; see `Usage` for what a round is."""
-        asked = [noted for noted in self._calls if noted.step.facts.get("attempts")]
+        calls = (noted for noted in self._noted if noted.step.stage != "search")
+        asked = [noted for noted in calls if noted.step.facts.get("attempts")]
         facts = [noted.step.facts for noted in asked]
         costs = [one["cost"] for one in facts if "cost" in one]
         return Usage(
@@ -95,9 +95,7 @@ class Recorder:
 
     def note(self, step: Step, began: float) -> None:
         """Note a model call that has just ended, `began` on `time.perf_counter()`."""
-        noted = TimedStep(step, began, time.perf_counter())
-        self._noted.append(noted)
-        self._calls.append(noted)
+        self._noted.append(TimedStep(step, began, time.perf_counter()))
 
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
         """Search as the wrapped search does, and note it. A search that fails is noted with its error and raises."""
@@ -125,8 +123,7 @@ class Recorder:
 
     def _note(self, query: SearchQuery, k: int, began: float, outcome: Mapping[str, object]) -> None:
         facts = {"query": query.text, "time": query.time, "k": k, **outcome}
-        ended = time.perf_counter()
-        self._noted.append(TimedStep(Step("search", facts, (ended - began) * 1000), began, ended))
+        self.note(Step("search", facts, (time.perf_counter() - began) * 1000), began)
 
 
 def _count_rounds(calls: list[TimedStep]) -> int:

@@ -5,7 +5,8 @@ truncated, and a reply that cannot be parsed is asked for once more, with what w
 """
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from random import Random
@@ -152,44 +153,46 @@ class Prompter:
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:
-        """Make one call and record it with its outcome."""
-        began, outcome = time.perf_counter(), dict[str, Any]()
-        try:
+        with self._recorded(call, template, load) as outcome:
             reply = await self._llm.complete(call, self._spent)
-            outcome = _reply_facts(reply)
+            outcome.update(_reply_facts(reply))
             return _parse_reply(reply, form, structured=call.schema is not None)
-        except BaseException as error:
-            outcome.setdefault("attempts", _count_attempts(error, self._spent))
-            outcome["error"] = _describe_error(error)
-            raise
-        finally:
-            self._note(_build_step(call, template, load, outcome, began), began)
 
     async def _values(
         self, call: ModelCall, template: str, load: PromptLoad, splitter: ReplySplitter[T]
     ) -> AsyncGenerator[T, None]:
-        """Yield the values of one streamed call, and record it with its outcome."""
-        began, pieces, outcome = time.perf_counter(), list[str](), dict[str, Any]()
-        try:
-            async with close_stream(self._pieces(call, outcome)) as stream:
-                async for piece in stream:
-                    pieces.append(piece)
-                    for value in splitter.feed(piece):
-                        yield value
+        pieces: list[str] = []
+        with self._recorded(call, template, load) as outcome:
             try:
-                rest = splitter.close()
+                async with close_stream(self._pieces(call, outcome)) as stream:
+                    async for piece in stream:
+                        pieces.append(piece)
+                        for value in splitter.feed(piece):
+                            yield value
+                for value in splitter.close():
+                    yield value
             except UnreadableReply as error:
                 reply = ModelReply("".join(pieces), "", finish=outcome.get("finish", "stop"))
                 raise _UnreadableReply(str(error), reply) from error
-            for value in rest:
-                yield value
+            finally:
+                outcome.setdefault("reply", "".join(pieces)[:MAX_REPLY])
+
+    @contextmanager
+    def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[dict[str, Any]]:
+        """Record a call with its outcome, as far as that is put into what is given, and its error."""
+        began, outcome = time.perf_counter(), dict[str, Any]()
+        try:
+            yield outcome
         except BaseException as error:
             outcome.setdefault("attempts", _count_attempts(error, self._spent))
-            outcome["error"] = _describe_error(error)
+            outcome["error"] = f"{type(error).__name__.removeprefix('_')}: {error}".rstrip(": ")
             raise
         finally:
-            streamed = {"reply": "".join(pieces)[:MAX_REPLY], "attempts": 1}
-            self._note(_build_step(call, template, load, streamed | outcome, began), began)
+            outcome.setdefault("attempts", 1)
+            facts = {name: reference_facts(value) for name, value in load.facts.items()}
+            given = "text" if call.schema is None else "schema"
+            asked = {"template": template, "facts": facts, "format": given, "examples": load.examples}
+            self._note(Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000), began)
 
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
         """Yield the text of a call; put the whole reply's figures into `outcome`."""
@@ -250,21 +253,7 @@ def _reply_facts(reply: ModelReply) -> dict[str, Any]:
     return {**said, "finish": reply.finish, **{name: getattr(reply, name) for name in figures}}
 
 
-def _build_step(call: ModelCall, template: str, load: PromptLoad, outcome: Mapping[str, Any], began: float) -> Step:
-    asked = {
-        "template": template,
-        "facts": {name: reference_facts(value) for name, value in load.facts.items()},
-        "format": "text" if call.schema is None else "schema",
-        "examples": load.examples,
-    }
-    return Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000)
-
-
 def _count_attempts(error: BaseException, spent: BudgetMeter) -> int:
     """Return 0 for a call that was refused before it was sent, 1 for one that failed or was cut short."""
     late = spent.deadline is not None and time.monotonic() >= spent.deadline
     return int(not isinstance(error, SchemaNotOffered) and (late or not isinstance(error, BudgetExceeded)))
-
-
-def _describe_error(error: BaseException) -> str:
-    return f"{type(error).__name__.removeprefix('_')}: {error}".rstrip(": ")

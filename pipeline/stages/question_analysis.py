@@ -186,14 +186,8 @@ def _follow_up_rules(language: str) -> _FollowUpRules:
     """Return a language's rules; one that has none leans only on words of substance."""
     data = json.loads(resources.files("pipeline.stages").joinpath("follow_ups.json").read_text(encoding="utf-8"))
     rules = data.get(language) or {key: [] for key in data["en"]}
-    return _FollowUpRules(
-        openers=_any_phrase(rules["openers"]),
-        pronouns=_any_phrase(rules["pronouns"]),
-        possessives=_any_phrase(rules["possessives"]),
-        determiners=_any_phrase(rules["determiners"]),
-        harmless=_any_phrase(rules["harmless"], plain=False),
-        vague=frozenset(rules["vague"]),
-    )
+    patterns = {key: _any_phrase(rules[key], plain=key != "harmless") for key in rules if key != "vague"}
+    return _FollowUpRules(**patterns, vague=frozenset(rules["vague"]))
 
 
 def _any_phrase(phrases: Sequence[str], *, plain: bool = True) -> re.Pattern[str]:
