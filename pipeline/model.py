@@ -16,8 +16,6 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call to a model."""
-
     stage: str  # which step of a system asks; settings may name a model for it
     messages: tuple[ChatMessage, ...]
     schema: Mapping[str, Any] | None = None
@@ -27,8 +25,6 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A reply apart from its reasoning, and its cost."""
-
     text: str
     model: str  # the model's name as the server gave it, else as it was asked for
     reasoning: str = ""
@@ -44,8 +40,6 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class ReplyPiece:
-    """A piece of a streamed reply, without reasoning."""
-
     text: str
 
 
@@ -81,9 +75,7 @@ class LLM(Protocol):
         """Return whether calls of a stage may carry a schema, as far as is known now."""
         ...
 
-    def busy(self) -> bool:
-        """Return whether a call would have to wait for a place now."""
-        ...
+    def busy(self) -> bool: ...
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply: ...
 

@@ -21,8 +21,6 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What was said so far; the last turn is the question."""
-
     turns: tuple[Turn, ...]
 
     @property
@@ -73,8 +71,6 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredSentence:
-    """A sentence as it was let through, and the numbers of its footnotes."""
-
     text: str
     citations: tuple[int, ...]
     note: str = ""
@@ -83,8 +79,6 @@ class AnsweredSentence:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was let through, with numbered citations, and how the turn ended."""
-
     status: Status
     sentences: tuple[AnsweredSentence, ...] = ()
     citations: tuple[Citation, ...] = ()
@@ -145,8 +139,6 @@ class PageQuoted:
 
 @dataclass(frozen=True, slots=True)
 class DraftStarted:
-    """The reply is being written, over so many pieces of evidence."""
-
     evidence: int
 
 

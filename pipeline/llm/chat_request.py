@@ -35,8 +35,6 @@ _NON_REASONERS = lazy_compile(r"(?i)instruct|chat|non-?(?:think|reason)")
 
 @dataclass(frozen=True, slots=True)
 class ServerQuirks:
-    """What a server was found to require."""
-
     left_out: frozenset[str] = frozenset()  # arguments that the server does not take
     plain_roles: bool = False  # whether it takes only a user and an assistant who take turns
     thinks: bool | None = None  # whether the model thinks before it replies; None: not seen yet
@@ -46,7 +44,6 @@ class ServerQuirks:
         return replace(self, left_out=self.left_out | {argument})
 
     def merge(self, other: "ServerQuirks") -> "ServerQuirks":
-        """Merge what two concurrent calls found out."""
         return ServerQuirks(
             self.left_out | other.left_out,
             self.plain_roles or other.plain_roles,

@@ -44,8 +44,6 @@ _FIRST_CHECK_SECONDS = 0.001
 
 @dataclass(slots=True)
 class CallTally:
-    """What one call took so far, over all its tries."""
-
     tries: int = 0
     faults: int = 0
     tokens: int = 0
@@ -53,8 +51,6 @@ class CallTally:
 
 
 class QuirkDiscovered(Exception):
-    """A reply that shows a quirk of its server, with which to ask again."""
-
     def __init__(self, quirks: ServerQuirks) -> None:
         super().__init__()
         self.quirks = quirks
@@ -178,7 +174,6 @@ class OpenAIModel:
 
     @asynccontextmanager
     async def _slot(self, spent: BudgetMeter) -> AsyncGenerator[None]:
-        """Wait for one of the concurrent places, first come first served."""
         left = remaining_seconds(spent, self._clock())
         try:
             async with asyncio.timeout(None if math.isinf(left) else left):

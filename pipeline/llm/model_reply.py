@@ -77,7 +77,6 @@ class ReasoningFilter:
 
 
 def _partial_tag_length(text: str) -> int:
-    """Return how many characters at a text's end may be the beginning of a tag."""
     start = text.rfind("<", max(0, len(text) - _MAX_TAG + 1))
     tail = text[start:].lower() if start >= 0 else ""
     return len(tail) if tail and any(tag.startswith(tail) for tag in _REASONING_TAGS) else 0
@@ -95,8 +94,6 @@ class TokenCounts:
 
 
 class ReplyAccumulator:
-    """A reply as it arrives."""
-
     def __init__(self, *, hold: bool, streamed: bool) -> None:
         self.model = ""
         self.usage: TokenCounts | None = None
@@ -222,7 +219,6 @@ def find_objection(
 
 
 def update_quirks(got: ReplyAccumulator, quirks: ServerQuirks) -> ServerQuirks:
-    """Return quirks with what a reply shows of how its model reasons."""
     if not (got.reasoning or got.filter.unopened):
         return quirks if quirks.unopened else replace(quirks, unopened=False)
     return replace(quirks, thinks=True, unopened=got.filter.unopened)
@@ -246,7 +242,6 @@ def build_reply(got: ReplyAccumulator, request: ChatRequest, settings: ModelSett
 
 
 def _reasoning_overflow(request: ChatRequest, settings: ModelSettings) -> ServerQuirks | ModelUnavailable:
-    """Return quirks that leave room for reasoning, or the error that there is not enough of it."""
     if settings.thinks is None and not is_reasoning_model(settings, request.plan.model, request.quirks):
         return replace(request.quirks, thinks=True)
     used = f"used all of its {request.reply_tokens} tokens for reasoning and replied nothing"

@@ -39,8 +39,6 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class StageSettings:
-    """What one stage asks differently; None is as for the others."""
-
     name: str | None = None
     temperature: float | None = None
     max_tokens: int | None = None
@@ -60,8 +58,6 @@ class StagePlan:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """A model, its server, and how patiently it is called."""
-
     name: str = ""  # the model; on Azure, the deployment
     base_url: str = field(default="", repr=False)
     """Where the server is; empty for OpenAI's own. On Azure, the resource's endpoint."""

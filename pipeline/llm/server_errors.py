@@ -96,7 +96,6 @@ def error_words(body: bytes) -> str:
 
 
 def describe_error(body: bytes, secrets: Iterable[str]) -> str:
-    """Return the server's message in one line that may be shown."""
     content = _parse_body(body)
     if isinstance(content, str) and content.lstrip().startswith("<"):
         return "it sent a web page"
@@ -129,7 +128,6 @@ def _mask_secret(line: str, secrets: Iterable[str]) -> str:
 
 
 def _lower_same_length(text: str) -> str:
-    """Return a text in lower case that is as long as it was."""
     return "".join(low if len(low := char.lower()) == 1 else char for char in text)
 
 
@@ -221,7 +219,6 @@ def _permanent_error(
 
 
 def _quirks_from_error(words: str, request: ChatRequest) -> ServerQuirks | PipelineError | None:
-    """Return the quirks that the server's words tell of."""
     if SCHEMA_ARGUMENT in request.arguments and _SCHEMA.search(words):
         return SchemaNotOffered(f"the server does not support a JSON schema for {request.plan.model}")
     if not request.quirks.plain_roles and _ROLES.search(words):

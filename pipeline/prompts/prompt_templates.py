@@ -38,7 +38,6 @@ _CONTROL_TOKENS = lazy_compile(
 
 
 def draw_delimiter(random: Random, text: str) -> str:
-    """Draw a random word that is not in the text, in whatever case."""
     folded = text.casefold()
     while (fence := "".join(random.choices(DELIMITER_LETTERS, k=DELIMITER_LENGTH))) in folded:
         pass
@@ -58,8 +57,6 @@ _DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """The facts of a call, and what a good reply to it holds, as JSON."""
-
     facts: Mapping[str, Any]
     reply: Any
 
@@ -128,8 +125,6 @@ class PromptMode:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The messages of a call, and how long its reply may be."""
-
     messages: tuple[ChatMessage, ...]
     max_tokens: int
 
@@ -137,7 +132,6 @@ class Prompt:
 def render_prompt(
     template: str, facts: Mapping[str, object], mode: PromptMode, now: datetime, random: Random
 ) -> Prompt:
-    """Render the messages of a call: instruction, examples, and last the turn."""
     module = _load_macros(template, mode, now.date(), fence="", **facts)
     fence = draw_delimiter(random, str(module.turn()))
     turn = str(_load_macros(template, mode, now.date(), fence=fence, **facts).turn()).strip()
@@ -191,6 +185,5 @@ def spell_date(day: date) -> str:
 
 
 def _describe_source(evidence: Evidence) -> str:
-    """Say where a sentence stands: page, section, date."""
     written = evidence.document.date
     return f"{describe_place(evidence.document, evidence.passage)}{f' ({written:%Y-%m-%d})' if written else ''}"

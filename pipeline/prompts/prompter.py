@@ -24,8 +24,6 @@ from storage.types import Evidence, Hit, Passage, Step
 
 @dataclass(frozen=True, slots=True)
 class PromptLoad:
-    """What a prompt carries: its facts, and whether examples stand before them."""
-
     facts: Mapping[str, Any]
     examples: bool = True
 
@@ -233,7 +231,6 @@ def _truncate_or_raise(load: PromptLoad, error: PromptTooLong) -> PromptLoad:
 
 
 def _retry_messages(error: _UnreadableReply) -> tuple[ChatMessage, ...]:
-    """Return the messages that ask again after an unreadable reply."""
     cut = " It was cut off before its end: be briefer." if error.reply.finish == "length" else ""
     said = (ChatMessage("assistant", error.reply.text[:MAX_SHOWN]),) if error.reply.text.strip() else ()
     fault = f"This reply cannot be read: {error}.{cut} Reply again, whole, in the format asked for, with nothing else."

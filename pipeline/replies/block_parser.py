@@ -63,7 +63,6 @@ def _item_marker(found: re.Match[str], length: int) -> LineMarker:
 
 
 def _item_number(written: str) -> int:
-    """Return which item a number or a Latin letter names, 0 for other signs."""
     if written.isdecimal():
         return int(written)
     return "abcdefghijklmnopqrstuvwxyz".find(written.lower()) + 1
@@ -80,7 +79,6 @@ class TableSentences:
     """A row that is not said yet: the next line may say that it names the columns."""
 
     def row(self, line: str) -> list[str]:
-        """Take one row, and return the sentences that are certain now."""
         if _TABLE_RULE.fullmatch(line):
             self._columns = self._held or self._columns
             return []
@@ -157,7 +155,6 @@ class BlockParser:
         yield from self._events()
 
     def close(self) -> Iterator[BlockEvent]:
-        """Yield the rest of the reply; an open fence is closed."""
         self._closed = True
         yield from self._events()
         if self._fence:
@@ -208,7 +205,6 @@ class BlockParser:
         return ended
 
     def _classify_line(self, line: str) -> list[BlockEvent]:
-        """Classify a whole line."""
         if fence := _FENCE_LINE.match(line):
             self._fence, self._code = fence[1], [fence[2]]
             return self._end_prose()

@@ -147,7 +147,6 @@ def _include_brackets(text: str, mark: CitationMark) -> CitationMark:
 
 
 def _joining_space(text: str, before: str, start: int, end: int) -> str:
-    """Return the space that keeps apart what a mark stood between."""
     after = text[end : end + 1]
     if not before or not after or after.isspace() or after in _CLOSING_SIGNS:
         return ""
@@ -210,6 +209,5 @@ def is_maimed(text: str, count: int) -> bool:
 
 
 def _continues(after: str) -> bool:
-    """Return whether a sentence goes on behind a mark."""
     next_char = after.lstrip()[:1]
     return next_char == "," or (after[:1].isspace() and next_char.islower())

@@ -38,8 +38,6 @@ _WORD_PLACEHOLDER = "Q"
 
 
 class SentenceCutter:
-    """Cuts running text into sentences as it arrives."""
-
     def __init__(self, count: int) -> None:
         self._count = count
         self._text = ""
@@ -197,7 +195,6 @@ class SentenceSplitter:
             self._paragraph = True
 
     def _take_running(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
-        """Take sentences of running text, whose marks may stand before them."""
         for sentence in raw:
             text = mask_verbatim(sentence, self._count)
             end = len(text.rstrip())
@@ -232,7 +229,6 @@ class SentenceSplitter:
             self._paragraph = self._first = False
 
     def _add_numbers(self, numbers: tuple[int, ...]) -> None:
-        """Add the numbers of marks that stand alone to the last sentence."""
         if self._held:
             self._held = replace(self._held, numbers=tuple(dict.fromkeys(self._held.numbers + numbers)))
 

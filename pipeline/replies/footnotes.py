@@ -11,7 +11,6 @@ from storage.types import Citation, Document, Evidence, Passage, Span
 
 
 def describe_place(document: Document, passage: Passage) -> str:
-    """Name the page, and the section if there is one."""
     return f"{document.title} › {passage.section}" if passage.section else document.title
 
 

@@ -73,7 +73,6 @@ def get_field(found: Any, name: str, kind: type | tuple[type, ...]) -> Any:
 
 
 def strip_emphasis_marks(text: str) -> str:
-    """Return a line without emphasis, the white space around it gone."""
     return _EMPHASIS.sub("", text).strip()
 
 
@@ -101,7 +100,6 @@ def split_items(text: str) -> tuple[str, ...]:
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    """Return the lines of a text that are not empty, without emphasis and the fences of code."""
     found = (strip_emphasis_marks(line) for line in text.splitlines())
     return tuple(line for line in found if line and not line.startswith("```"))
 

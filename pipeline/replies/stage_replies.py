@@ -36,7 +36,6 @@ QueryTime = Literal["recent"] | int | None
 
 
 def parse_time(text: str) -> QueryTime:
-    """Read what a model says of a time: "recent", a year, or none of it."""
     year = _YEAR.search(text)
     if year:
         return int(year[1])
@@ -134,8 +133,6 @@ _TRAILING_TIME = lazy_compile(rf"\s*(?:\||[(\[])\s*{_CLAIM_TIME}\s*[)\]]?\s*\.?\
 
 @dataclass(frozen=True, slots=True)
 class TimedClaim:
-    """A statement of the model's own, and the time that its evidence should be of."""
-
     text: str
     time: QueryTime = None
 
@@ -164,7 +161,6 @@ def _says_nothing(text: str) -> bool:
 
 
 def _keep_claims(claims: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
-    """Return the claims that say something, each once."""
     kept = {claim.text: claim for claim in claims if not is_nothing(claim.text) and len(claim.text) <= MAX_CLAIM}
     return tuple(kept.values())
 
@@ -210,7 +206,6 @@ class ClaimSplitter:
         return self._new(found if _TRAILING_TIME.search(last) else found[:-1])
 
     def close(self) -> tuple[TimedClaim, ...]:
-        """Return what is left, and be ready for another reply. Raises `UnreadableReply`."""
         found = self._new(_parse_claim_list(self._text))
         nothing = not self._given and not _says_nothing(self._text)
         self._begin()
@@ -243,7 +238,6 @@ class DraftSplitter:
         return self._released(self._splitter.feed(piece))
 
     def close(self) -> tuple[MarkedSentence, ...]:
-        """Return what is left, and be ready for another reply. Raises `UnreadableReply`."""
         released = self._released(self._splitter.close())
         held, cites = self._held, self._cites
         self._begin()

@@ -51,8 +51,6 @@ _MENTIONED_SENTENCES = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a verifier says of a claim, and the numbers of the sentences that settle it."""
-
     verdict: Verdict
     sentences: tuple[int, ...] = ()
     reasoning: str = ""
@@ -121,7 +119,6 @@ def _read_verdict(text: str, match: re.Match[str]) -> Verdict:
 
 
 def parse_verdict(wording: str) -> Verdict:
-    """Return the verdict that one of its wordings, whatever its case, stands for."""
     return next(verdict for verdict, forms in _WORDINGS.items() if re.fullmatch(forms, wording, re.IGNORECASE))
 
 
@@ -145,8 +142,6 @@ _QUESTIONED = lazy_compile(r"\W*?[?/]")
 
 @dataclass(frozen=True, slots=True)
 class ClaimRuling:
-    """The ruling on one claim."""
-
     claim: int  # its number, from 1
     found: Verification  # without its reasoning until that is whole
     whole: bool  # whether its reasoning has ended. Each claim has a ruling that has not, and then one that has.
@@ -172,7 +167,6 @@ class VerdictSplitter:
         return tuple(self._news(ended=False))
 
     def close(self) -> tuple[ClaimRuling, ...]:
-        """Return what is left, and be ready for another reply. Raises `UnreadableReply`."""
         self._text += "\n"  # only what follows a word shows that it is whole
         try:
             news = tuple(self._news(ended=True))
@@ -237,6 +231,5 @@ def _may_be_retracted(reason: str) -> bool:
 
 
 def _split_marks(rest: str) -> tuple[str, str]:
-    """Return the numbers in brackets behind a verdict, and what follows them."""
     found = _SENTENCE_MARKS.match(rest)
     return (found[1], rest[found.end() :]) if found else ("", rest)

@@ -34,8 +34,6 @@ _QUOTED = lazy_compile("“([^“”]+)”")
 
 @dataclass(frozen=True, slots=True)
 class ClaimJudgement:
-    """A verdict, why, and the sentences that show it."""
-
     verdict: Verdict
     reasoning: str
     evidence: tuple[Evidence, ...] = ()  # those that the verdict stands on
@@ -212,7 +210,6 @@ async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) ->
 
 
 async def report_judgement(claim: str, verdict: ClaimJudgement, kit: Kit) -> Status:
-    """Report a verdict as an event, and say the sentences that it rests on through the gate."""
     named, others = passage_ids(verdict.evidence), passage_ids(verdict.nearest)
     stated = Claim(claim, origin="user")
     kit.tell(ClaimChecked(CheckedClaim(stated, verdict.verdict, named, verdict.reasoning, others, verdict.because)))
@@ -228,7 +225,6 @@ async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> C
 
 
 async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> ClaimJudgement:
-    """Judge by the model's verification, unless the local check knows better. Raises any `PipelineError`."""
     claim, sentences = talk.question.text, collect_sentences(hits)
     found = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
     named = tuple(sentences[number - 1] for number in found.sentences)

@@ -123,7 +123,6 @@ def build_second_opinion(ask: Ask, talk: Conversation, *, turns: int, student: b
 def record_claim(
     claim: str, sentences: Sequence[Evidence], found: Verification, *because: VerdictReason
 ) -> CheckedClaim:
-    """Record a claim of the model's own with the verdict on it."""
     named, others = split_passage_ids(sentences, found)
     return CheckedClaim(Claim(claim, origin="model"), found.verdict, named, found.reasoning, others, because)
 
@@ -135,7 +134,6 @@ def record_unfounded(claim: str) -> CheckedClaim:
 
 
 def record_unverified(claim: str, sentences: Sequence[Evidence], error: PipelineError) -> CheckedClaim:
-    """Record a claim of the model's own that the model could not be asked about."""
     found = Verification(Verdict.NOT_ENOUGH_INFO, reasoning=f"it could not be verified: {error}")
     return record_claim(claim, sentences, found, VerdictReason("unverified"))
 
@@ -154,7 +152,6 @@ def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tup
 
 
 def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
-    """Return the ids of the passages that evidence stands in, each once."""
     return tuple(dict.fromkeys(one.passage.id for one in evidence))
 
 
@@ -164,8 +161,6 @@ SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
 
 @dataclass(frozen=True, slots=True)
 class _PendingClaim:
-    """A claim with evidence, and its outcome: the sentences that support it, or why it has none."""
-
     claim: str
     sentences: tuple[Evidence, ...]
     settled: SettledEvidence

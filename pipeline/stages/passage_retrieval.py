@@ -21,8 +21,6 @@ from storage.types import Document, Evidence, Hit, SearchQuery
 
 @dataclass(frozen=True, slots=True)
 class SourcedFinding:
-    """A statement, and the sentences that say it: at least one."""
-
     text: str
     evidence: tuple[Evidence, ...]
 
@@ -38,7 +36,6 @@ def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
 
 
 def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
-    """Return sentences as findings that say exactly what they say."""
     return tuple(SourcedFinding(one.text, (one,)) for one in evidence)
 
 
@@ -87,7 +84,6 @@ OVERFETCH = 4  # so many times more hits are fetched than kept where a time rank
 
 
 def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
-    """Return hits that came by relevance in the order of relevance and time."""
     if query.time is None:
         return tuple(hits)
     if query.time == "recent":

@@ -24,8 +24,6 @@ from storage.language.words import content_terms, words
 
 
 class SmallTalk(StrEnum):
-    """What kind of small talk a message is, so that the reply can fit it."""
-
     THANKS = "thanks"
     FAREWELL = "farewell"
     GREETING = "greeting"
@@ -55,7 +53,6 @@ def _plain_words(text: str) -> str:
 
 @cache
 def _small_talk_patterns() -> tuple[re.Pattern[str], dict[SmallTalk, re.Pattern[str]]]:
-    """Return the pattern of a text that is nothing but small talk, and the pattern of each kind within it."""
     phrases = json.loads(resources.files("pipeline.stages").joinpath("small_talk.json").read_text(encoding="utf-8"))
     everything = [_small_talk_phrase(phrase) for kind in phrases.values() for phrase in kind]
     whole = re.compile(f"(?:(?:{_any_of(everything)}) ?)++")
@@ -101,8 +98,6 @@ MAX_BORROWED_WORDS = 24  # how many words it may borrow
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuestion:
-    """A question, and the words of earlier turns that it depends on."""
-
     text: str
     borrowed: str = ""
 
@@ -171,7 +166,6 @@ def opens_with_pronoun(sentence: str, language: str) -> bool:
 
 
 def _content_words(text: str, language: str) -> list[str]:
-    """Return the words of a text that are no stop words, as they were written."""
     return [word for word in words(text) if content_terms(word, language)]
 
 

@@ -34,8 +34,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RankedQuotes:
-    """A question taken apart, what was found for it, best first, and the chance that the best is an answer."""
-
     question: ScoredQuestion
     hits: tuple[Hit, ...]
     ranked: tuple[ScoredCandidate, ...]

@@ -23,7 +23,6 @@ from pipeline.types import Conversation, Status
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
-    """Answer the conversation's last question. Raises any `PipelineError`."""
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
