@@ -7,6 +7,7 @@ truncated, and a reply that cannot be parsed is asked for once more, with what w
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from random import Random
@@ -125,7 +126,7 @@ class Prompter:
         while True:
             call = self._call(template, load, stage, again=again)
             try:
-                async with close_stream(self._values(call, template, load, splitter)) as values:
+                async with close_stream(self._values(call, template, load, deepcopy(splitter))) as values:
                     async for value in values:
                         yield value
             except PromptTooLong as error:

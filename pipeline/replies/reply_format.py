@@ -24,14 +24,14 @@ class ReplyFormat(Generic[T]):
 
 
 class ReplySplitter(Protocol[T_co]):
-    """Splits a streamed reply into values as soon as each is certain."""
+    """Splits one streamed reply into values as soon as each is certain; a reply that is asked for again gets a copy."""
 
     def feed(self, piece: str) -> tuple[T_co, ...]:
         """Take the next piece of the reply; return the values that it made certain."""
         ...
 
     def close(self) -> tuple[T_co, ...]:
-        """Return the last values, and begin anew. Raises `UnreadableReply`, but only if no value was given before."""
+        """Return the last values. Raises `UnreadableReply`, but only if no value was given before."""
         ...
 
 

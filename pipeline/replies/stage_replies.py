@@ -142,6 +142,11 @@ def _claim_from_line(line: str) -> TimedClaim:
     return TimedClaim(line[: behind.start()].strip(), parse_time(behind[1])) if behind else TimedClaim(line)
 
 
+def _claim_from_json(found: Any) -> TimedClaim:
+    text, time = get_field(found, "text", str), get_field(found, "time", (str, int))
+    return TimedClaim(strip_emphasis_marks(text), parse_time(str(time)))
+
+
 def _claims_from_text(text: str) -> tuple[TimedClaim, ...]:
     if text.strip() and is_nothing(text):
         return ()
@@ -167,12 +172,7 @@ def _keep_claims(claims: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
 
 CLAIMS: ReplyFormat[tuple[TimedClaim, ...]] = ReplyFormat(
     object_schema(claims=list_schema(object_schema(text=STRING, time=STRING))),
-    from_json=lambda found: _keep_claims(
-        TimedClaim(
-            strip_emphasis_marks(get_field(one, "text", str)), parse_time(str(get_field(one, "time", (str, int))))
-        )
-        for one in get_field(found, "claims", list)
-    ),
+    from_json=lambda found: _keep_claims(map(_claim_from_json, get_field(found, "claims", list))),
     from_text=_claims_from_text,
 )
 
@@ -184,9 +184,6 @@ class ClaimSplitter:
     """
 
     def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
         self._text = ""
         self._full = False
         self._given: set[str] = set()
@@ -207,9 +204,7 @@ class ClaimSplitter:
 
     def close(self) -> tuple[TimedClaim, ...]:
         found = self._new(_parse_claim_list(self._text))
-        nothing = not self._given and not _says_nothing(self._text)
-        self._begin()
-        if nothing:
+        if not self._given and not _says_nothing(self._text):
             raise UnreadableReply(_NO_LIST_FAULT)
         return found
 
@@ -226,11 +221,7 @@ class DraftSplitter:
     """Splits a draft over `count` notes into sentences; none where it says that no note helps."""
 
     def __init__(self, count: int) -> None:
-        self._count = count
-        self._begin()
-
-    def _begin(self) -> None:
-        self._splitter = SentenceSplitter(self._count)
+        self._splitter = SentenceSplitter(count)
         self._held: list[MarkedSentence] = []
         self._cites = False
 
@@ -239,9 +230,7 @@ class DraftSplitter:
 
     def close(self) -> tuple[MarkedSentence, ...]:
         released = self._released(self._splitter.close())
-        held, cites = self._held, self._cites
-        self._begin()
-        if not cites and not any(_is_nothing_reply(sentence) for sentence in held):
+        if not self._cites and not any(_is_nothing_reply(sentence) for sentence in self._held):
             raise UnreadableReply("no sentence has the number of a note in brackets behind it, such as [1]")
         return released
 
@@ -288,7 +277,7 @@ def _criterion_key(criterion: str) -> str:
 def _point_from_json(name: str, feedback: Any) -> CriterionScore:
     found = get_field(feedback, _criterion_key(name), dict)
     remark, score = get_field(found, "remark", str), get_field(found, "score", int)
-    return CriterionScore(name, " ".join(remark.split()), _clamp_score(score))
+    return CriterionScore(name, " ".join(remark.split()), max(0, min(score, PERFECT_SCORE)))
 
 
 def _point_from_text(name: str, text: str) -> CriterionScore:
@@ -296,11 +285,7 @@ def _point_from_text(name: str, text: str) -> CriterionScore:
     scores = list(_SCORE.finditer(said or ""))
     if said is None or not scores:
         raise UnreadableReply(f"the line “{name.capitalize()}: … score/100” is missing")
-    return CriterionScore(name, said[: scores[-1].start()].strip(), _clamp_score(int(scores[-1][1])))
-
-
-def _clamp_score(score: int) -> int:
-    return max(0, min(score, PERFECT_SCORE))
+    return CriterionScore(name, said[: scores[-1].start()].strip(), min(int(scores[-1][1]), PERFECT_SCORE))
 
 
 FEEDBACK: ReplyFormat[Feedback] = ReplyFormat(

@@ -155,9 +155,6 @@ class VerdictSplitter:
         self._sentences = sentences
         self._whole = verification_format(sentences, reasoned=reasoned)
         self._head = re.compile(_LONE_HEAD if claims == 1 else _HEAD, re.IGNORECASE | re.MULTILINE)
-        self._begin()
-
-    def _begin(self) -> None:
         self._text = ""
         self._ruled: dict[int, Verification] = {}
         self._ended: set[int] = set()
@@ -168,13 +165,8 @@ class VerdictSplitter:
 
     def close(self) -> tuple[ClaimRuling, ...]:
         self._text += "\n"  # only what follows a word shows that it is whole
-        try:
-            news = tuple(self._news(ended=True))
-            if not self._ruled:
-                return self._read_whole()
-            return news
-        finally:
-            self._begin()
+        news = tuple(self._news(ended=True))
+        return news if self._ruled else self._read_whole()
 
     def _read_whole(self) -> tuple[ClaimRuling, ...]:
         """Parse a reply whose verdict stands elsewhere; with one claim it can only be that claim's."""

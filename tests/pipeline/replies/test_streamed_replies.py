@@ -49,7 +49,6 @@ def test_claims_as_they_arrive_are_those_of_the_whole(text: str, size: int) -> N
     whole = [claim.text for claim in CLAIMS.from_text(text)]
     assert set(whole) <= set(given_one_by_one)
     assert len(given_one_by_one) == len(set(given_one_by_one))
-    assert splitter.feed("- Another one. | none\n")  # it is ready for the next reply
 
 
 def test_a_claim_is_there_as_soon_as_its_line_has_ended_in_its_time() -> None:
