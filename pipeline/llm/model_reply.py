@@ -129,11 +129,6 @@ class ReplyAccumulator:
         return "".join((*self._thoughts, *self.filter.thoughts)).strip()
 
     @property
-    def separate(self) -> bool:
-        """Whether the server itself separates the reasoning."""
-        return bool(self._thoughts)
-
-    @property
     def ending(self) -> Finish:
         return "refusal" if self.refused else _FINISHES.get(self.finish or "", "stop")
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -79,29 +79,21 @@ def _reference_parts(value: object) -> Any:
 MAX_SHOWN = 2_000  # characters of an unreadable reply that are shown to the model again
 
 
+@dataclass(frozen=True, slots=True)
 class Prompter:
     """Calls the model for one turn; `prompter.ask` and `prompter.stream` go into the kit."""
 
-    def __init__(
-        self,
-        llm: LLM,
-        spent: BudgetMeter,
-        *,
-        note: Callable[[Step, float], None],
-        now: datetime,
-        random: Random,
-        student: bool = False,
-    ) -> None:
-        self._llm = llm
-        self._spent = spent
-        self._note = note
-        self._now = now
-        self._random = random
-        self._student = student
+    llm: LLM
+    spent: BudgetMeter
+    _: KW_ONLY
+    note: Callable[[Step, float], None]
+    now: datetime
+    random: Random
+    student: bool = False
 
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-        load = PromptLoad(facts, examples=not self._student)
-        structured = form.schema is not None and self._llm.structured(stage)
+        load = PromptLoad(facts, examples=not self.student)
+        structured = form.schema is not None and self.llm.structured(stage)
         again: tuple[ChatMessage, ...] = ()
         while True:
             call = self._call(template, load, stage, schema=form.schema if structured else None, again=again)
@@ -121,7 +113,7 @@ class Prompter:
     async def stream(
         self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
     ) -> AsyncIterator[T]:
-        load = PromptLoad(facts, examples=not self._student)
+        load = PromptLoad(facts, examples=not self.student)
         again: tuple[ChatMessage, ...] = ()
         while True:
             call = self._call(template, load, stage, again=again)
@@ -147,13 +139,13 @@ class Prompter:
         schema: Mapping[str, Any] | None = None,
         again: tuple[ChatMessage, ...] = (),
     ) -> ModelCall:
-        manner = PromptMode(structured=schema is not None, student=self._student, shown=load.examples)
-        prompt = render_prompt(template, load.facts, manner, self._now, self._random)
+        manner = PromptMode(structured=schema is not None, student=self.student, shown=load.examples)
+        prompt = render_prompt(template, load.facts, manner, self.now, self.random)
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:
         with self._recorded(call, template, load) as outcome:
-            reply = await self._llm.complete(call, self._spent)
+            reply = await self.llm.complete(call, self.spent)
             outcome.update(_reply_facts(reply))
             return _parse_reply(reply, form, structured=call.schema is not None)
 
@@ -183,7 +175,7 @@ class Prompter:
         try:
             yield outcome
         except BaseException as error:
-            outcome.setdefault("attempts", _count_attempts(error, self._spent))
+            outcome.setdefault("attempts", _count_attempts(error, self.spent))
             outcome["error"] = f"{type(error).__name__.removeprefix('_')}: {error}".rstrip(": ")
             raise
         finally:
@@ -191,12 +183,12 @@ class Prompter:
             facts = {name: reference_facts(value) for name, value in load.facts.items()}
             given = "text" if call.schema is None else "schema"
             asked = {"template": template, "facts": facts, "format": given, "examples": load.examples}
-            self._note(Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000), began)
+            self.note(Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000), began)
 
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
         """Yield the text of a call; put the whole reply's figures into `outcome`."""
         any_piece = False
-        async with close_stream(self._llm.stream(call, self._spent)) as stream:
+        async with close_stream(self.llm.stream(call, self.spent)) as stream:
             async for piece in stream:
                 if isinstance(piece, ModelReply):
                     outcome |= _reply_facts(piece)

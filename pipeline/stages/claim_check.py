@@ -7,9 +7,10 @@ overruled by the local check where that knows better.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pipeline.errors import NotAClaim
-from pipeline.kit import Kit
+from pipeline.kit import Kit, System
 from pipeline.replies.verdict_replies import Verification
 from pipeline.stages.concurrency import gather_all
 from pipeline.stages.model_claims import NO_EVIDENCE, passage_ids, request_verification
@@ -57,29 +58,11 @@ class PassageSupport:
 ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[ClaimJudgement]]
 
 
-async def check_claim_by_rules(talk: Conversation, kit: Kit) -> Status:
-    """Check the conversation's last turn by the local check alone. Raises `NotAClaim` and `SearchUnavailable`."""
-    return await _check_claims((_validated(talk.question.text),), talk, kit, judge_by_rules)
-
-
-async def check_claim_by_model(talk: Conversation, kit: Kit) -> Status:
-    """Check the conversation's last turn by the model's verification. Raises any `PipelineError`."""
-    return await _check_claims((_validated(talk.question.text),), talk, kit, judge_by_model)
-
-
-async def check_text_by_rules(talk: Conversation, kit: Kit) -> Status:
-    """Check each statement of the last turn by the local check alone. Raises as for a claim."""
-    return await _check_claims(extract_statements(talk.question.text), talk, kit, judge_by_rules)
-
-
-async def check_text_by_model(talk: Conversation, kit: Kit) -> Status:
-    """Check each statement of the last turn by the model's verification, several at once. Raises as for a claim."""
-    return await _check_claims(extract_statements(talk.question.text), talk, kit, judge_by_model)
-
-
-async def _check_claims(claims: Sequence[str], talk: Conversation, kit: Kit, judge: ClaimJudge) -> Status:
+async def _check_claims(
+    split: Callable[[str], Sequence[str]], judge: ClaimJudge, talk: Conversation, kit: Kit
+) -> Status:
     # Where a limit says no claims, it means those that a model makes up.
-    claims = claims[: max(1, kit.limits.claims)]
+    claims = split(talk.question.text)[: max(1, kit.limits.claims)]
     talks = (Conversation((*talk.earlier, replace(talk.question, text=claim))) for claim in claims)
     judgements = await gather_all(judge_conversation(one, kit, judge) for one in talks)
     said = [await report_judgement(claim, found, kit) for claim, found in zip(claims, judgements, strict=True)]
@@ -105,9 +88,9 @@ def validate_claim(text: str) -> None:
         )
 
 
-def _validated(text: str) -> str:
+def _single_claim(text: str) -> tuple[str, ...]:
     validate_claim(text)
-    return text
+    return (text,)
 
 
 def extract_statements(text: str) -> tuple[str, ...]:
@@ -252,3 +235,13 @@ async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSu
 def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
     places = {one.text: one for one in reversed(sentences)}
     return tuple(places[text] for text in select_closest(claim, [[one.text for one in sentences]]))
+
+
+check_claim_by_rules: System = partial(_check_claims, _single_claim, judge_by_rules)
+"""Checks the conversation's last turn by the local check alone. Raises `NotAClaim` and `SearchUnavailable`."""
+check_claim_by_model: System = partial(_check_claims, _single_claim, judge_by_model)
+"""Checks the conversation's last turn by the model's verification. Raises any `PipelineError`."""
+check_text_by_rules: System = partial(_check_claims, extract_statements, judge_by_rules)
+"""Checks each statement of the last turn by the local check alone."""
+check_text_by_model: System = partial(_check_claims, extract_statements, judge_by_model)
+"""Checks each statement of the last turn by the model's verification, several at once."""
