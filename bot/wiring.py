@@ -36,12 +36,11 @@ from storage.database.engine import open_database
 from storage.database.refresh_log import Leases
 from storage.errors import StorageError
 from storage.home_folder import lock_home
-from storage.indexes.candidate_search import IndexThreads
 from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
 from storage.indexes.embedding import LazyTokenStates, open_embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import PassageStore
+from storage.passages import IndexThreads, PassageStore
 from storage.queue import Queue
 from storage.types import Document, Evidence, Hit, SearchQuery
 

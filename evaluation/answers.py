@@ -26,9 +26,8 @@ from pipeline.stages.quotation import RankedQuotes
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems.extractive import consider
 from pipeline.types import Answer, CitedSentence, Conversation, Status
-from storage.indexes.candidate_search import Retriever, fuse_scores
 from storage.indexes.embedding import Embedder, Vectors
-from storage.passages import CANDIDATES, PassageStore
+from storage.passages import CANDIDATES, PassageStore, fuse_scores
 from storage.types import Hit, SearchQuery
 
 
@@ -132,8 +131,7 @@ async def _search_without(
     """Search as the store does, as if some documents had never been indexed."""
     wanted = max(CANDIDATES, k)
     trust = store.embedder.knows(text)
-    retriever = Retriever(store.dense, store.lexical, store.embedder, store.threads)
-    dense, lexical = await retriever.candidates(text, [[corpus]], 2 * wanted)
+    dense, lexical = await store.candidates(text, [[corpus]], 2 * wanted)
     rows = await store.manifest.join([*{*dense, *lexical}], [corpus])
     kept = {key for key, (_, document) in rows.items() if document.key not in left_out}
     dense, lexical = _best_scores(dense, kept, wanted), _best_scores(lexical, kept, wanted)

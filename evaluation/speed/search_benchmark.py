@@ -25,12 +25,11 @@ from evaluation.workbench import PageSource
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import Block, Page, Section
 from storage.database.engine import Database, open_database
-from storage.indexes.candidate_search import IndexThreads
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder, Vectors, open_embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import PassageStore
+from storage.passages import IndexThreads, PassageStore
 
 WORDS = 100
 

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from storage.errors import StorageError, explain_folder_error, translate_index_errors
-from storage.indexes import INDEX_SCHEMA
-from storage.indexes.embedding import Vectors
+from storage.indexes.embedding import INDEX_SCHEMA, Vectors
 
 
 @dataclass(frozen=True, slots=True)

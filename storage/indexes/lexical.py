@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.errors import REINDEX_HINT, IndexStale, explain_folder_error, translate_index_errors
-from storage.indexes import INDEX_SCHEMA, aliases_text, indexed_text
+from storage.indexes.embedding import INDEX_SCHEMA, aliases_text, indexed_text
 from storage.language.detection import detect_language
 from storage.language.words import content_words, terms, words
 from storage.types import Document, Passage

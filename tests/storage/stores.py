@@ -8,12 +8,11 @@ from typing import Any
 
 from storage.audit import AuditLog, ChannelOverrides, Spending
 from storage.database.engine import open_database
-from storage.indexes.candidate_search import IndexThreads
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import PassageStore
+from storage.passages import IndexThreads, PassageStore
 from storage.queue import Queue
 from storage.types import Passage
 from tests.fakes import WordEmbedder

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from storage.errors import IndexStale
-from storage.indexes import indexed_text
 from storage.indexes.dense import DenseIndex
+from storage.indexes.embedding import indexed_text
 from storage.indexes.lexical import LexicalIndex, expand_term_forms
 from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
