@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ingest.wikitext.markup_cleanup import BREAK, CODE, ROW, decode_entities
 from ingest.wikitext.templates import flatten_value
-from ingest.wikitext.wiki_site import load_appendices
+from ingest.wikitext.wiki_site import load_other_names
 from storage.language.lazy_pattern import lazy_compile
 
 _SPAN = lazy_compile(r"(row|col)span\s*=\s*[\"']?\s*(\d{1,3})")
@@ -266,7 +266,7 @@ class _PageReader:
             self._path.pop()
         self._path.append((level, title))
         if not self._appendix or level <= self._appendix:
-            self._appendix = level if title.strip(" .:").casefold() in load_appendices() else 0
+            self._appendix = level if title.strip(" .:").casefold() in load_other_names("appendix") else 0
 
     def _end_section(self) -> None:
         while self.table:

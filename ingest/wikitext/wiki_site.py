@@ -32,35 +32,16 @@ def load_template_kinds() -> Mapping[str, str]:
     return MappingProxyType({name: kind for kind, names in load_names("template_names").items() for name in names})
 
 
-def load_appendices() -> frozenset[str]:
-    return load_names("other_names")["appendix"]
-
-
-def load_namespaces() -> frozenset[str]:
-    return load_names("other_names")["namespace"]
-
-
-def load_redirect_words() -> frozenset[str]:
-    """Return what stands behind the `#` of a redirect."""
-    return load_names("other_names")["redirect"]
-
-
-def load_disambiguations() -> frozenset[str]:
-    return load_names("other_names")["disambiguation"]
+def load_other_names(kind: str) -> frozenset[str]:
+    """Return titles of sections that say nothing (`appendix`), or names of namespaces, redirects, disambiguations."""
+    return load_names("other_names")[kind]
 
 
 _PROJECTS = {
     "wiki": "wikipedia", "wiktionary": "wiktionary", "wikibooks": "wikibooks", "wikinews": "wikinews",
     "wikiquote": "wikiquote", "wikisource": "wikisource", "wikiversity": "wikiversity", "wikivoyage": "wikivoyage",
 }  # fmt: skip
-_WIKIMEDIA_WIKIS = {
-    "commons": "commons",
-    "meta": "meta",
-    "species": "species",
-    "incubator": "incubator",
-    "wikimania": "wikimania",
-}
-"""Wikis of their own, below wikimedia.org."""
+_WIKIMEDIA_WIKIS = frozenset({"commons", "meta", "species", "incubator", "wikimania"})  # below wikimedia.org
 _DATABASE_NAME = lazy_compile(r"[a-z][a-z0-9_]{0,60}")
 _DATABASE_PARTS = lazy_compile(rf"(?P<language>[a-z][a-z0-9_]*?)(?P<project>{'|'.join(_PROJECTS)})")
 
@@ -141,7 +122,7 @@ def is_disambiguation(title: str, wikitext: str) -> bool:
 
 def _is_disambiguation_template(template: str) -> bool:
     name = template.lower().replace("_", " ").removeprefix("template:")
-    return name in load_disambiguations() or name.endswith("disambiguation")
+    return name in load_other_names("disambiguation") or name.endswith("disambiguation")
 
 
 _HIDDEN_NAMESPACES = (-2, 6, 14)  # the namespaces of media, files and categories

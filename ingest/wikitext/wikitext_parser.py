@@ -14,7 +14,7 @@ from ingest.wikitext.html_tags import replace_tags
 from ingest.wikitext.markup_cleanup import CODE, PIPE, ROW, strip_marks
 from ingest.wikitext.page_layout import PageOutline, read_layout
 from ingest.wikitext.templates import render_template
-from ingest.wikitext.wiki_site import load_namespaces
+from ingest.wikitext.wiki_site import load_other_names
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
@@ -49,7 +49,7 @@ def get_link_label(body: str, hidden: frozenset[str]) -> str:
     prefix, colon, rest = target.partition(":")
     if colon:
         name = prefix.strip().lower().replace(" ", "_")
-        if name in load_namespaces() or name in hidden:
+        if name in load_other_names("namespace") or name in hidden:
             return ""
         if _LANGUAGE_PREFIX.fullmatch(prefix):
             return (shown or rest).strip() if prefix in _SHOWN_PREFIXES else ""

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 from ingest.sources.dumps.dump_file import DumpTruncated
-from ingest.wikitext.wiki_site import WikiSite, load_redirect_words
+from ingest.wikitext.wiki_site import WikiSite, load_other_names
 from storage.language.lazy_pattern import lazy_compile
 
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
@@ -123,7 +123,7 @@ def _redirect_target(xml: bytes, before: bytes) -> str | None:
     if element and element[1]:
         return unescape(element[1].decode(errors="replace"))
     said = _REDIRECTING.search(xml, len(before), len(before) + 4096)
-    if said and (element or said[1].decode(errors="replace").lower() in load_redirect_words()):
+    if said and (element or said[1].decode(errors="replace").lower() in load_other_names("redirect")):
         return unescape(said[2].decode(errors="replace")).strip()
     return "" if element else None
 
