@@ -20,7 +20,7 @@ class Taker:
     """What is raised instead of making questions."""
 
     @property
-    def places(self) -> "Taker":
+    def directory(self) -> "Taker":
         """Return what is known of places."""
         return self
 

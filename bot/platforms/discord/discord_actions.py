@@ -61,11 +61,8 @@ def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: s
     """Return what asks for a comment on an answer; `commented` reads it."""
     field: JsonObject = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
     field["max_length"] = min(MAX_COMMENT, _MOST)
-    asked = {
-        "type": LABEL,
-        "label": build_label(translate("discord_comment_label", language), _TITLE),
-        "component": field,
-    }
+    label = build_label(translate("discord_comment_label", language), _TITLE)
+    asked = {"type": LABEL, "label": label, "component": field}
     title = build_label(translate("comment", language), _TITLE)
     return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [asked]}
 
@@ -110,16 +107,16 @@ class DiscordActions:
     """Does what people want of answers."""
 
     def __init__(
-        self, desk: Desk, acting: AnswerActions, answering: InteractionReplies, taking: DiscordIntake, zone: tzinfo
+        self, desk: Desk, acting: AnswerActions, replies: InteractionReplies, intake: DiscordIntake, zone: tzinfo
     ) -> None:
-        self._desk, self._acting, self._answering = desk, acting, answering
-        self._taking, self._zone = taking, zone
+        self._desk, self._acting, self._replies = desk, acting, replies
+        self._intake, self._zone = intake, zone
 
     async def press(self, found: DiscordInvocation) -> None:
         """Do what a button is for, and answer whoever pressed it."""
         page = parse_page_turn(found.name)
         if page and (page[0] == SOURCES or page[0].isdecimal()):
-            await self._answering.accept(found)
+            await self._replies.accept(found)
             await self._evidence(found, *page)
         elif button := parse_button(found.name):
             await self._pressed(found, *button)
@@ -132,86 +129,82 @@ class DiscordActions:
         if sent is None:
             return False
         ticket, opinion, text = sent
-        await self._answering.defer(found, private=True)
-        await self._change(
-            found, self._acting.feedback(ticket, await self.by(found), opinion, text, **_place_of(found))
-        )
+        await self._replies.defer(found, private=True)
+        by = await self.by(found)
+        await self._change(found, self._acting.feedback(ticket, by, opinion, text, language=found.locale))
         return True
 
     async def sources(self, found: DiscordInvocation) -> None:
         """Show all pages that the conversation cites in which somebody stands."""
-        await self._answering.defer(found, private=True)
+        await self._replies.defer(found, private=True)
         await self._evidence(found, SOURCES, 0)
 
     async def take_back(self, found: DiscordInvocation, ticket: int) -> None:
-        await self._answering.defer(found, private=True)
+        await self._replies.defer(found, private=True)
         await self._taken_back(found, ticket)
 
     async def by(self, found: DiscordInvocation) -> Asker:
         """Return who invoked something and where they stand, with what Discord lets them do there."""
-        return await locate_asker(self._taking.places, found)
+        return await locate_asker(self._intake.directory, found)
 
     async def _pressed(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
         by = await self.by(found)
         match action:
             case ButtonAction.STOP:
-                await self._answering.accept(found)
+                await self._replies.accept(found)
                 if not await self._obeyed(self._desk.stop(ticket, by)):
-                    await self._answering.add(found, translate("discord_not_yours", found.locale))
+                    await self._replies.add(found, translate("discord_not_yours", found.locale))
             case ButtonAction.RETRACT:
                 first = build_confirmation(action, found.locale)
-                await self._answering.say(found, first.question, render_confirmation(first, ticket, DoubtPrompt.BACK))
+                await self._replies.say(found, first.question, render_confirmation(first, ticket, DoubtPrompt.BACK))
             case ButtonAction.DOWN:
                 await self._down(found, ticket, by)
             case ButtonAction.EVIDENCE:
-                await self._answering.defer(found, private=True)
+                await self._replies.defer(found, private=True)
                 await self._evidence(found, str(ticket), 0)
-            case ButtonAction.ASK | ButtonAction.SHARE | ButtonAction.UP:
-                await self._answering.defer(found, private=True)
-                await self._change(found, self._done(action, ticket, by, found))
-
-    async def _done(self, action: ButtonAction, ticket: int, by: Asker, found: DiscordInvocation) -> str:
-        match action:
             case ButtonAction.ASK:
-                return await self._acting.ask_person(ticket, by, **_place_of(found))
+                await self._replies.defer(found, private=True)
+                await self._change(found, self._acting.ask_person(ticket, by, language=found.locale))
             case ButtonAction.SHARE:
-                return await self._acting.share(ticket, by, **_place_of(found))
-            case _:
-                return await self._acting.feedback(ticket, by, "up", **_place_of(found))
+                await self._replies.defer(found, private=True)
+                await self._change(found, self._acting.share(ticket, by, language=found.locale))
+            case ButtonAction.UP:
+                await self._replies.defer(found, private=True)
+                await self._change(found, self._acting.feedback(ticket, by, "up", language=found.locale))
 
     async def _doubted(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
         """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
         if doubt is DoubtPrompt.SURE:
             first = build_confirmation(ButtonAction.ASK, found.locale)
-            await self._answering.say(found, first.question, render_confirmation(first, ticket))
+            await self._replies.say(found, first.question, render_confirmation(first, ticket))
             return
-        await self._answering.accept(found)
+        await self._replies.accept(found)
         match doubt:
             case DoubtPrompt.YES:
-                await self._change(found, self._acting.ask_person(ticket, await self.by(found), **_place_of(found)))
+                await self._change(found, self._acting.ask_person(ticket, await self.by(found), language=found.locale))
             case DoubtPrompt.BACK:
                 await self._taken_back(found, ticket)
             case _:
-                await self._answering.remove(found)
+                await self._replies.remove(found)
 
     async def _taken_back(self, found: DiscordInvocation, ticket: int) -> None:
         gone = await self._obeyed(self._desk.retract(ticket, await self.by(found)))
         words = translate("discord_taken_back" if gone else "discord_not_yours", found.locale)
-        await self._answering.change(found, build_sentence(words))
+        await self._replies.change(found, build_sentence(words))
 
     async def _down(self, found: DiscordInvocation, ticket: int, by: Asker) -> None:
         """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""
-        noting = asyncio.ensure_future(self._acting.feedback(ticket, by, "down", **_place_of(found)))
+        noting = asyncio.ensure_future(self._acting.feedback(ticket, by, "down", language=found.locale))
         done, _ = await asyncio.wait({noting}, timeout=COMMENT_SECONDS)
         refused = noting.exception() if done else None
         if isinstance(refused, ActionDenied):
-            await self._answering.say(found, refused.words)
+            await self._replies.say(found, refused.words)
             return
-        await self._answering.modal(found, build_comment_modal(ticket, "down", found.locale))
+        await self._replies.modal(found, build_comment_modal(ticket, "down", found.locale))
         try:
             await noting
         except ActionDenied as denied:
-            await self._answering.add(found, denied.words)
+            await self._replies.add(found, denied.words)
 
     async def _evidence(self, found: DiscordInvocation, of: str, page: int) -> None:
         """Show a page of what a ticket, or the conversation, stands on; looked up anew."""
@@ -219,23 +212,23 @@ class DiscordActions:
         if of == SOURCES:
             looking, heading = self._sources(found, by), "sources_heading"
         else:
-            looking, heading = self._acting.evidence(int(of), by, **_place_of(found)), "evidence"
+            looking, heading = self._acting.evidence(int(of), by, language=found.locale), "evidence"
         view = await load_evidence_or_denial(looking, translate(heading, found.locale))
-        await self._answering.change(found, build_evidence_message(view, of, page, found.locale, self._zone))
+        await self._replies.change(found, build_evidence_message(view, of, page, found.locale, self._zone))
 
     async def _sources(self, found: DiscordInvocation, by: Asker) -> EvidenceView:
         try:
-            conversation = await self._taking.conversation(found)
+            conversation = await self._intake.conversation(found)
         except StorageError as error:
             raise ActionDenied(translate("acting_unavailable", found.locale)) from error
-        return await self._acting.sources(conversation, by, **_place_of(found))
+        return await self._acting.sources(conversation, by, language=found.locale)
 
     async def _change(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
         try:
             words = await doing
         except ActionDenied as denied:
             words = denied.words
-        await self._answering.change(found, build_sentence(words))
+        await self._replies.change(found, build_sentence(words))
 
     async def _obeyed(self, doing: Awaitable[bool]) -> bool:
         try:
@@ -243,7 +236,3 @@ class DiscordActions:
         except StorageError as error:
             log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
             return False
-
-
-def _place_of(found: DiscordInvocation) -> dict[str, str]:
-    return {"language": found.locale}

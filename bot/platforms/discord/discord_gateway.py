@@ -157,7 +157,7 @@ class Gateway:
         self._settings, self._hear, self._tasks, self._clock = settings, hear, tasks, clock
         self._catch_up, self._heard = catch_up, ShardProgress(since)
         self._client: _Client | None = None
-        self._taking, self._closing, self._ended = set[asyncio.Task[Any] | None](), False, ""
+        self._intake, self._closing, self._ended = set[asyncio.Task[Any] | None](), False, ""
         self._over = asyncio.Event()
 
     @asynccontextmanager
@@ -169,8 +169,8 @@ class Gateway:
                 yield
             finally:
                 self._closing = True
-                if self._taking:
-                    await asyncio.wait(set(filter(None, self._taking)), timeout=LAST_SECONDS)
+                if self._intake:
+                    await asyncio.wait(set(filter(None, self._intake)), timeout=LAST_SECONDS)
                 await self._left(living)
 
     def ready(self) -> str:
@@ -231,11 +231,11 @@ class Gateway:
         if name == "READY" and (since := self._heard.begun(shard_of(data), now)) is not None:
             self._tasks.spawn(self._catch_up(since))
         task = asyncio.current_task()
-        self._taking.add(task)
+        self._intake.add(task)
         try:
             await self._hear(name, data)
         finally:
-            self._taking.discard(task)
+            self._intake.discard(task)
             if name == "MESSAGE_CREATE":
                 self._heard.message(data)
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,9 @@ from storage.queue import Queue
 from storage.types import QueuedQuestion
 
 
-def is_own_server(places: DiscordDirectory, found: DiscordInvocation) -> bool:
+def is_own_server(directory: DiscordDirectory, found: DiscordInvocation) -> bool:
     """Return whether the bot itself is there: in a DM with us, or in a server of the team's that installed the app."""
-    return found.direct or (found.installed and places.listed(found.guild))
+    return found.direct or (found.installed and directory.listed(found.guild))
 
 
 def detach_from_server(found: DiscordInvocation) -> DiscordInvocation:
@@ -40,11 +40,11 @@ def detach_from_server(found: DiscordInvocation) -> DiscordInvocation:
     )
 
 
-async def locate_asker(places: DiscordDirectory, found: DiscordInvocation) -> Asker:
+async def locate_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Asker:
     """Return who invoked something and where they stand, with what Discord lets them do there."""
-    if found.direct or not is_own_server(places, found):
-        return await places.asker(detach_from_server(found).channel, found.user, direct=True)
-    asker = await places.asker(found.channel, found.user, direct=False)
+    if found.direct or not is_own_server(directory, found):
+        return await directory.asker(detach_from_server(found).channel, found.user, direct=True)
+    asker = await directory.asker(found.channel, found.user, direct=False)
     return replace(asker, moderates=discord_events.may_moderate(found.permissions))
 
 
@@ -86,29 +86,23 @@ _TEXT = frozenset({0, 5})  # channels of which a message may get a thread
 _READ = 2_000
 
 
-@dataclass(slots=True)
-class PlatformHooks:
-    """What the platform does for whoever takes questions; it is made after them."""
-
-    tell: Callable[[Question, str], Awaitable[None]]
-    deleted_by_us: Callable[[str], bool]
-
-
 class DiscordIntake:
     """Takes questions."""
 
-    outlet: PlatformHooks
+    # The platform's own, which is made after this.
+    tell_asker: Callable[[Question, str], Awaitable[None]]
+    is_deleted_by_us: Callable[[str], bool]
 
     def __init__(
         self,
         app: App,
         desk: Desk,
         us: discord_events.DiscordBotIdentity,
-        places: DiscordDirectory,
+        directory: DiscordDirectory,
         tasks: TaskSupervisor,
         cooldown: Cooldown,
     ) -> None:
-        self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
+        self._app, self._desk, self._us, self.directory, self._tasks = app, desk, us, directory, tasks
         self.cooldown = cooldown
         self._strange = set[str]()
         self._messages = MessageIntake(app, desk, tasks)
@@ -123,7 +117,7 @@ class DiscordIntake:
         channel = await self._channel(written.channel, written.guild)
         if channel is None:
             return None
-        roles = self.places.our_roles(written.guild)
+        roles = self.directory.our_roles(written.guild)
         message, author = self._read(written, channel), f"discord:{written.guild}/{written.user}"
         place, conversation = await self._placed(written, channel)
         settings = await self.settings(place.channel_id)
@@ -131,12 +125,12 @@ class DiscordIntake:
         audience = await self._messages.find_audience(message, conversation, author, every=every)
         if audience is Audience.THEIRS:
             return None
-        if await self.places.denied(written.user, written.roles, direct=not written.guild):
+        if await self.directory.denied(written.user, written.roles, direct=not written.guild):
             return None
-        text = discord_events.extract_text(written.raw, self._us, {**self.places.names, **written.names}, roles)
+        text = discord_events.extract_text(written.raw, self._us, {**self.directory.names, **written.names}, roles)
         if not text and not (message.addressed and (written.raw.strip() or not written.guild)):
             return None
-        asker = await self.places.asker(channel, written.user, direct=not written.guild)
+        asker = await self.directory.asker(channel, written.user, direct=not written.guild)
         return Question(
             written.key,
             "ask",
@@ -160,7 +154,7 @@ class DiscordIntake:
 
     async def conversation(self, found: DiscordInvocation) -> str:
         """Return the conversation that somebody means where they stand. Raises `StorageError`."""
-        here = found if is_own_server(self.places, found) else detach_from_server(found)
+        here = found if is_own_server(self.directory, found) else detach_from_server(found)
         return await find_conversation(self._app, here.channel, found.user, direct=found.direct)
 
     async def settings(self, channel_id: str) -> ChannelSettings:
@@ -185,7 +179,7 @@ class DiscordIntake:
         return question
 
     def _ours(self, guild: str) -> bool:
-        if self.places.listed(guild):
+        if self.directory.listed(guild):
             return True
         if guild not in self._strange:
             self._strange.add(guild)
@@ -194,7 +188,7 @@ class DiscordIntake:
 
     async def _channel(self, number: str, guild: str) -> discord_events.ChannelInfo | None:
         try:
-            return await self.places.channel(number, guild)
+            return await self.directory.channel(number, guild)
         except (PlatformError, TimeoutError) as error:
             log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
             return None
@@ -202,7 +196,7 @@ class DiscordIntake:
     def _read(
         self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
     ) -> IncomingMessage:
-        addressed = discord_events.is_addressed(written, self._us, self.places.our_roles(written.guild))
+        addressed = discord_events.is_addressed(written, self._us, self.directory.our_roles(written.guild))
         others = discord_events.is_to_another(written, self._us)
         # In a forum a post begins with its first message, which is to all of it.
         within = channel.is_thread and channel.id != written.id
@@ -210,7 +204,7 @@ class DiscordIntake:
 
     async def _read_edit(self, now: discord_events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
         channel = await self._channel(now.channel, now.guild)
-        names, roles = {**self.places.names, **now.names}, self.places.our_roles(now.guild)
+        names, roles = {**self.directory.names, **now.names}, self.directory.our_roles(now.guild)
         text = discord_events.extract_text(now.raw, self._us, names, roles)
         return (text, self._read(now, channel)) if channel else None
 
@@ -240,14 +234,14 @@ class DiscordIntake:
                 continue
             if one not in row.posted:
                 await self._desk.delete_question(row.key)
-            elif not self.outlet.deleted_by_us(one):
+            elif not self.is_deleted_by_us(one):
                 # Whoever may delete our message there; Discord does not say who it was.
                 by = Asker("discord", "channel", event.guild, where, moderates=True)
                 await self._desk.retract(row.ticket, by)
 
     async def _tell(self, question: Question, words: str) -> None:
         try:
-            await self.outlet.tell(question, words)
+            await self.tell_asker(question, words)
         except PlatformError as error:
             log.warning("somebody who is not answered could not be told", extra={"cause": str(error)})
 
@@ -270,10 +264,10 @@ class DiscordArchive:
         queue: Queue,
         call: DiscordApiClient,
         us: discord_events.DiscordBotIdentity,
-        taking: DiscordIntake,
+        intake: DiscordIntake,
         guilds: Collection[str],
     ) -> None:
-        self._queue, self._call, self._us, self._taking = queue, call, us, taking
+        self._queue, self._call, self._us, self._intake = queue, call, us, intake
         self._guilds = tuple(guilds)
         self._guild: dict[str, str] = {}
 
@@ -297,7 +291,7 @@ class DiscordArchive:
                 log.warning("a server could not be caught up", extra={"server": guild, "cause": str(error)})
                 continue
             found = [one for data in listed if (one := discord_events.read_channel(data, guild))]
-            self._taking.places.learn(discord_events.PlaceUpdate(guild, tuple(found)))
+            self._intake.directory.learn(discord_events.PlaceUpdate(guild, tuple(found)))
             quiet = {str(data.get("id")) for data in listed if _has_nothing_new(data, since)}
             for one in found:
                 if one.id not in quiet:
@@ -308,7 +302,7 @@ class DiscordArchive:
         """Yield the questions in a channel or thread. Raises `PlatformError`, `StorageError`."""
         async for message in self._written(channel, since):
             written = discord_events.parse_posted(message, self._us, self._guild.get(channel, ""))
-            question = await self._taking.question(written) if written else None
+            question = await self._intake.question(written) if written else None
             if written and question and not question.only_asker:
                 yield MissedQuestion(question, written.edited)
 

@@ -7,21 +7,23 @@ for 15 minutes.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypedDict
 
 from bot.access import Asker
+from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.desk.types import Place, Question, TaskKind
 from bot.platforms.discord import discord_events
 from bot.platforms.discord.discord_client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOLLOW_UP, DiscordApiClient
 from bot.platforms.discord.discord_directory import read_message_text, strip_formatting
+from bot.platforms.discord.discord_events import MANAGE_MESSAGES, MANAGE_SERVER
 from bot.platforms.discord.discord_messages import escape_markdown
-from bot.platforms.shared.payload_text import Json, read_object, read_objects
+from bot.platforms.shared.payload_text import Json, JsonObject, read_object, read_objects
 from bot.platforms.shared.platform_contract import PlatformError
-from bot.views.catalog import translate
+from bot.views.catalog import list_languages, translate
 
 GOOD_SECONDS = 15 * 60.0
 _MARGIN = 15.0  # nobody begins an answer so shortly before the end
@@ -320,3 +322,72 @@ def build_sentence(words: str, shown: Callable[[str], str] = escape_markdown) ->
         words = words[: len(words) * 3 // 4]
         content = shown(f"{words} …")
     return {"content": content, "components": [], "flags": EPHEMERAL | NO_EMBEDS, "allowed_mentions": {"parse": []}}
+
+
+_LOCALES: Mapping[str, tuple[str, ...]] = {"es": ("es-ES", "es-419"), "pt": ("pt-BR",), "zh": ("zh-CN", "zh-TW")}
+"""Discord's names of languages, where they are not ours."""
+_UNKNOWN = frozenset({"ar"})  # languages that Discord's client does not have
+_CHAT_COMMAND, _MESSAGE_COMMAND, _TEXT, _SWITCH = 1, 3, 3, 5
+_GUILDS, _DMS, _ELSEWHERE = 0, 1, 2
+_HERE, _THEIRS = 0, 1
+_COMPARED = ("name", "type", "description", "description_localizations", "default_member_permissions", "options")
+
+
+def build_commands(*, user_install: bool) -> list[JsonObject]:
+    """Return all that is to be shown; with `user_install` for people everywhere who installed the app themselves."""
+    private = _build_option("private", kind=_SWITCH, required=False)
+    keys = [{"name": key, "value": key} for key in CHANNEL_KEYS]
+    setting = {**_build_option("setting", required=False), "choices": keys}
+    value = _build_option("value", required=False, max_length=200)
+    anywhere = [
+        _build_command(ASK, "discord_ask", _build_option("question", max_length=2_000), private),
+        _build_command(CHECK, "discord_check", _build_option("statement", max_length=2_000), private),
+        _build_command(SOURCES, "discord_sources"),
+        _build_command(PRIVACY, "discord_privacy_command"),
+        {"name": FACT_CHECK, "type": _MESSAGE_COMMAND},
+        {"name": ASK_ABOUT, "type": _MESSAGE_COMMAND},
+    ]
+    configure = _build_command(CONFIGURE, "discord_footnote", setting, value)
+    ruling = [
+        {**configure, "default_member_permissions": str(MANAGE_SERVER)},
+        {"name": TAKE_BACK, "type": _MESSAGE_COMMAND, "default_member_permissions": str(MANAGE_MESSAGES)},
+    ]
+    types, contexts = [_HERE], [_GUILDS, _DMS]
+    if user_install:
+        types, contexts = [_HERE, _THEIRS], [_GUILDS, _DMS, _ELSEWHERE]
+    usual = [{**one, "integration_types": types, "contexts": contexts} for one in anywhere]
+    return [*usual, *({**one, "integration_types": [_HERE], "contexts": [_GUILDS]} for one in ruling)]
+
+
+def _build_command(name: str, occasion: str, *options: JsonObject) -> JsonObject:
+    return {"name": name, "type": _CHAT_COMMAND, **_describe(occasion), "options": list(options)}
+
+
+def _build_option(name: str, *, kind: int = _TEXT, required: bool = True, **more: Any) -> JsonObject:
+    return {"name": name, "type": kind, **_describe(f"discord_option_{name}"), "required": required, **more}
+
+
+def _describe(occasion: str) -> JsonObject:
+    languages = [one for one in list_languages() if one not in {"en", *_UNKNOWN}]
+    told = {place: translate(occasion, one) for one in languages for place in _LOCALES.get(one, (one,))}
+    return {"description": translate(occasion, "en"), "description_localizations": told}
+
+
+def matches_definitions(ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether Discord has what we define: then it is not told again, which it lets nobody do often."""
+    return sorted(map(_compared_fields, ours)) == sorted(map(_compared_fields, theirs))
+
+
+def _compared_fields(command: Mapping[str, Any]) -> str:
+    facts = {name: _plain_value(command.get(name)) for name in _COMPARED}
+    lists = {name: sorted(command.get(name) or [0]) for name in ("integration_types", "contexts")}
+    return repr({**facts, **lists})
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a value without what Discord adds or leaves out: what is empty, false, or by default so."""
+    if isinstance(value, Mapping):
+        return sorted((key, _plain_value(one)) for key, one in value.items() if one not in (None, False, "", [], {}))
+    if value in (None, False, "", [], {}):
+        return ""
+    return [_plain_value(one) for one in value] if isinstance(value, list | tuple) else str(value)

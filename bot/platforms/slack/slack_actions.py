@@ -31,8 +31,12 @@ from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginat
 from bot.views.turn_view import ButtonAction, EvidenceView
 from storage.errors import StorageError
 
+log = logging.getLogger(__name__)
+
 EVIDENCE, COMMENT = f"{PREFIX}evidence", f"{PREFIX}comment"  # the callback ids
 BACK, ON = f"{PREFIX}page:back", f"{PREFIX}page:on"  # the action ids of the buttons that turn pages
+PATIENT_SECONDS = 1.0  # so long evidence may take before a modal says that it is looked up
+_SEPARATOR = "@"  # between what a modal is of and where it was opened
 _TITLE = 24
 _HEADER = 150
 
@@ -51,17 +55,15 @@ def parse_page_turn(value: str) -> tuple[str, int] | None:
     return (of, int(page)) if of and page.isascii() and page.isdigit() else None
 
 
-def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonObject:
-    """Return what asks for a comment on an answer; `commented` reads it."""
+def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str, *, at: str = "") -> JsonObject:
+    """Return what asks for a comment on an answer; `parse_comment` reads it. `at`: the channel where it was opened."""
     field: JsonObject = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
     asked = build_label(translate("slack_comment_label", language), 2_000)
     block = {"type": "input", "block_id": "comment", "optional": True, "label": asked, "element": field}
     made = _build_modal(COMMENT, translate("comment", language), [block], language, close="slack_cancel")
-    return {
-        **made,
-        "submit": build_label(translate("slack_send", language), _TITLE),
-        "private_metadata": f"{opinion}:{ticket}",
-    }
+    submit = build_label(translate("slack_send", language), _TITLE)
+    metadata = f"{opinion}:{ticket}{f'{_SEPARATOR}{at}' if at else ''}"
+    return {**made, "submit": submit, "private_metadata": metadata}
 
 
 def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | None:
@@ -75,10 +77,8 @@ def parse_comment(view: JsonObject) -> tuple[int, Literal["up", "down"], str] | 
 
 def build_notice_modal(heading: str, text: str, language: str) -> JsonObject:
     """Return a modal that says a sentence of ours, such as that something cannot be shown here, or is looked up."""
-    view = EvidenceView(heading, "", text=text)
-    return _build_modal(
-        EVIDENCE, heading, _modal_blocks(paginate_evidence(view, MODAL, language)[0], heading), language
-    )
+    page = paginate_evidence(EvidenceView(heading, "", text=text), MODAL, language)[0]
+    return _build_modal(EVIDENCE, heading, _modal_blocks(page, heading), language)
 
 
 def _build_modal(
@@ -94,12 +94,9 @@ def _modal_blocks(page: MessagePage, title: str) -> list[JsonObject]:
     shown = list[JsonObject]()
     for part in page.parts:
         block = None if part.kind is PartKind.HEADING and _plain_text(part) == title else _modal_block(part)
-        if (
-            block
-            and shown
-            and (part.kind is PartKind.HEADING or (part.kind is PartKind.CLAIM and not _is_header(shown[-1])))
-        ):
-            shown.append({"type": "divider"})
+        if block and shown:
+            begins = part.kind is PartKind.CLAIM and shown[-1]["type"] != "header"
+            shown += [{"type": "divider"}] if begins or part.kind is PartKind.HEADING else []
         shown += [block] if block else []
     return shown
 
@@ -111,28 +108,18 @@ def _modal_block(part: MessagePart) -> JsonObject | None:
     return build_rich_text(MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part)
 
 
-def _is_header(block: JsonObject) -> bool:
-    return bool(block["type"] == "header")
-
-
 def _plain_text(part: MessagePart) -> str:
     return "".join(run.text for run in part.runs)
 
 
 def _page_buttons(of: str, page: int, pages: int) -> JsonObject:
-    back = _page_button(BACK, f"◀ {page}/{pages}", f"{of}:{page - 1}") if page else None
-    forward = _page_button(ON, f"{page + 2}/{pages} ▶", f"{of}:{page + 1}") if page + 1 < pages else None
-    return {"type": "actions", "elements": [one for one in (back, forward) if one]}
-
-
-def _page_button(action: str, text: str, value: str) -> JsonObject:
-    return {"type": "button", "action_id": action, "text": build_label(text), "value": value}
-
-
-log = logging.getLogger(__name__)
-
-PATIENT_SECONDS = 1.0  # so long evidence may take before a modal says that it is looked up
-_SEPARATOR = "@"  # between what a modal is of and where it was opened
+    turns = [(BACK, page - 1, f"◀ {page}/{pages}"), (ON, page + 1, f"{page + 2}/{pages} ▶")]
+    shown = [
+        {"type": "button", "action_id": action, "text": build_label(text), "value": f"{of}:{to}"}
+        for action, to, text in turns
+        if 0 <= to < pages
+    ]
+    return {"type": "actions", "elements": shown}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +159,9 @@ class SlackActions:
     """Does what people want of one workspace's answers."""
 
     def __init__(
-        self, desk: Desk, acting: AnswerActions, call: SlackApiClient, places: SlackDirectory, zone: tzinfo
+        self, desk: Desk, acting: AnswerActions, call: SlackApiClient, directory: SlackDirectory, zone: tzinfo
     ) -> None:
-        self._desk, self._acting, self._call, self._places, self._zone = desk, acting, call, places, zone
+        self._desk, self._acting, self._call, self._directory, self._zone = desk, acting, call, directory, zone
 
     async def press(self, press: ButtonPress) -> None:
         """Do what a button is for, and answer whoever pressed it."""
@@ -191,7 +178,7 @@ class SlackActions:
             words = denied.words
         except StorageError as error:
             log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
-            words = translate("acting_unavailable", language or "en")
+            words = translate("acting_unavailable", language)
         if words:
             await self._tell(press, words)
 
@@ -208,31 +195,32 @@ class SlackActions:
             words = await self._acting.feedback(ticket, by, opinion, text, language=language)
         except ActionDenied as denied:
             words = denied.words
-        return build_notice_modal(translate("comment", language or "en"), words, language or "en")
+        return build_notice_modal(translate("comment", language), words, language)
 
     async def _who(self, user: str, channel: str) -> tuple[Asker, str]:
         """Return who pressed and where they stand, and the language that they read."""
-        asker = self._places.asker(channel, user, direct=is_direct(channel))
-        return await asyncio.gather(asker, self._places.language(user))
+        asker = self._directory.asker(channel, user, direct=is_direct(channel))
+        by, language = await asyncio.gather(asker, self._directory.language(user))
+        return by, language or "en"
 
     async def _act(self, action: ButtonAction, ticket: int, press: ButtonPress, by: Asker, language: str) -> str:
         """Return what whoever pressed is told; empty where they see it anyway. Raises `Denied`, `StorageError`."""
         match action:
             case ButtonAction.STOP | ButtonAction.RETRACT:
                 do = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
-                return "" if await do(ticket, by) else translate("slack_not_yours", language or "en")
+                return "" if await do(ticket, by) else translate("slack_not_yours", language)
             case ButtonAction.ASK:
                 return await self._acting.ask_person(ticket, by, language=language)
             case ButtonAction.SHARE:
                 return await self._acting.share(ticket, by, language=language)
             case ButtonAction.EVIDENCE:
                 shown = await self._evidence(ticket, press, by, language)
-                return "" if shown else translate("acting_unavailable", language or "en")
+                return "" if shown else translate("acting_unavailable", language)
             case ButtonAction.UP:
                 return await self._acting.feedback(ticket, by, "up", language=language)
             case ButtonAction.DOWN:
                 words = await self._acting.feedback(ticket, by, "down", language=language)
-                await self._opened(press, _build_comment_prompt(ticket, press.channel, language or "en"))
+                await self._opened(press, build_comment_modal(ticket, "down", language, at=press.channel))
                 return words
 
     async def _evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
@@ -241,16 +229,14 @@ class SlackActions:
         done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
         of = f"{ticket}{_SEPARATOR}{press.channel}"
         if done:
-            return bool(
-                await self._opened(press, build_evidence_modal(looking.result(), of, 0, language or "en", self._zone))
-            )
-        heading = translate("evidence", language or "en")
-        opened = await self._opened(
-            press, build_notice_modal(heading, translate("looking", language or "en"), language or "en")
-        )
+            modal = build_evidence_modal(looking.result(), of, 0, language, self._zone)
+            return bool(await self._opened(press, modal))
+        heading = translate("evidence", language)
+        waiting = build_notice_modal(heading, translate("looking", language), language)
+        opened = await self._opened(press, waiting)
         view = await load_evidence_or_denial(looking, heading)
         if opened:
-            await self._replaced(opened, build_evidence_modal(view, of, 0, language or "en", self._zone))
+            await self._replaced(opened, build_evidence_modal(view, of, 0, language, self._zone))
         return bool(opened)
 
     async def _turn(self, press: ButtonPress) -> None:
@@ -259,9 +245,9 @@ class SlackActions:
         if found is None or not ticket.isdigit():
             return
         by, language = await self._who(press.user, channel)
-        heading = translate("evidence", language or "en")
+        heading = translate("evidence", language)
         view = await load_evidence_or_denial(self._acting.evidence(int(ticket), by, language=language), heading)
-        await self._replaced(press.view, build_evidence_modal(view, found[0], found[1], language or "en", self._zone))
+        await self._replaced(press.view, build_evidence_modal(view, found[0], found[1], language, self._zone))
 
     async def _opened(self, press: ButtonPress, modal: Json) -> str:
         """Open a modal, and return its id; empty where Slack will not have it any more."""
@@ -285,9 +271,3 @@ class SlackActions:
             await self._call.respond(press.url, body)
         except PlatformError as error:
             log.warning("somebody could not be answered", extra={"cause": str(error)})
-
-
-def _build_comment_prompt(ticket: int, channel: str, language: str) -> Json:
-    """Return the modal that asks what was wrong, which knows where it was opened."""
-    modal = build_comment_modal(ticket, "down", language)
-    return {**modal, "private_metadata": f"{modal['private_metadata']}{_SEPARATOR}{channel}"}

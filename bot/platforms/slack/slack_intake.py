@@ -115,16 +115,16 @@ class SlackIntake:
     """Takes questions of one workspace."""
 
     def __init__(
-        self, app: App, desk: Desk, us: slack_events.SlackBotIdentity, places: SlackDirectory, tasks: TaskSupervisor
+        self, app: App, desk: Desk, us: slack_events.SlackBotIdentity, directory: SlackDirectory, tasks: TaskSupervisor
     ) -> None:
-        self._app, self._desk, self._us, self.places = app, desk, us, places
+        self._app, self._desk, self._us, self.directory = app, desk, us, directory
         self._messages = MessageIntake(app, desk, tasks)
 
     async def take(self, written: slack_events.SlackMessagePosted) -> IntakeStatus | None:
         return await self._messages.take(written.channel, partial(self.question, written))
 
     async def take_invoked(self, invoked: slack_events.SlackInvocation) -> IntakeStatus:
-        asker = await self.places.asker(invoked.channel, invoked.user, direct=invoked.direct)
+        asker = await self.directory.asker(invoked.channel, invoked.user, direct=invoked.direct)
         question = slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
         return await self._desk.take(question)
 
@@ -136,7 +136,7 @@ class SlackIntake:
         audience = await self._messages.find_audience(message, written.conversation, author, every=every)
         if audience is Audience.THEIRS:
             return None
-        asker = await self.places.asker(written.channel, written.user, direct=written.direct, shared=written.shared)
+        asker = await self.directory.asker(written.channel, written.user, direct=written.direct, shared=written.shared)
         found = slack_events.build_message_question(
             written, self._us, asker, only_asker=settings.ephemeral, unasked=audience is Audience.ANYBODYS
         )
@@ -157,7 +157,7 @@ class SlackIntake:
         rows = [await self._app.queue.by_message(channel, one) for one in event.messages]
         if not any(rows):
             rows = [*await self._app.queue.conversation(event.conversation, limit=RECENT_QUESTIONS)]
-        by = await self.places.asker(event.channel, event.user, direct=slack_events.is_direct(event.channel))
+        by = await self.directory.asker(event.channel, event.user, direct=slack_events.is_direct(event.channel))
         for ticket in {row.ticket for row in rows if row and row.state == QuestionState.RUNNING}:
             await self._desk.stop(ticket, by)
 
@@ -179,9 +179,9 @@ class SlackArchive:
     """One workspace. Implements `bot.platforms.shared.catch_up.MessageArchive`."""
 
     def __init__(
-        self, queue: Queue, call: SlackApiClient, us: slack_events.SlackBotIdentity, taking: SlackIntake
+        self, queue: Queue, call: SlackApiClient, us: slack_events.SlackBotIdentity, intake: SlackIntake
     ) -> None:
-        self._queue, self._call, self._us, self._taking = queue, call, us, taking
+        self._queue, self._call, self._us, self._intake = queue, call, us, intake
         self._kinds: dict[str, str] = {}
 
     async def since(self) -> float | None:
@@ -202,7 +202,7 @@ class SlackArchive:
         async for message in self._written(channel, since):
             written = slack_events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
             if isinstance(written, slack_events.SlackMessagePosted) and (
-                question := await self._taking.question(written)
+                question := await self._intake.question(written)
             ):
                 yield MissedQuestion(question, written.edited)
 

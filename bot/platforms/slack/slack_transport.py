@@ -165,7 +165,7 @@ class SocketTransport:
         self._catch_up, self._since = catch_up, since
         self._hearing, self._ping, self._ended = hearing or SocketWatch(), ping_seconds, ""
         self._client: SocketModeClient | None = None
-        self._taking, self._closing = set[asyncio.Task[Any] | None](), False
+        self._intake, self._closing = set[asyncio.Task[Any] | None](), False
         self.routes: tuple[BaseRoute, ...] = ()
 
     @asynccontextmanager
@@ -221,13 +221,13 @@ class SocketTransport:
         if self._closing:
             return
         task = asyncio.current_task()
-        self._taking.add(task)
+        self._intake.add(task)
         try:
             await handler.handle(client, request)  # type: ignore[arg-type]
         except ConnectionError:
             log.info("something was taken in, but Slack could not be told; it comes again, and is known")
         finally:
-            self._taking.discard(task)
+            self._intake.discard(task)
 
     async def _heard(self, _: AsyncBaseSocketModeClient, message: dict[str, object], __: str | None) -> None:
         """Note that something came; after a long silence what was missed is caught up."""
@@ -237,8 +237,8 @@ class SocketTransport:
     async def _close(self, client: SocketModeClient) -> None:
         """Take in what has arrived, then close; what comes meanwhile is not acknowledged, and comes again."""
         self._closing = True
-        if taking := set(filter(None, self._taking)):
-            _, late = await asyncio.wait(taking, timeout=LAST_SECONDS)
+        if intake := set(filter(None, self._intake)):
+            _, late = await asyncio.wait(intake, timeout=LAST_SECONDS)
             await cancel_tasks(late)
         await _close_client(client)
 

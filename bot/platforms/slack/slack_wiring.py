@@ -64,23 +64,23 @@ log = logging.getLogger(__name__)
 class SlackNotices:
     """Answers commands that ask nothing, and people who open a chat."""
 
-    def __init__(self, call: SlackApiClient, places: SlackDirectory, configuring: ChannelSettingsCommand) -> None:
-        self._call, self._places, self._configuring = call, places, configuring
+    def __init__(self, call: SlackApiClient, directory: SlackDirectory, configuring: ChannelSettingsCommand) -> None:
+        self._call, self._directory, self._configuring = call, directory, configuring
 
     async def configure(self, command: Mapping[str, Any]) -> str:
         """Return the answer to `/footnote`, as mrkdwn."""
         channel, user = str(command.get("channel_id", "")), str(command.get("user_id", ""))
-        by = await self._places.asker(channel, user, direct=slack_events.is_direct(channel))
-        language = await self._places.language(user)
+        by = await self._directory.asker(channel, user, direct=slack_events.is_direct(channel))
+        language = await self._directory.language(user)
         return render_settings(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
 
     async def usage(self, invoked: slack_events.SlackInvocation) -> str:
-        language = await self._places.language(invoked.user)
+        language = await self._directory.language(invoked.user)
         return escape_mrkdwn(translate(f"slack_{invoked.task}_usage", language or "en"))
 
     async def suggest(self, opened: slack_events.AssistantOpened) -> None:
         """Suggest what one could begin with to somebody who opens the chat."""
-        language = await self._places.language(opened.user) or "en"
+        language = await self._directory.language(opened.user) or "en"
         prompts = [
             {"title": translate("slack_prompt_who", language), "message": translate("slack_prompt_hello", language)}
         ]
@@ -106,9 +106,9 @@ class SlackRouter:
     """The listeners of one workspace, as bolt calls them. What one raises is not acknowledged, and comes once more."""
 
     us: slack_events.SlackBotIdentity
-    taking: SlackIntake
-    pressing: SlackActions
-    answering: SlackNotices
+    intake: SlackIntake
+    actions: SlackActions
+    notices: SlackNotices
     tasks: TaskSupervisor
     line: SlackTransport | None = None  # ends when the workspace lets us go
 
@@ -124,17 +124,17 @@ class SlackRouter:
         """Do what an event means. Raises `StorageError` where it must come once more."""
         match slack_events.parse_event(body, self.us):
             case slack_events.SlackMessagePosted() as written:
-                await self.taking.take(written)
+                await self.intake.take(written)
             case slack_events.SlackMessageEdited() as rewritten:
-                await self.taking.edit(rewritten)
+                await self.intake.edit(rewritten)
             case slack_events.SlackMessageDeleted() as erased:
-                await self.taking.delete(erased)
+                await self.intake.delete(erased)
             case slack_events.StopRequested() as halted:
-                await self.taking.stop(halted)
+                await self.intake.stop(halted)
             case slack_events.AssistantOpened() as opened:
-                self.tasks.spawn(self.answering.suggest(opened))
+                self.tasks.spawn(self.notices.suggest(opened))
             case slack_events.ChannelChanged() as changed:
-                self.taking.places.forget(changed.channel)
+                self.intake.directory.forget(changed.channel)
             case slack_events.WorkspaceDisconnected(why=why) if self.line:
                 self.line.end(why)
 
@@ -142,30 +142,30 @@ class SlackRouter:
         """Take what `/ask` or `/check` asks; answer `/footnote`, and how to ask to whoever asks nothing."""
         found = slack_events.parse_invocation(body, self.us)
         if found and found.text:
-            await self.taking.take_invoked(found)
+            await self.intake.take_invoked(found)
             await ack()
         elif found:
-            await ack(await self.answering.usage(found), response_type="ephemeral")
+            await ack(await self.notices.usage(found), response_type="ephemeral")
         elif body["command"] == slack_events.CONFIGURE_COMMAND:
-            await ack(await self.answering.configure(body), response_type="ephemeral")
+            await ack(await self.notices.configure(body), response_type="ephemeral")
         else:
             await ack()
 
     async def on_shortcut(self, body: Json, ack: AsyncAck) -> None:
         """Take the message that is to be checked."""
         if found := slack_events.parse_invocation(body, self.us):
-            await self.taking.take_invoked(found)
+            await self.intake.take_invoked(found)
         await ack()
 
     async def on_action(self, body: Json, ack: AsyncAck) -> None:
         """Do what a button says, as far as Slack waits for it."""
         if press := parse_press(body):
-            await self.tasks.soon(self.pressing.press(press))
+            await self.tasks.soon(self.actions.press(press))
         await ack()
 
     async def on_comment(self, body: Json, ack: AsyncAck) -> None:
         """Keep a comment, and thank for it in its modal."""
-        view = await self.pressing.comment(body)
+        view = await self.actions.comment(body)
         await (ack(response_action="update", view=dict(view)) if view else ack())
 
 

@@ -16,8 +16,8 @@ from bot.platforms.discord.discord_events import (
     build_invitation,
     may_moderate,
 )
+from bot.platforms.discord.discord_interactions import build_commands, matches_definitions
 from bot.platforms.discord.discord_messages import decode_markup
-from bot.platforms.discord.discord_wiring import build_commands, matches_definitions
 
 US = DiscordBotIdentity("601", "501")
 MESSAGE: dict[str, Any] = {
