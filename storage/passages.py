@@ -1,6 +1,6 @@
 """Write, remove and search passages: one face over the manifest and its indexes.
 
-The manifest in SQL says what exists. An index may hold more (an interrupted write, a removal that is still to be swept),
+The manifest in SQL says what exists. An index may hold more (an interrupted write, a removal still to be swept),
 never less: indexes are written before the manifest and cleaned after it, and what it does not list is never returned.
 
 A search fuses scores, not ranks: each retriever's are brought to mean 0 and deviation 1 over all candidates and added,

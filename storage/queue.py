@@ -41,17 +41,9 @@ class Queue:
         Raises:
             TypeError, ValueError: The body holds what JSON cannot, such as a number that is not finite.
         """
-        row = {
-            **_NEW_STATE,
-            "key": question.key,
-            "channel": question.channel,
-            "conversation": question.conversation,
-            "asker": question.user,
-            "message": question.message,
-            "body": encode_json(question.body),
-            "handle": question.handle,
-            "taken_at": self.clock(),
-        }
+        named = {name: getattr(question, name) for name in ("key", "channel", "conversation", "message", "handle")}
+        stored = {"asker": question.user, "body": encode_json(question.body), "taken_at": self.clock()}
+        row = {**_NEW_STATE, **named, **stored}
         # Before all other writes, also those about other questions.
         return await self.database.write(lambda connection: _insert_question(connection, row), WritePriority.QUESTION)
 

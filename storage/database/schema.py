@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import (
     Boolean,
@@ -47,6 +48,10 @@ class Moment(TypeDecorator[datetime]):
 metadata = MetaData()
 
 
+def _table(name: str, *parts: Column[Any] | Index, **options: Any) -> Table:
+    return Table(name, metadata, *parts, **options)
+
+
 def _texts(*names: str) -> Iterator[Column[str]]:
     return (Column(name, Text, nullable=False) for name in names)
 
@@ -55,9 +60,8 @@ def _counts(*names: str) -> Iterator[Column[int]]:
     return (Column(name, Integer, nullable=False, server_default="0") for name in names)
 
 
-corpora = Table(
+corpora = _table(
     "corpora",
-    metadata,
     Column("name", Text, primary_key=True),
     Column("refreshed_at", Moment),
     Column("reference", Boolean, nullable=False, server_default=false()),
@@ -68,9 +72,8 @@ corpora = Table(
     Column("generation", Integer, nullable=False, server_default="0"),
 )
 
-documents = Table(
+documents = _table(
     "documents",
-    metadata,
     Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True),
     Column("key", Text, primary_key=True),
     *_texts("title", "url", "revision"),
@@ -82,9 +85,8 @@ documents = Table(
 )
 
 # A passage is written before its document is (see `storage.manifest`), so it refers to it without a foreign key.
-passages = Table(
+passages = _table(
     "passages",
-    metadata,
     Column("id", Text, primary_key=True),
     Column("corpus", Text, ForeignKey("corpora.name"), nullable=False),
     *_texts("document", "section", "text"),
@@ -95,18 +97,16 @@ passages = Table(
     Index("passages_by_document", "corpus", "document"),
 )
 
-failures = Table(
+failures = _table(
     "failures",
-    metadata,
     Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True),
     Column("key", Text, primary_key=True),
     Column("reason", Text, nullable=False),
 )
 
 # Triggers refuse every change of a row and every removal; they stand in the migration.
-entries = Table(
+entries = _table(
     "entries",
-    metadata,
     Column("seq", Integer, primary_key=True),
     *_texts("turn_id", "kind"),
     Column("at", Moment, nullable=False),
@@ -117,9 +117,8 @@ entries = Table(
 )
 
 # Questions that were taken. They stay when they are done: by them it is known what was taken before.
-questions = Table(
+questions = _table(
     "questions",
-    metadata,
     Column("ticket", Integer, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
     *_texts("channel", "conversation", "asker", "message", "body", "handle", "state", "outcome"),
@@ -138,9 +137,8 @@ questions = Table(
 )
 
 # The messages that show the answer to a question, in order.
-posts = Table(
+posts = _table(
     "posts",
-    metadata,
     Column("ticket", Integer, ForeignKey("questions.ticket"), primary_key=True),
     Column("position", Integer, primary_key=True),
     *_texts("channel", "message"),
@@ -148,9 +146,8 @@ posts = Table(
 )
 
 # When the words of a question were changed that was begun or answered by then: it was asked once more.
-rewordings = Table(
+rewordings = _table(
     "rewordings",
-    metadata,
     Column("id", Integer, primary_key=True),
     Column("ticket", Integer, ForeignKey("questions.ticket"), nullable=False),
     Column("at", Moment, nullable=False),
@@ -159,9 +156,8 @@ rewordings = Table(
 )
 
 # What turns cost, counted from the log: a row for each entry that closes a turn.
-spending = Table(
+spending = _table(
     "spending",
-    metadata,
     Column("seq", Integer, ForeignKey("entries.seq"), primary_key=True, autoincrement=False),
     Column("turn_id", Text, nullable=False),
     Column("at", Moment, nullable=False),
@@ -174,36 +170,32 @@ spending = Table(
 )
 
 # What admins set by command for a channel; the log tells who and when.
-overrides = Table(
+overrides = _table(
     "overrides",
-    metadata,
     Column("channel", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
 
 # Documents that were removed on purpose, and that no refresh brings back, by what they were called.
-forgotten = Table(
+forgotten = _table(
     "forgotten",
-    metadata,
     Column("corpus", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("title", Text, nullable=False, server_default=""),
     Column("url", Text, nullable=False, server_default=""),
 )
 
-leases = Table(
+leases = _table(
     "leases",
-    metadata,
     Column("name", Text, primary_key=True),
     Column("owner", Text, nullable=False),
     Column("until", Moment, nullable=False),
 )
 
 # A run may fail before anything is known of its corpus, so it refers to it without a foreign key.
-runs = Table(
+runs = _table(
     "runs",
-    metadata,
     Column("id", Integer, primary_key=True),
     Column("corpus", Text, nullable=False),
     Column("begun", Moment, nullable=False),
@@ -222,9 +214,8 @@ runs = Table(
     Index("runs_by_corpus", "corpus", "id"),
 )
 
-nights = Table(
+nights = _table(
     "nights",
-    metadata,
     Column("due", Moment, primary_key=True),
     Column("begun", Moment, nullable=False),
     Column("ended", Moment),
