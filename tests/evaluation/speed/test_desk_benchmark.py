@@ -2,18 +2,17 @@
 
 from pathlib import Path
 
-from evaluation.question_sets import read_exam
 from evaluation.speed.desk_benchmark import DeskLoad, _lines, measure_desk
-from evaluation.workbench import EXAMPLE_QUESTIONS
+from tests.evaluation.speed.two_pages import EXAM
 
 
 async def test_questions_are_answered_once_and_in_order_beside_an_ingest(tmp_path: Path) -> None:
-    """Each of them, with room for some at once; what is ingested beside ends with them."""
+    """Each of them, with room for some at once; what is ingested meanwhile ends with them."""
     (tmp_path / "page.md").write_text("# Quay\n\nThe quay opens at seven.", encoding="utf-8")
 
-    report = await measure_desk(
-        read_exam(EXAMPLE_QUESTIONS), DeskLoad(in_flight=3, questions=8, channels=2, seconds=0.01), tmp_path
-    )
+    load = DeskLoad(in_flight=3, questions=8, channels=2, seconds=0.01)
+
+    report = await measure_desk(EXAM, load, tmp_path)
 
     holds = report["holds"]
     assert report["answered"] == 8

@@ -6,22 +6,13 @@ import time
 
 import pytest
 
-from evaluation.question_sets import Exam, ExamQuestion
 from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts, run_model_server
 from evaluation.speed.load_benchmark import TurnLoad, measure_load
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
 from pipeline.stages import STAGES
-from tests.fakes import PageSource
+from tests.evaluation.speed.two_pages import EXAM
 
-PAGES = {
-    "light": {"title": "Lighthouse", "": "The lighthouse was built in 1887. A keeper lives beside it."},
-    "pier": {"title": "Pier", "": "The pier is made of oak. It was lost in the storm of 1953."},
-}
-QUESTIONS = tuple(
-    ExamQuestion(text, (), frozenset(), text)
-    for text in ("When was the lighthouse built?", "What is the pier made of?")
-)
 QUICK = TurnLoad(
     turns=2, waves=2, first_token=0.01, out=math.inf, prompt=math.inf, rate=math.inf, concurrency=2, calls=4
 )  # fmt: skip
@@ -29,9 +20,7 @@ QUICK = TurnLoad(
 
 async def test_limits_hold_while_many_turns_run_at_once() -> None:
     """Calls at once and of a turn by the server's own count; a turn that may call too little is refused."""
-    exam = Exam("two pages", "handbook", PageSource(PAGES), QUESTIONS, removable=False)
-
-    report = await measure_load(exam, QUICK)
+    report = await measure_load(EXAM, QUICK)
 
     assert report["holds"] == {"concurrency": True, "budget": True, "count": True, "no failure": True}
     assert [wave["ended"] for wave in report["waves"]] == [{"answered": 2}] * 2

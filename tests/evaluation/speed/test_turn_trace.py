@@ -21,12 +21,9 @@ from evaluation.speed.turn_trace import (
     time_plain_call,
 )
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+from tests.evaluation.speed.two_pages import PAGES
 from tests.fakes import PageSource
 
-PAGES = {
-    "light": {"title": "Lighthouse", "": "The lighthouse was built in 1887. A keeper lives beside it."},
-    "pier": {"title": "Pier", "": "The pier is made of oak. It was lost in the storm of 1953."},
-}
 CALL = ModelCall("draft", (ChatMessage("user", "Say it."),))
 AT_ONCE = SimulatedModel(ServerPace(first_token=0, out=math.inf, prompt=math.inf))
 
