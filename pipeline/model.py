@@ -1,6 +1,6 @@
 """What a language model is to the pipeline: a call, its reply, and the protocol that an adapter keeps.
 
-`llm.py` is the adapter for servers that speak OpenAI's chat protocol; tests hand in scripted models.
+`pipeline.llm` is the adapter for servers that speak OpenAI's chat protocol; tests hand in scripted models.
 """
 
 from collections.abc import AsyncIterator, Mapping

@@ -27,9 +27,9 @@ OPTIONAL_ARGUMENTS = frozenset({"temperature", "reasoning_effort", "stream_optio
 """Arguments that a call can do without; `max_tokens` has a newer name."""
 SCHEMA_ARGUMENT = "response_format"
 _HIDDEN_REASONERS = lazy_compile(r"(?i)(?<![a-z])(?:o[1-9](?![0-9])|gpt-5|gpt-oss)")
-"""Names of models whose thoughts a server keeps to itself, or apart."""
+"""Names of models whose reasoning a server keeps to itself, or apart."""
 _VISIBLE_REASONERS = lazy_compile(r"(?i)(?<![a-z])r1(?![0-9])|qwq|qwen3|think|reason|magistral")
-"""Names of models whose thoughts may stand in the text."""
+"""Names of models whose reasoning may stand in the text."""
 _NON_REASONERS = lazy_compile(r"(?i)instruct|chat|non-?(?:think|reason)")
 
 
@@ -38,7 +38,9 @@ class ServerQuirks:
     left_out: frozenset[str] = frozenset()  # arguments that the server does not take
     plain_roles: bool = False  # whether it takes only a user and an assistant who take turns
     thinks: bool | None = None  # whether the model thinks before it replies; None: not seen yet
-    unopened: bool | None = None  # whether its thoughts end in the text without having begun there; None: not seen yet
+    unopened: bool | None = (
+        None  # whether its reasoning ends in the text without having begun there; None: not seen yet
+    )
 
     def without(self, argument: str) -> "ServerQuirks":
         return replace(self, left_out=self.left_out | {argument})
@@ -95,8 +97,8 @@ class ChatRequest:
     quirks: ServerQuirks
     arguments: Mapping[str, Any]
     prompt_tokens: int  # estimated
-    reply_tokens: int  # how long the whole reply may be, thoughts included
-    hold: bool  # whether what comes first may be the rest of a thought
+    reply_tokens: int  # how long the whole reply may be, reasoning included
+    hold: bool  # whether what comes first may be the rest of the reasoning
 
     @property
     def streamed(self) -> bool:

@@ -26,9 +26,9 @@ class ReasoningFilter:
 
     def __init__(self, *, hold: bool) -> None:
         self.tagged = False  # whether any tag was seen
-        self.unopened = False  # whether a thought ended that never began
+        self.unopened = False  # whether reasoning ended that never began
         self.late = False  # whether that was found when text before it had been given back already
-        self.thoughts: list[str] = []
+        self.reasoning: list[str] = []
         self._hold = hold
         self._inside = False
         self._begun = False
@@ -57,14 +57,14 @@ class ReasoningFilter:
         return self.stop_holding()
 
     def _take(self, text: str) -> None:
-        (self.thoughts if self._inside else self._held).append(text)
+        (self.reasoning if self._inside else self._held).append(text)
 
     def _turn(self, *, closing: bool) -> None:
         self.tagged = True
         if closing and not self._inside:
             self.unopened = True
             self.late = self.late or self._begun
-            self.thoughts += self._held
+            self.reasoning += self._held
             self._held = []
         self._inside = not closing
 
@@ -103,7 +103,7 @@ class ReplyAccumulator:
         self.called_tools = False
         self.filter = ReasoningFilter(hold=hold)
         self._streamed = streamed
-        self._thoughts: list[str] = []
+        self._reasoning: list[str] = []
         self._text: list[str] = []
 
     def add(self, payload: Any) -> str:
@@ -126,7 +126,7 @@ class ReplyAccumulator:
 
     @property
     def reasoning(self) -> str:
-        return "".join((*self._thoughts, *self.filter.thoughts)).strip()
+        return "".join((*self._reasoning, *self.filter.reasoning)).strip()
 
     @property
     def ending(self) -> Finish:
@@ -138,12 +138,12 @@ class ReplyAccumulator:
     def _say(self, message: Any) -> str:
         self.refused = self.refused or bool(_as_text(_get(message, "refusal")))
         self.called_tools = self.called_tools or bool(_get(message, "tool_calls"))
-        thought, said = _split_content(_get(message, "content"))
-        thought += _as_text(_get(message, "reasoning_content")) or _as_text(_get(message, "reasoning"))
-        if thought:
-            self._thoughts.append(thought)
+        reasoning, said = _split_content(_get(message, "content"))
+        reasoning += _as_text(_get(message, "reasoning_content")) or _as_text(_get(message, "reasoning"))
+        if reasoning:
+            self._reasoning.append(reasoning)
         ready = self.filter.feed(said)
-        if self._streamed and (self._thoughts or self.filter.tagged):
+        if self._streamed and (self._reasoning or self.filter.tagged):
             ready += self.filter.stop_holding()
         return self._keep(ready)
 
@@ -173,15 +173,15 @@ def _split_content(content: Any) -> tuple[str, str]:
     """Return reasoning and text of a message's content, which some servers send as a list of parts."""
     if not isinstance(content, list):
         return "", _as_text(content)
-    thoughts = [_split_content(part["thinking"])[1] for part in content if _get(part, "thinking")]
-    return "".join(thoughts), "".join(_as_text(_get(part, "text")) for part in content)
+    reasoning = [_split_content(part["thinking"])[1] for part in content if _get(part, "thinking")]
+    return "".join(reasoning), "".join(_as_text(_get(part, "text")) for part in content)
 
 
 def _parse_usage(said: Any) -> TokenCounts | None:
     prompt, completion = (_parse_count(_get(said, f"{kind}_tokens")) for kind in ("prompt", "completion"))
     if prompt is None or completion is None or prompt + completion == 0:
         return None
-    # Some servers leave thoughts out of the completion, and count them in the total alone.
+    # Some servers leave reasoning out of the completion, and count them in the total alone.
     completion = max(completion, (_parse_count(_get(said, "total_tokens")) or 0) - prompt)
     details = _get(said, "prompt_tokens_details")
     cached = _parse_count(_get(details, "cached_tokens"))

@@ -27,9 +27,9 @@ from pipeline.types import Conversation, Turn
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Document, Evidence, Hit, Passage
 
-DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so that no fence is a word of a language
+DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so that none is a word of a language
 DELIMITER_LENGTH = 12
-EXAMPLE_DELIMITER = "example"  # the fence of worked examples, which are the same on every call; no turn ever has it
+EXAMPLE_DELIMITER = "example"  # that of worked examples, which are the same on every call; no turn ever has it
 _CONTROL_TOKENS = lazy_compile(
     r"<(?=[|｜])|(?<=[|｜])>|<(?=/?(?:s|bos|eos|pad|unk|think|start_of_turn|end_of_turn|start_of_image|tool_call)>)"
     r"|<(?=<SYS>)|<(?=</SYS>)|\[(?=/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])",
@@ -47,7 +47,7 @@ def draw_delimiter(random: Random, text: str) -> str:
 def flatten_line(text: str) -> str:
     """Return a text on one line, without the control tokens of chat templates.
 
-    On one line, no part of it can look like another line of the message: a turn, a numbered sentence, a fence.
+    On one line, no part of it can look like another line of the message: a turn, a numbered sentence, a delimiter.
     """
     return _CONTROL_TOKENS.sub(lambda mark: f"{mark[0]} " if mark[0] != ">" else " >", " ".join(text.split()))
 

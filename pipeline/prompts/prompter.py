@@ -139,8 +139,8 @@ class Prompter:
         schema: Mapping[str, Any] | None = None,
         again: tuple[ChatMessage, ...] = (),
     ) -> ModelCall:
-        manner = PromptMode(structured=schema is not None, student=self.student, shown=load.examples)
-        prompt = render_prompt(template, load.facts, manner, self.now, self.random)
+        mode = PromptMode(structured=schema is not None, student=self.student, shown=load.examples)
+        prompt = render_prompt(template, load.facts, mode, self.now, self.random)
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:

@@ -1,8 +1,8 @@
 """The stages that systems are made of, one file for each part of the way.
 
-`scene` what all stages need to know; `quoting` what is shown meanwhile; `looking_up` query, retrieval, summaries;
-`recalling` what the model says by itself, and its claims; `claiming` and `weighing` the same as it arrives; `verifying`
-claims against evidence; `writing` draft and refinement; `saying` through the gate; `together` runs several at once.
+`question_analysis` and `turn_context` come before the first call; `passage_retrieval` and `model_claims` find what may
+be said; `answer_draft` writes it and sends it through the gate. `quotation` shows a page's words meanwhile;
+`claim_check` judges what somebody states; `concurrency` runs calls at once.
 """
 
 STAGES = ("query", "summarise", "generate", "split", "verify", "draft", "refine")

@@ -27,7 +27,7 @@ THOUGHTS = {
 def test_thoughts_are_parted_from_the_text(said: str, meant: tuple[str, str]) -> None:
     thoughts = ReasoningFilter(hold=True)
     text = thoughts.feed(said) + thoughts.end()
-    assert ("".join(thoughts.thoughts).strip(), text) == meant
+    assert ("".join(thoughts.reasoning).strip(), text) == meant
 
 
 @given(
@@ -43,13 +43,13 @@ def test_where_a_text_is_cut_changes_nothing(parts: list[str], data: st.DataObje
     """
     said = "".join(parts)
     whole = ReasoningFilter(hold=True)
-    expected = whole.feed(said) + whole.end(), "".join("".join(whole.thoughts).split())
+    expected = whole.feed(said) + whole.end(), "".join("".join(whole.reasoning).split())
     for hold in (True, False):
         cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=5)))
         pieces = [said[start:end] for start, end in zip([0, *cuts], [*cuts, len(said)], strict=True)]
         cut = ReasoningFilter(hold=hold)
         text = "".join(map(cut.feed, pieces)) + cut.end()
-        assert cut.late or (text, "".join("".join(cut.thoughts).split())) == expected
+        assert cut.late or (text, "".join("".join(cut.reasoning).split())) == expected
 
 
 @pytest.mark.parametrize("streamed", [False, True])
