@@ -136,9 +136,10 @@ async def test_what_was_shared_goes_when_the_answer_is_taken_back(house):
     assert not found_in(await house.act("sources", asked["C2", "U2"].conversation, ("C2", "U2")))
 
 
-async def test_scope_that_is_narrowed_in_a_conversation_counts_at_once(house):
+async def test_scope_that_is_narrowed_in_a_conversation_counts_at_once(house, platform):
     """For the next answer, for what is remembered of it, and for the evidence of all that came before."""
-    for narrowed in [CORPORA, CORPORA[:2], CORPORA[1:], CORPORA[:1], ()]:
+    narrowings = [CORPORA, CORPORA[:2], CORPORA[1:], CORPORA[:1], ()] if platform == "slack" else [CORPORA[1:], ()]
+    for narrowed in narrowings:
         await house.allow(OPEN, frozenset())
         asked = await house.ask(dict.fromkeys(WHO, HELD))
         again = await house.ask(dict.fromkeys(WHO, FOLLOW_UP), before=asked)

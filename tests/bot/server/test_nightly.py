@@ -275,4 +275,4 @@ async def test_a_run_whose_process_is_gone_is_told_as_lost(tmp_path: Path) -> No
 
     assert [run.corpus for run in told.running] == ["alive"]
     assert [(run.corpus, run.state, run.ended) for run in told.ended] == [("killed", RunState.LOST, NOW)]
-    assert "goes on from there" in told.ended[0].fault
+    assert "the next run continues there" in told.ended[0].fault
