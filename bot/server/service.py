@@ -1,7 +1,4 @@
-"""Do what commands ask for: the protocol, and the service that runs in this process.
-
-`RemoteService` asks the process that has the home open instead.
-"""
+"""Do what commands ask for, in this process; `RemoteService` asks the process that has the home open instead."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import hashlib
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from bot import answering
 
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bot.desk.types import TurnRequest, TurnResult
+    from bot.server.control.remote_service import RemoteService
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.settings.source_settings import SourceContext, SourceSettings
     from bot.wiring import App
@@ -27,63 +25,26 @@ if TYPE_CHECKING:
     from storage.types import CorpusInfo, Hit
 
 
-class BotService(Protocol):
-    """What commands can ask for. Every method raises `ReportableError`s.
-
-    A method that is cancelled stops its work, wherever that is done; a turn's record says so.
-    """
-
-    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Answer a question; `tell` receives events meanwhile."""
-        ...
-
-    async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Check a claim; `tell` receives events meanwhile."""
-        ...
-
-    async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        """Return the best passages of these corpora, best first."""
-        ...
-
-    async def corpora(self) -> tuple[CorpusInfo, ...]: ...
-
-    async def refresh(
-        self,
-        corpus: str,
-        source: SourceSettings,
-        tell: Callable[[RefreshProgress], None],
-        *,
-        confirm_removal: bool = False,
-    ) -> RefreshReport:
-        """Bring a corpus up to date with its source; `tell` receives the progress.
-
-        Documents that are gone in suspicious number are removed only with `confirm_removal`.
-        """
-        ...
-
-    async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        """Ingest the document of an address, from these sources by corpus; return a report for each corpus."""
-        ...
-
-    async def forget(self, address: str, corpus: str) -> ForgottenDocument:
-        """Forget the document of an address, a key or a title; an empty `corpus` means any."""
-        ...
-
-
 @dataclass(frozen=True)
 class LocalService:
-    """The service that runs in this process. What only refreshes need is imported by them: `ask` starts sooner."""
+    """The service of a home that this process has open. Every method raises `ReportableError`s.
+
+    A method that is cancelled stops its work; a turn's record says so. What only refreshes need is imported by them:
+    `ask` starts sooner.
+    """
 
     app: App
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        """Answer a question; `tell` receives events meanwhile."""
         return await answering.answer(self.app, asked, tell)
 
     async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
         return await answering.check(self.app, asked, tell)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
+        """Return the best passages of these corpora, best first."""
         return await self.app.passages.search(query, corpora, count)
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
@@ -98,9 +59,10 @@ class LocalService:
         confirm_removal: bool = False,
         night: datetime | None = None,
     ) -> RefreshReport:
-        """Refresh a corpus, one at a time: several at once would be slower.
+        """Bring a corpus up to date, one at a time: several at once would be slower. `tell` receives the progress.
 
-        `night` is the night that it is done for, if it is.
+        Documents that are gone in suspicious number are removed only with `confirm_removal`. `night` is the night that
+        it is done for, if it is.
         """
         from ingest.refresh.corpus_refresh import refresh_corpus
 
@@ -117,11 +79,13 @@ class LocalService:
             )
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        """Ingest the document of an address, from these sources by corpus; return a report for each corpus."""
         from bot.server.refresh import document_lookup
 
         return await document_lookup.reread_document(self.app, address, sources, self._around)
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
+        """Forget the document of an address, a key or a title; an empty `corpus` means any."""
         from bot.server.refresh import document_lookup
 
         return await document_lookup.forget_document(self.app, address, corpus)
@@ -150,6 +114,10 @@ class LocalService:
         from bot.settings.source_settings import SourceContext
 
         return SourceContext(self.app.settings.home, os.environ)
+
+
+if TYPE_CHECKING:
+    BotService: TypeAlias = LocalService | RemoteService
 
 
 def hash_source(source: SourceSettings) -> str:

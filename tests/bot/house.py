@@ -13,7 +13,7 @@ from bot.cli.command_context import Services
 from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.server.refresh.run_history import RefreshSummary, summarize_refreshes
-from bot.server.service import BotService
+from bot.server.service import LocalService
 from bot.settings.settings_tables import Settings
 from bot.settings.source_settings import SourceSettings
 from ingest.types import RefreshProgress, RefreshReport
@@ -157,7 +157,7 @@ class House:
         return Services(self._open_home, self._open_app, self._open_records, self._open_history)
 
     @asynccontextmanager
-    async def _open_home(self, settings: Settings) -> AsyncIterator[BotService]:
+    async def _open_home(self, settings: Settings) -> AsyncIterator[LocalService]:
         del settings
         self.opened.append(False)
         yield HouseHome(self)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from bot.cli.chat_session import run_interruptible
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
-from bot.server.service import BotService
+from bot.server.service import LocalService
 from bot.settings.settings_tables import Settings
 from tests.bot.house import House
 
@@ -60,7 +60,7 @@ def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
     closed: list[str] = []
 
     @asynccontextmanager
-    async def open_home(settings: Settings) -> AsyncIterator[BotService]:
+    async def open_home(settings: Settings) -> AsyncIterator[LocalService]:
         async with plain.open_home(settings) as opened:
             yield opened
             for _ in range(2):

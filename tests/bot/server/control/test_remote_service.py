@@ -19,7 +19,7 @@ from bot.server.control.control_server import build_control_app, serve_control
 from bot.server.control.control_socket import connect_service, find_socket, open_socket
 from bot.server.control.remote_service import RemoteError, RemoteService, ServerGone, VersionMismatch
 from bot.server.http_server import serve_socket
-from bot.server.service import BotService
+from bot.server.service import LocalService
 from bot.settings.source_settings import FolderSettings
 from bot.views.error_messages import ReportableError, explain_error
 from ingest.types import RefreshProgress, RefreshRefused
@@ -32,7 +32,7 @@ ASKED = TurnRequest("When does the quay open?", ASKER, corpora=("handbook",))
 
 
 @asynccontextmanager
-async def remote(home: BotService, folder: Path) -> AsyncIterator[BotService]:
+async def remote(home: LocalService, folder: Path) -> AsyncIterator[LocalService]:
     """Serve a home and reach it."""
     async with serve_control(home, folder, grace=5), connect_service(folder) as there:
         assert isinstance(there, RemoteService)
