@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer  # noqa: TC002 - typer reads the annotations of commands
 from rich.text import Text
 
+from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.question_commands import CorpusOption, SystemOption, detect_question_language, identify_terminal_user
-from bot.cli.rendering import answer_view, json_documents, turn_progress
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable, sanitize_line
 
@@ -113,7 +113,7 @@ def chat(
     with open_command(context, as_json=as_json) as ctx, _open_service(ctx) as (runner, service):
         answers = run_chat(_build_ports(ctx, runner, service, tuple(corpora or ()), system))
         if as_json:
-            ctx.output.give(json_documents.build_chat_document(answers))
+            ctx.output.give(rendering.json_documents.build_chat_document(answers))
 
 
 @contextmanager
@@ -177,16 +177,16 @@ def _build_ports(
     from bot.desk.types import TurnRequest
 
     output, zone, thread = ctx.output, ctx.settings.zone, secrets.token_hex(6)
-    last = answer_view.StreamedAnswer(output.out)
+    last = rendering.answer_view.StreamedAnswer(output.out)
 
     def ask(question: str, said: tuple[Turn, ...]) -> TurnResult:
         nonlocal last
-        last = answer_view.StreamedAnswer(output.out)
+        last = rendering.answer_view.StreamedAnswer(output.out)
         asked = TurnRequest(
             question, identify_terminal_user(), thread=thread, earlier=said, corpora=corpora, system=system
         )
         try:
-            with turn_progress.watch_turn(output, last.say if _is_streaming(output) else None) as tell:
+            with rendering.turn_progress.watch_turn(output, last.say if _is_streaming(output) else None) as tell:
                 return run_interruptible(runner, service.answer(asked, tell))
         finally:
             last.close()
@@ -194,12 +194,12 @@ def _build_ports(
     def show(question: str, done: TurnResult) -> None:
         if output.as_json:
             return
-        view = answer_view.render_answer_footer if last.begun else answer_view.render_answer
+        view = rendering.answer_view.render_answer_footer if last.begun else rendering.answer_view.render_answer
         output.view(view(done, language=detect_question_language(question), zone=zone), Text())
 
     def show_sources(done: TurnResult) -> None:
         if not output.as_json:
-            output.view(answer_view.render_sources(done.answer.citations, zone=zone), Text())
+            output.view(rendering.answer_view.render_sources(done.answer.citations, zone=zone), Text())
 
     return ChatPorts(_choose_reader(output), ask, show, show_sources, output.note)
 

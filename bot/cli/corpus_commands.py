@@ -13,9 +13,8 @@ import typer
 from rich.text import Text
 from typer.core import TyperCommand
 
+from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.rendering import corpus_view, json_documents
-from bot.cli.rendering import json_documents as rendering
 from bot.cli.terminal_output import format_count, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.sanitize import sanitize_line
@@ -98,8 +97,8 @@ def ingest_one(
     with open_command(context, as_json=as_json) as ctx:
         wanted = _select_sources(ctx, corpus)
         reports = ctx.call_service(lambda service: service.read_one(address, wanted))
-        document = json_documents.build_ingest_all_document(reports, {})
-        ctx.output.give(document, corpus_view.render_reports(reports))
+        document = rendering.json_documents.build_ingest_all_document(reports, {})
+        ctx.output.give(document, rendering.corpus_view.render_reports(reports))
 
 
 @ingest_app.command(
@@ -193,8 +192,8 @@ def ingest_all(
                 message = f"A removal is confirmed for “{name}”, which has no source in the settings."
                 raise _settings_error(message, f"There are: {', '.join(wanted)}.")
         reports, faults = ctx.call_service(lambda service: _refresh_all(ctx, service, wanted, confirmed))
-        document = json_documents.build_ingest_all_document(reports, faults)
-        ctx.output.give(document, corpus_view.render_reports(reports))
+        document = rendering.json_documents.build_ingest_all_document(reports, faults)
+        ctx.output.give(document, rendering.corpus_view.render_reports(reports))
         if faults:
             raise typer.Exit(1)
 
@@ -213,8 +212,8 @@ def status(
         settings, now = ctx.settings, datetime.now(UTC)
         opening = ctx.services.open_history(settings)
         found = ctx.call(opening, lambda history: history.summarize(settings, now, count=count))
-        document = json_documents.build_refreshes_document(found)
-        ctx.output.give(document, corpus_view.render_refreshes(found, settings.zone))
+        document = rendering.json_documents.build_refreshes_document(found)
+        ctx.output.give(document, rendering.corpus_view.render_refreshes(found, settings.zone))
 
 
 def forget(
@@ -232,7 +231,7 @@ def forget(
     """
     with open_command(context, as_json=as_json) as ctx:
         done = ctx.call_service(lambda service: service.forget(address, corpus))
-        ctx.output.give(json_documents.build_forget_document(done), Text(format_forgotten(done)))
+        ctx.output.give(rendering.json_documents.build_forget_document(done), Text(format_forgotten(done)))
 
 
 def format_forgotten(done: "ForgottenDocument") -> str:
@@ -247,7 +246,7 @@ def format_forgotten(done: "ForgottenDocument") -> str:
 def corpora(context: typer.Context, *, forgotten: ForgottenOption = False, as_json: JsonOption = False) -> None:
     """List what is indexed: documents, passages, age, what the last refresh did, and who may read it."""
     with open_command(context, as_json=as_json) as ctx:
-        documents, views = rendering, corpus_view
+        documents, views = rendering.json_documents, rendering.corpus_view
         if forgotten:
             away = ctx.call_records(lambda records: records.manifest.all_forgotten())
             ctx.output.give(documents.build_forgotten_document(away), views.render_forgotten(away))
@@ -270,15 +269,15 @@ def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:
         passages = ctx.call(ctx.services.open_app(ctx.settings, rebuilding=True), work)
         seconds = time.monotonic() - started
         said = Text(f"Indexed again: {format_count(passages, 'passage')}, in {seconds:,.1f} s.")
-        ctx.output.give(json_documents.build_reindex_document(passages, seconds), said)
+        ctx.output.give(rendering.json_documents.build_reindex_document(passages, seconds), said)
 
 
 def _ingest(ctx: CommandContext, corpus: str, source: "SourceSettings", confirmed: Sequence[str] | None) -> None:
     """Refresh one corpus, and print the report."""
     confirm = corpus in (confirmed or ())
     report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, confirmed=confirm))
-    document = json_documents.build_ingest_document(report)
-    ctx.output.give(document, corpus_view.render_reports([report]))
+    document = rendering.json_documents.build_ingest_document(report)
+    ctx.output.give(document, rendering.corpus_view.render_reports([report]))
 
 
 async def _refresh_all(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from bot.cli import rendering
 from bot.cli.command_context import (
     CommandContext,
     JsonOption,
@@ -19,8 +20,6 @@ from bot.cli.command_context import (
     open_bare_command,
     open_command,
 )
-from bot.cli.rendering import audit_view, json_documents
-from bot.cli.rendering import json_documents as rendering
 from bot.cli.terminal_output import CommandError, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 
@@ -42,7 +41,7 @@ def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
 
         path = write_starter(find_cli_state(context).config or FILE_NAME)
         said = f"{path} is written: every setting, explained.\nNext: footnote ingest folder PATH --corpus NAME"
-        output.give(json_documents.build_init_document(str(path)), Text(said))
+        output.give(rendering.json_documents.build_init_document(str(path)), Text(said))
 
 
 def write_starter(path: Path) -> Path:
@@ -214,8 +213,8 @@ def list_turns(
     """List the last questions, newest first."""
     with open_command(context, as_json=as_json) as ctx:
         last = ctx.call_records(lambda records: records.audit.turns(count))
-        view = audit_view.render_turns(last, ctx.settings.zone)
-        ctx.output.give(json_documents.build_turns_document(last), view)
+        view = rendering.audit_view.render_turns(last, ctx.settings.zone)
+        ctx.output.give(rendering.json_documents.build_turns_document(last), view)
 
 
 @audit_app.command(
@@ -238,17 +237,19 @@ def show(
     """
     with open_command(context, as_json=as_json) as ctx:
         entries = ctx.call_records(lambda records: _load_turn(records.audit, answer_id))
-        view = audit_view.render_turn(entries, ctx.settings.zone, full=full)
-        ctx.output.give(json_documents.build_turn_document(entries), view)
+        view = rendering.audit_view.render_turn(entries, ctx.settings.zone, full=full)
+        ctx.output.give(rendering.json_documents.build_turn_document(entries), view)
 
 
 @audit_app.command(epilog=format_examples("footnote audit verify"))
 def verify(context: typer.Context, *, as_json: JsonOption = False) -> None:
     """Check that every recorded sentence cites a source, and that every quote stands word for word in its passage."""
     with open_command(context, as_json=as_json) as ctx:
-        documents = rendering
+        documents = rendering.json_documents
         checked = ctx.call_records(lambda records: _verify_record(records.audit))
-        ctx.output.give(documents.build_verification_document(checked), audit_view.render_verification(checked))
+        ctx.output.give(
+            documents.build_verification_document(checked), rendering.audit_view.render_verification(checked)
+        )
         if checked.findings:
             ctx.output.note(f"footnote: {documents.build_record_error(checked)['message']}")
             raise typer.Exit(1)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.access import Asker
+from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
-from bot.cli.rendering import answer_view, json_documents, turn_progress
 from bot.cli.terminal_output import CommandError
 from bot.views.error_messages import Fault, explain_failure
 from bot.views.sanitize import replace_unencodable
@@ -50,8 +50,8 @@ def search(
     with open_command(context, as_json=as_json) as ctx:
         text = _validate_query(read_argument(query))
         hits = ctx.call_service(lambda service: _search(service, text, corpora or [], count))
-        document = json_documents.build_search_document(hits)
-        ctx.output.give(document, answer_view.render_hits(hits))
+        document = rendering.json_documents.build_search_document(hits)
+        ctx.output.give(document, rendering.answer_view.render_hits(hits))
 
 
 def ask(
@@ -70,8 +70,10 @@ def ask(
         done = _run_turn(
             ctx, lambda service, tell: service.answer(asked, tell), lambda done: done.answer.status is Status.ABSTAINED
         )
-        view = answer_view.render_answer(done, language=detect_question_language(asked.text), zone=ctx.settings.zone)
-        ctx.output.give(json_documents.build_answer_document(done), view)
+        view = rendering.answer_view.render_answer(
+            done, language=detect_question_language(asked.text), zone=ctx.settings.zone
+        )
+        ctx.output.give(rendering.json_documents.build_answer_document(done), view)
 
 
 def check(
@@ -90,8 +92,8 @@ def check(
             lambda service, tell: service.check(asked, tell),
             lambda done: not (done.failure or done.answer.citations),
         )
-        view = answer_view.render_verdict(done, ctx.settings.zone)
-        ctx.output.give(json_documents.build_verdict_document(done, asked.text), view)
+        view = rendering.answer_view.render_verdict(done, ctx.settings.zone)
+        ctx.output.give(rendering.json_documents.build_verdict_document(done, asked.text), view)
 
 
 def build_request(text: str, corpora: Sequence[str] | None, system: str) -> "TurnRequest":
@@ -143,7 +145,7 @@ def _run_turn(
     """Take a turn; where it `is_empty` as nothing is ingested, say so on stderr."""
 
     async def work(service: "BotService") -> "TurnResult":
-        with turn_progress.watch_turn(ctx.output) as tell:
+        with rendering.turn_progress.watch_turn(ctx.output) as tell:
             done = await take(service, tell)
         if is_empty(done) and not await service.corpora():
             ctx.output.note(NOTHING_INGESTED.line())
