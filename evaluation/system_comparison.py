@@ -15,12 +15,11 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
 from bot.wiring import App
 from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
-from evaluation.workbench import EXAMPLE_QUESTIONS, StagedLLM, open_corpus, render_table
+from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, StagedLLM, open_corpus, render_table
 from pipeline.systems import SYSTEMS, find_system
 from storage.language.words import content_terms
 from storage.types import Verdict
@@ -143,7 +142,6 @@ _REPLIES: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
 """The reply at each stage, by the conversation and the last message of the prompt."""
 
 CONVERSATIONS = 20
-_ASKER = Asker(platform="terminal", kind="terminal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +213,7 @@ async def compare_systems(exam: Exam, count: int, systems: tuple[str, str]) -> l
 
 
 async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
-    asked = TurnRequest(known.posed.text, _ASKER, earlier=known.posed.talk.earlier, system=system)
+    asked = TurnRequest(known.posed.text, TERMINAL, earlier=known.posed.talk.earlier, system=system)
     done = await answer(replace(app, llm=build_reader_model(known)), asked, lambda _: None)
     return summarize_reply(system, done)
 

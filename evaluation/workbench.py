@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bot.access import Asker
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, open_app
 from ingest.refresh.corpus_refresh import refresh_corpus
@@ -29,6 +30,7 @@ from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.token_states import TokenStates, open_token_states
 
+TERMINAL = Asker(platform="terminal", kind="terminal")
 EXAMPLE_QUESTIONS = Path(__file__).parent / "questions" / "example_handbook.json"
 
 

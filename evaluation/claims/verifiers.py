@@ -15,9 +15,9 @@ from typing import Protocol
 
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
+from evaluation.workbench import open_checker
 from pipeline.support.support_check import SupportChecker
 from storage.indexes.embedding import MINILM, Embedder, open_embedder
-from storage.indexes.token_states import TokenStates, open_token_states
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
 from storage.types import Document, Evidence, Passage, Verdict
@@ -34,7 +34,7 @@ class ClaimJudgement:
 
 
 class Verifier(Protocol):
-    """Says whether the passages, read together, support the claim."""
+    """Judge whether the passages, read together, support the claim."""
 
     async def __call__(self, claim: str, evidence: Sequence[str]) -> ClaimJudgement: ...
 
@@ -87,12 +87,7 @@ def build_similarity_verifier(embedder: Embedder) -> Verifier:
 
 def open_local(_: Sequence[LabelledClaim]) -> Verifier:
     """Ask the check that stands at the gate. It was trained on the sets that `train` was given: test it on others."""
-    reader = open_token_states(Path(os.environ.get("FOOTNOTE_HOME", ".footnote")))
-
-    async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
-        return reader.read(texts)
-
-    return build_local_verifier(SupportChecker(read))
+    return build_local_verifier(open_checker(Path(os.environ.get("FOOTNOTE_HOME", ".footnote"))))
 
 
 def build_local_verifier(check: SupportChecker) -> Verifier:

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, ModelValues
@@ -23,13 +22,12 @@ from evaluation.question_sets import Exam, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts, run_model_server
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
-from evaluation.workbench import EXAMPLE_QUESTIONS, open_corpus, render_table
+from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
 
 MOST_ENDED = 0.9
 """Share of turns after whose end a wave is no longer at its height: the others leave places empty."""
 LEAST_USED = 0.9
 """Of the server's rate, while most turns run."""
-_ASKER = Asker(platform="terminal", kind="terminal")
 _SAMPLE_INTERVAL = 0.5
 
 
@@ -124,7 +122,7 @@ def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[Toke
 async def run_wave(app: App, texts: Sequence[str], load: TurnLoad, server: str) -> TurnWave:
     """Ask so many questions at once, each of the texts in turn."""
     before, started = await asyncio.to_thread(fetch_counts, server), time.monotonic()
-    asked = [TurnRequest(texts[place % len(texts)], _ASKER, system=load.system) for place in range(load.turns)]
+    asked = [TurnRequest(texts[place % len(texts)], TERMINAL, system=load.system) for place in range(load.turns)]
     ended, samples = list[EndedTurn](), list[TokenSample]()
     sampling = asyncio.create_task(_sample_tokens(server, ended, samples))
     async with watch_event_loop() as lags:

@@ -19,14 +19,13 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, open_app
 from evaluation import EvaluationError
 from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
-from evaluation.workbench import PageSource, refresh_quietly
+from evaluation.workbench import TERMINAL, PageSource, refresh_quietly
 from ingest.chunking import split_page as cut
 from ingest.sources.dumps.dump_file import read_blocks
 from ingest.sources.dumps.page_xml import XmlExport, parse_head, parse_site
@@ -288,8 +287,7 @@ async def _ask_questions(
 
 async def _ask_whole_turn(app: App, number: int, asking: QuestionTimes) -> None:
     began = time.perf_counter()
-    asker = Asker(platform="terminal", kind="terminal")
-    done = await answer(app, TurnRequest(station_question(number), asker, corpora=(STATIONS,)), lambda _: None)
+    done = await answer(app, TurnRequest(station_question(number), TERMINAL, corpora=(STATIONS,)), lambda _: None)
     asking.turns.append((time.perf_counter() - began) * 1000)
     asking.faults += find_turn_faults(done.answer.citations)
     if done.answer.status.value != "answered":

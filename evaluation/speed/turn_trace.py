@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, ModelValues
@@ -20,7 +19,7 @@ from bot.wiring import App, LazyModel
 from evaluation import EvaluationError
 from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.model_server import run_model_server
-from evaluation.workbench import open_corpus
+from evaluation.workbench import TERMINAL, open_corpus
 from ingest.types import DocumentSource
 from pipeline.kit import Kit, Supports, System
 from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
@@ -182,7 +181,6 @@ def trace_check(supports: Supports, trace: Trace) -> Supports:
 PLAIN_PROMPT, PLAIN_REPLY = 200, 120
 """Tokens of the one plain call that turns are compared with."""
 BENCH_CORPUS = "handbook"
-_ASKER = Asker(platform="terminal", kind="terminal")
 _WORDS = "word " * 1_000
 
 
@@ -245,7 +243,7 @@ async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTur
     app = _trace_app(on, system, trace, turn)
     reset_trace()
     turn.began = trace.clock()
-    ended = await answer(app, TurnRequest(question, _ASKER, system=system), _note_events(turn, trace))
+    ended = await answer(app, TurnRequest(question, TERMINAL, system=system), _note_events(turn, trace))
     turn.ended, turn.steps = trace.clock(), trace.steps
     turn.how = ended.failure.kind if ended.failure else str(ended.answer.status)
     return turn
