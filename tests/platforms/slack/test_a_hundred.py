@@ -1,4 +1,4 @@
-"""A hundred questions at once, to a model that takes 20 s, inside Slack's limits: each is answered, whole and once.
+"""Many questions at once (a hundred where there is time), to a model that takes 20 s, inside Slack's limits: each is answered, whole and once.
 
 `pytest -s` prints how many answers streamed, how many stood in one message that was updated, and how long it took by
 Slack's clock.
@@ -12,11 +12,12 @@ from pipeline.systems import extractive
 from pipeline.types import Conversation, Status
 from tests.platforms.slack.talking import Talk, talking
 from tests.platforms.world import ANSWERS, BUILT
+from tests.thorough import THOROUGH
 
-AT_ONCE, MODEL_SECONDS = 100, 20
+AT_ONCE, MODEL_SECONDS = 100 if THOROUGH else 40, 20
 
 
-async def test_a_hundred_questions_at_once_are_all_answered_inside_the_limits(filled: Path, tmp_path: Path) -> None:
+async def test_many_questions_at_once_are_all_answered_inside_the_limits(filled: Path, tmp_path: Path) -> None:
     """Some stream; where Slack allows no more of that, the others do not wait for it."""
     async with talking(tmp_path / "home", filled) as talk:
         talk.system.inner = _slow(talk)

@@ -1,4 +1,4 @@
-"""What people do in Slack and what they see then, through the real bolt and SDK over both transports."""
+"""What people do in Slack and what they see then, through the real bolt and SDK."""
 
 import asyncio
 import re
@@ -13,6 +13,7 @@ from storage.types import EntryKind
 from tests.platforms.slack.faults import Fault, refused
 from tests.platforms.slack.talking import Talk, talking
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
+from tests.thorough import THOROUGH
 
 ANSWERED = """\
 Ana: @footnote When was Skarholm lighthouse built?
@@ -25,13 +26,19 @@ NONSENSE = "Do penguins love jazz?"
 ADMIN = {"slack": {"bot_token": "x", "app_token": "x", "admins": ["slack:T1/U9"]}}
 
 
-@pytest.fixture(params=["socket", "http"])
+TRANSPORTS = ["socket", "http"]
+OVER_BOTH = pytest.mark.parametrize("talk", TRANSPORTS, indirect=True)
+"""Where Slack is answered by what a listener acknowledges, or the transport itself ends; else one does for both."""
+
+
+@pytest.fixture(params=TRANSPORTS if THOROUGH else ["socket"])
 async def talk(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
     # A trigger opens a modal for three seconds, which must be long enough for a machine that has much to do.
     async with talking(tmp_path / "home", filled, request.param, times=8) as opened:
         yield opened
 
 
+@OVER_BOTH
 async def test_a_mention_is_answered_once_in_its_thread(talk: Talk) -> None:
     """It arrives as two events, and five times over; bots and previews of links are left alone."""
     await talk.start()
@@ -123,6 +130,7 @@ async def test_in_a_dm_there_is_nobody_to_share_with(talk: Talk) -> None:
     assert translate("button_share", "en") not in whole
 
 
+@OVER_BOTH
 async def test_a_command_without_words_says_how_it_is_used(talk: Talk) -> None:
     """In the language of whoever types it."""
     await talk.start()
@@ -200,6 +208,7 @@ async def test_a_channel_may_have_its_answers_shown_to_askers_alone(talk: Talk) 
     assert ANSWERS[BUILT] not in talk.sees(by="U2")
 
 
+@OVER_BOTH
 async def test_an_admin_sees_and_narrows_what_holds_in_a_channel_and_it_is_logged(talk: Talk) -> None:
     """Nobody else does, and nobody else sees it."""
     await talk.start(**ADMIN, channel=[{"id": "slack:T1/C1", "answer": "every"}])
@@ -237,6 +246,7 @@ async def test_the_evidence_is_a_modal_for_whoever_asks_for_it(talk: Talk) -> No
     assert not talk.slack.world.views.get("U1")
 
 
+@OVER_BOTH
 async def test_feedback_is_thanked_for_and_a_bad_answer_may_be_commented_on(talk: Talk) -> None:
     """Both are on record, with who and why."""
     await talk.start()
@@ -430,6 +440,7 @@ async def test_what_was_said_to_the_bot_is_heard_without_its_name(talk: Talk) ->
     assert [turn.text for turn in heard.earlier] == ["Is it old, this lighthouse?"]
 
 
+@OVER_BOTH
 async def test_when_the_workspace_lets_us_go_we_say_why_and_do_nothing_more(talk: Talk) -> None:
     """Tokens that are revoked, and the app that is uninstalled."""
     platform = await talk.start()
@@ -440,6 +451,7 @@ async def test_when_the_workspace_lets_us_go_we_say_why_and_do_nothing_more(talk
     assert platform.ready in {"The app was uninstalled from the workspace.", "The workspace revoked the bot token."}
 
 
+@OVER_BOTH
 async def test_a_refused_token_destroys_no_question(talk: Talk) -> None:
     """What is under way rests, and is answered at the next start with a token that is taken."""
     await talk.start()
