@@ -27,8 +27,7 @@ class AuditLog:
     async def append(self, *added: LogEntry) -> tuple[int, ...]:
         """Append entries, all or none, and return their numbers. They are on the disk when this returns.
 
-        Raises:
-            TypeError, ValueError: A body holds what JSON cannot, such as a number that is not finite.
+        Raises `TypeError` or `ValueError` for a body that is no strict JSON.
         """
         rows = encode_entries(added, self.clock())
         return await self.database.write(lambda connection: insert_entries(connection, rows))
@@ -174,11 +173,7 @@ class ChannelOverrides:
         return {row.key: decode_json(row.value) for row in rows}
 
     async def set(self, channel: str, key: str, value: Any | None, *, by: str, was: Any) -> None:
-        """Set a key for a channel, or remove it with None, and record who did and what was in effect before.
-
-        Raises:
-            TypeError, ValueError: JSON has no place for a value.
-        """
+        """Set a key for a channel, or remove it with None, and record who did and what was in effect before."""
         body = {"key": key, "was": was, "now": value, "by": by}
         rows = encode_entries([LogEntry(channel, EntryKind.SETTING, body)], self.clock())
         text = None if value is None else encode_json(value)

@@ -29,9 +29,7 @@ from storage.errors import DatabaseUnusable, HomeLocked, StorageError, explain_f
 def lock_home(home: Path) -> Iterator[None]:
     """Own `home` within the block, and make it if it is missing. The lock ends with the process at the latest.
 
-    Raises:
-        HomeLocked: Another process owns it, or this one already.
-        HomeUnusable: It cannot be made or written.
+    Raises `HomeLocked` if another process owns it, or this one already, and `HomeUnusable`.
     """
     make_home(home)
     lock = FileLock(home / "lock", timeout=0)
@@ -52,11 +50,7 @@ def lock_home(home: Path) -> Iterator[None]:
 
 
 def find_lock_owner(home: Path) -> str | None:
-    """Describe who owns `home`; None where nobody does. Changes nothing.
-
-    Raises:
-        HomeUnusable: Its lock cannot be tried.
-    """
+    """Describe who owns `home`; None where nobody does. Changes nothing. Raises `HomeUnusable`."""
     lock = FileLock(home / "lock", timeout=0)
     if not (home / "lock").exists():
         return None
@@ -76,11 +70,7 @@ def read_lock_command(home: Path) -> str:
 
 
 def make_home(home: Path) -> None:
-    """Make the folder if it is missing, readable for its owner alone.
-
-    Raises:
-        HomeUnusable: It cannot be made, or there is a file of its name.
-    """
+    """Make the folder if it is missing, readable for its owner alone. Raises `HomeUnusable`."""
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=0o700, exist_ok=True)

@@ -60,11 +60,7 @@ class Manifest:
         return await self.database.read(lambda connection: _fetch_stored(connection, corpus, keys))
 
     async def begin(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> None:
-        """Record what is about to be written to the indexes, so that they hold nothing unknown.
-
-        Raises:
-            LeaseLost: Another process has taken the lease.
-        """
+        """Record what is about to be written to the indexes, so that they hold nothing unknown. Raises `LeaseLost`."""
 
         def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)

@@ -38,8 +38,7 @@ class Queue:
     async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
         """Store a question. Returns its row and whether it is new; one of a known key stays unchanged.
 
-        Raises:
-            TypeError, ValueError: The body holds what JSON cannot, such as a number that is not finite.
+        Raises `TypeError` or `ValueError` for a body that is no strict JSON.
         """
         named = {name: getattr(question, name) for name in ("key", "channel", "conversation", "message", "handle")}
         stored = {"asker": question.user, "body": encode_json(question.body), "taken_at": self.clock()}

@@ -73,9 +73,7 @@ def open_database(
     An empty `url` is SQLite at `home/footnote.db`. `read_only` changes nothing: for commands that only read records,
     while another process may own the home. `busy_seconds` is how long to wait for a process that locks SQLite's file.
 
-    Raises:
-        HomeUnusable: The folder or the disk does not allow it, or, `read_only`, there is nothing to read.
-        DatabaseUnusable: The file is damaged, newer than this code, or `url` cannot be used.
+    Raises `HomeUnusable` (also where there is nothing to read) and `DatabaseUnusable`.
     """
     file = None if url else home / "footnote.db"
     engine = (
@@ -120,11 +118,7 @@ def _run_transaction(engine: Engine, file: Path | None, function: Callable[[Conn
 
 
 def sqlite_engine(file: Path, *, read_only: bool = False, busy_seconds: float = _BUSY_SECONDS) -> Engine:
-    """Make an engine over SQLite's `file`; the execution option `begin` says how transactions begin.
-
-    Raises:
-        HomeUnusable: The folder cannot be made or, `read_only`, there is no file.
-    """
+    """Make an engine over SQLite's `file`; the execution option `begin` says how transactions begin."""
     if not read_only:
         make_home(file.parent)
     elif not file.exists():
@@ -197,10 +191,7 @@ def migrate_database(
 
     SQLite's `file` is copied to `<file>.before-<revision>` first; a server (None) is backed up by those who run it.
     `read_only` refuses instead of changing anything.
-
-    Raises:
-        DatabaseUnusable: It is newer than the code, or another program's.
-        HomeUnusable: The folder takes no copy.
+    Raises `DatabaseUnusable` if it is newer than the code or another program's.
     """
     with engine.begin() as connection:
         found = _read_revision(connection)

@@ -32,13 +32,7 @@ ChromaLocation = Path | ChromaServer  # the folder of an embedded Chroma, or a s
 
 
 def connect_chroma(place: ChromaLocation) -> Any:
-    """Open a client, with telemetry off.
-
-    Raises:
-        HomeUnusable: The folder cannot be written, or its disk is full.
-        IndexStale: The folder holds something that Chroma cannot read.
-        StorageError: The server does not answer.
-    """
+    """Open a client, with telemetry off. Raises `HomeUnusable`, `IndexStale` or, for a server, `StorageError`."""
     with translate_chroma_errors(place):
         import chromadb
 

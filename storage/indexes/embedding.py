@@ -114,8 +114,7 @@ def open_chroma_embedder(
 ) -> ChromaEmbedder:
     """Open a function of Chroma's `known_embedding_functions`, and call it once to learn how long its vectors are.
 
-    Raises:
-        EmbeddingUnavailable: Nothing has that name, it refuses these options, or it fails.
+    Raises `EmbeddingUnavailable`.
     """
     known = _load_chroma_functions() if known is None else known
     if function not in known:

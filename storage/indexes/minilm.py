@@ -56,8 +56,7 @@ def find_model_folder(package: str = MODEL_PACKAGE) -> Path:
 def check_model(folder: Path) -> None:
     """Check the hashes of the model's files (90 MB, under 0.1 s where the processor knows SHA).
 
-    Raises:
-        EmbeddingUnavailable: A file is missing, unreadable, or not the published one.
+    Raises `EmbeddingUnavailable`.
     """
     for name, expected in SHA256.items():
         path = folder / name
@@ -261,8 +260,7 @@ BATCH_TOKENS = 512  # what a layer makes of them fits the second-level cache
 def open_minilm(folder: Path | None = None) -> "MiniLM":
     """Check and load the model, in 0.1 s where the processor knows SHA-256; imports take another 0.2 s.
 
-    Raises:
-        EmbeddingUnavailable: The files are missing or damaged, or onnxruntime refuses them.
+    Raises `EmbeddingUnavailable`.
     """
     folder = folder or find_model_folder()
     check_model(folder)

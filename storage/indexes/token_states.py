@@ -52,8 +52,7 @@ class TokenStates:
 def open_token_states(home: Path, folder: Path | None = None) -> "TokenStateReader":
     """Load the eight-bit model from `home`/models, and make it first where it is missing or damaged.
 
-    Raises:
-        EmbeddingUnavailable: The packaged model is missing or damaged, or onnxruntime refuses it.
+    Raises `EmbeddingUnavailable`.
     """
     folder = folder or find_model_folder()
     kept = home / "models" / STATES_FILE
