@@ -11,7 +11,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from ingest.readers import html_tree, table_rows, value_parsers, web_page
@@ -30,11 +30,6 @@ _MARKUP_ENDINGS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".vml")
 
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _CORE_PROPERTIES = "docProps/core.xml"
-
-
-class PackageProperties(NamedTuple):
-    title: str = ""
-    modified: datetime | None = None
 
 
 def open_package(
@@ -59,17 +54,16 @@ def open_package(
     return archive
 
 
-def read_properties(archive: zipfile.ZipFile) -> PackageProperties:
+def read_properties(archive: zipfile.ZipFile) -> tuple[str, datetime | None]:
+    """Return the title and the date in an office file's core properties."""
     if _CORE_PROPERTIES not in archive.namelist():
-        return PackageProperties()
+        return "", None
     try:
         core = value_parsers.parse_xml(archive.read(_CORE_PROPERTIES))
     except ValueError:
-        return PackageProperties()
+        return "", None
     said = {re.sub(r".*\}", "", part.tag): (part.text or "").strip() for part in core}
-    return PackageProperties(
-        said.get("title", ""), value_parsers.parse_date(said.get("modified") or said.get("created"))
-    )
+    return said.get("title", ""), value_parsers.parse_date(said.get("modified") or said.get("created"))
 
 
 _STYLES = """
@@ -87,12 +81,12 @@ def read_word(content: bytes) -> ParsedDocument:
     import mammoth  # type: ignore[import-untyped]  # it ships no types
 
     archive = open_package(content)
-    said = read_properties(archive)
+    title, modified = read_properties(archive)
     with io.BytesIO(_write_equations(archive, content)) as file:
         markup = mammoth.convert_to_html(
             file, style_map=_STYLES, convert_image=mammoth.images.img_element(lambda _image: {})
         )
-    return ParsedDocument(items=html_tree.read_html(markup.value), fallback_title=said.title, date=said.modified)
+    return ParsedDocument(items=html_tree.read_html(markup.value), fallback_title=title, date=modified)
 
 
 def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
@@ -157,7 +151,7 @@ _PLACEHOLDERS = frozenset({"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER", "SLIDE_IM
 def read_slides(content: bytes) -> ParsedDocument:
     from pptx import Presentation
 
-    said = read_properties(open_package(content))
+    title, modified = read_properties(open_package(content))
     slides = [
         list(_read_slide(slide, number)) for number, slide in enumerate(Presentation(io.BytesIO(content)).slides, 1)
     ]
@@ -165,8 +159,8 @@ def read_slides(content: bytes) -> ParsedDocument:
     return ParsedDocument(
         items=tuple(item for items in slides for item in items),
         title=titles[0] if titles else "",
-        fallback_title=said.title,
-        date=said.modified,
+        fallback_title=title,
+        date=modified,
     )
 
 

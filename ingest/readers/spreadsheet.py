@@ -24,7 +24,7 @@ _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2100
 def read_xlsx(content: bytes) -> ParsedDocument:
     from openpyxl import load_workbook  # type: ignore[import-untyped]  # it ships no types
 
-    said = office.read_properties(office.open_package(content, markup=office.LARGEST_UNPACKED))
+    title, modified = office.read_properties(office.open_package(content, markup=office.LARGEST_UNPACKED))
     book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
     shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
     counted = _CellCounter()
@@ -35,7 +35,7 @@ def read_xlsx(content: bytes) -> ParsedDocument:
         )
         for sheet in shown
     ]
-    return ParsedDocument(items=tuple(_read_grids(grids)), fallback_title=said.title, date=said.modified)
+    return ParsedDocument(items=tuple(_read_grids(grids)), fallback_title=title, date=modified)
 
 
 def read_xls(content: bytes) -> ParsedDocument:

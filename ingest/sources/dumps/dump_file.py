@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, NoReturn, Protocol, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from ingest.types import SingleReadUnsupported, SourceUnavailable
 from storage.language.lazy_pattern import lazy_compile
@@ -86,18 +86,6 @@ def _open_dump(path: Path) -> BinaryIO:
         raise DumpError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
 
 
-class _Unpacker(Protocol):
-    """Describe what the unpackers of `bz2` and `zlib` have in common."""
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-
 def _unpack(file: BinaryIO, start: bytes) -> Iterator[bytes]:
     if start.startswith(b"BZh"):
         return _unpack_streams(file, bz2.BZ2Decompressor)
@@ -106,7 +94,7 @@ def _unpack(file: BinaryIO, start: bytes) -> Iterator[bytes]:
     return iter(lambda: file.read(BLOCK_BYTES), b"")
 
 
-def _unpack_streams(file: BinaryIO, unpacker: Callable[[], _Unpacker]) -> Iterator[bytes]:
+def _unpack_streams(file: BinaryIO, unpacker: Callable[[], Any]) -> Iterator[bytes]:
     """Unpack all streams of a packed file, one after the other."""
     current = unpacker()
     fresh = True

@@ -163,10 +163,8 @@ class GitMirror:
         until = clock() + _WALK_SECONDS
         with closing(self.git.told("log", *walk, commit, "--")) as said:
             in_time = takewhile(lambda _: clock() < until, said)
-            try:
+            with self._explained():
                 return dict(parse_changes(in_time, set(paths), self._shallow_commits()))
-            except GitFailed as error:
-                raise self._explain_failure(error) from error
 
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
@@ -204,10 +202,8 @@ class GitMirror:
     def _prepare(self) -> None:
         if not self._is_repository():
             shutil.rmtree(self.path, ignore_errors=True)
-            try:
+            with self._explained():
                 self.git.run("init", "--quiet", "--bare", "--template=", "--", str(self.path), at=False)
-            except GitFailed as error:
-                raise self._explain_failure(error) from error
         # We are alone, so whoever made these is dead.
         for lock in (*self.path.glob("*.lock"), *(self.path / "refs").rglob("*.lock")):
             lock.unlink(missing_ok=True)
@@ -225,10 +221,8 @@ class GitMirror:
 
     def _ask_head(self) -> BranchHead:
         wanted = f"refs/heads/{self._branch}" if self._branch else "HEAD"
-        try:
+        with self._explained():
             said = self.git.run("ls-remote", "--symref", "--", self._remote.address, wanted, seconds=_ASK_SECONDS)
-        except GitFailed as error:
-            raise self._explain_failure(error) from error
         if found := parse_branch_head(said, self._branch):
             return found
         what = f"no branch {self._branch}" if self._branch else "no commits"
@@ -244,10 +238,8 @@ class GitMirror:
             return
         shutil.rmtree(self.path, ignore_errors=True)
         self._prepare()
-        try:
+        with self._explained():
             self._run_fetch(head)
-        except GitFailed as error:
-            raise self._explain_failure(error) from error
 
     def _run_fetch(self, head: BranchHead) -> None:
         named = f"refs/heads/{self._branch or head.branch}" if self._branch or head.branch else "HEAD"
@@ -273,6 +265,13 @@ class GitMirror:
         with suppress(OSError):
             return frozenset((self.path / "shallow").read_text(encoding="ascii").split())
         return frozenset()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except GitFailed as error:
+            raise self._explain_failure(error) from error
 
     def _explain_failure(self, error: GitFailed) -> SourceUnavailable:
         said = str(error)
