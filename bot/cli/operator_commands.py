@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.cli.command_context import Services
-    from bot.cli.rendering.audit_summary import RecordCheck
+    from bot.cli.rendering.audit_view import RecordCheck
     from bot.doctor.diagnosis import CheckResult
     from bot.doctor.model_exam import ExamRequest, ExamResults
     from storage.audit import AuditLog
@@ -270,7 +270,7 @@ async def _load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]
 
 
 async def _verify_record(audit: "AuditLog") -> "RecordCheck":
-    from bot.cli.rendering.audit_summary import RecordCheck, add_checks, check_turns
+    from bot.cli.rendering.audit_view import RecordCheck, add_checks, check_turns
 
     checked, before = RecordCheck(), None
     while page := await audit.turns(PAGE_SIZE, before=before):

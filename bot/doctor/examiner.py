@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 
-from bot.doctor.call_kinds import CallKind
-from bot.doctor.gold_cases import GoldCase, Grade
+from bot.doctor.call_kinds import CallKind, GoldCase, Grade
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, UnreadableReply
 from pipeline.llm.usage import estimate_prompt_tokens, estimate_tokens
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from bot.cli.terminal_output import ProgressCallback, build_table
 from bot.doctor.advice import Advice, ExamFacts, collect_advice
+from bot.doctor.call_kinds import GoldCase, read_cases
 from bot.doctor.examiner import Examination, Examiner
-from bot.doctor.gold_cases import GoldCase, read_cases
 from bot.doctor.prompt_variants import (
     AS_SET,
     Figures,

@@ -6,10 +6,10 @@ Claims that were not confirmed are shown here, marked as what they are, and nowh
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
@@ -17,16 +17,51 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bot.cli.rendering.answer_view import WIDTH, render_sources
-from bot.cli.rendering.audit_summary import find_status
 from bot.cli.terminal_output import build_table, format_count, format_moment
 from bot.views.sanitize import sanitize_line, sanitize_text
+from storage.audit import AuditFinding, verify_turn
 from storage.types import Citation, EntryKind, LogEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
-    from bot.cli.rendering.audit_summary import RecordCheck, TurnEnds
+
+TurnEnds: TypeAlias = tuple[LogEntry, LogEntry | None]  # how a turn was opened, and how it was closed if it was
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCheck:
+    """How much of the record was checked, and what was wrong with it."""
+
+    answers: int = 0
+    sentences: int = 0
+    citations: int = 0
+    findings: tuple[AuditFinding, ...] = ()
+
+
+def check_turns(turns: Iterable[TurnEnds]) -> RecordCheck:
+    closed = [entry for _, entry in turns if entry]
+    return RecordCheck(
+        answers=len(closed),
+        sentences=sum(len(entry.body.get("sentences", ())) for entry in closed),
+        citations=sum(len(entry.body.get("citations", ())) for entry in closed),
+        findings=tuple(finding for entry in closed for finding in verify_turn([entry])),
+    )
+
+
+def add_checks(one: RecordCheck, other: RecordCheck) -> RecordCheck:
+    return RecordCheck(
+        one.answers + other.answers,
+        one.sentences + other.sentences,
+        one.citations + other.citations,
+        one.findings + other.findings,
+    )
+
+
+def find_status(closed: LogEntry | None) -> str:
+    """Return how a turn ended; one that was never closed was cut short."""
+    return str(closed.body.get("status", "")) if closed else "unfinished"
 
 
 EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from bot.cli.rendering.audit_summary import find_status
+from bot.cli.rendering.audit_view import find_status
 from bot.cli.terminal_output import Document, build_document, build_error, format_count, format_timestamp
 from bot.views.catalog import find_asked_claim
 from storage.types import EntryKind
@@ -14,7 +14,7 @@ from storage.types import EntryKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bot.cli.rendering.audit_summary import RecordCheck, TurnEnds
+    from bot.cli.rendering.audit_view import RecordCheck, TurnEnds
     from bot.desk.types import TurnResult
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.server.refresh.run_history import RefreshSummary

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.doctor.call_kinds import CALL_KINDS, CallKind
-from bot.doctor.gold_cases import GoldCase, read_cases
+from bot.doctor.call_kinds import CALL_KINDS, CallKind, GoldCase, read_cases
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.doctor.call_kinds import CALL_KINDS, CallKind, list_call_kinds
-from bot.doctor.gold_cases import GOLD_FOLDER, GoldCase, read_cases
+from bot.doctor.call_kinds import CALL_KINDS, GOLD_FOLDER, CallKind, GoldCase, list_call_kinds, read_cases
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER as PROMPTS
 from pipeline.prompts.prompt_templates import PromptMode
 from pipeline.replies.reply_format import ReplyFormat

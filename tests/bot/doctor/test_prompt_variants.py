@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.doctor.call_kinds import Grade
 from bot.doctor.examiner import CaseOutcome, RecordedCall
-from bot.doctor.gold_cases import Grade
 from bot.doctor.prompt_variants import Figures, compute_figures, compute_percentile, estimate_turn_seconds
 from pipeline.errors import ModelUnavailable
 from storage.types import Verdict
