@@ -39,8 +39,7 @@ class SetText:
     id: str
     title: str
     text: str
-    group: str = ""
-    """The article it was taken from: cross-validation keeps groups whole."""
+    group: str = ""  # the article it was taken from: cross-validation keeps groups whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,7 @@ class SetQuestion:
 
     id: str
     text: str
-    relevant: Mapping[str, int]
-    """Text id -> grade, 1 and up; empty when no text answers it."""
+    relevant: Mapping[str, int]  # text id -> grade, 1 and up; empty when no text answers it
     answers: tuple[str, ...] = ()
     group: str = ""
 
@@ -187,10 +185,8 @@ class ExamQuestion:
     text: str
     answers: tuple[tuple[str, ...], ...]
     """Each a set of strings that must all stand in one sentence; none where nothing answers the question."""
-    documents: frozenset[str]
-    """Keys of the documents that a right sentence may stand in; empty for any."""
-    group: str
-    """Questions of one group are never both fitted to and measured on."""
+    documents: frozenset[str]  # keys of the documents that a right sentence may stand in; empty for any
+    group: str  # questions of one group are never both fitted to and measured on
     earlier: tuple[str, ...] = ()
     disagreement: tuple[str, ...] = ()
 
@@ -218,8 +214,7 @@ class Exam:
     corpus: str
     source: DocumentSource
     questions: tuple[ExamQuestion, ...]
-    removable: bool
-    """Each question's own documents are all that answers it, so that without them nothing does."""
+    removable: bool  # each question's own documents are all that answers it, so that without them nothing does
 
 
 def read_exam(path: Path) -> Exam:

@@ -64,8 +64,7 @@ def _change_number(match: re.Match[str]) -> str:
 
 _PIECE = 9
 _MOST_NOTES = 4
-_LEAST_OVERLAP = 0.6
-"""Share of a claim's words, and of a question's, that a sentence must have."""
+_LEAST_OVERLAP = 0.6  # share of a claim's words, and of a question's, that a sentence must have
 _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
 _NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
 _CLAIM = re.compile(r"^Claim(?: (\d+))?: (.*)$", re.MULTILINE)
@@ -138,8 +137,7 @@ _REPLIES: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
     "verify": _reply_verdicts,
     "draft": _reply_draft,
     "refine": lambda _, __: _FEEDBACK,
-}
-"""The reply at each stage, by the conversation and the last message of the prompt."""
+}  # the reply at each stage, by the conversation and the last message of the prompt
 
 CONVERSATIONS = 20
 

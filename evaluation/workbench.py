@@ -88,8 +88,7 @@ class StagedLLM:
     """An `LLM` for one conversation."""
 
     name: str
-    replies: Mapping[str, Callable[[str], str]]
-    """The reply at each stage, by the last message of the prompt."""
+    replies: Mapping[str, Callable[[str], str]]  # the reply at each stage, by the last message of the prompt
     piece: int = 0
     """Characters that come together in a stream: few enough to tear words and marks apart. 0: word by word."""
 

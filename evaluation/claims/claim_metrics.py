@@ -14,8 +14,7 @@ from storage.types import Verdict
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
-_TRACE = 1e-12
-"""Tolerance of sums of shares."""
+_TRACE = 1e-12  # tolerance of sums of shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,18 +24,13 @@ class LabelledClaim:
     """A claim, the passages offered for it, and what people found they say of it."""
 
     id: str
-    source: str
-    """The set it is from; what stands before a slash names the family of sets that share claims."""
+    source: str  # the set it is from; what stands before a slash names the family of sets that share claims
     claim: str
-    evidence: tuple[str, ...]
-    """The texts of the passages; several may have to be read together."""
+    evidence: tuple[str, ...]  # the texts of the passages; several may have to be read together
     label: Verdict
-    group: str
-    """Claims of one group share an article, a passage or a question: cross-validation keeps groups whole."""
-    title: str = ""
-    """The title of the evidence's page, where a set names it; the passages do not contain it."""
-    weight: float = 1.0
-    """Its weight in training; measures count every claim once."""
+    group: str  # claims of one group share an article, a passage or a question: cross-validation keeps groups whole
+    title: str = ""  # the title of the evidence's page, where a set names it; the passages do not contain it
+    weight: float = 1.0  # its weight in training; measures count every claim once
 
     @property
     def supported(self) -> bool:
@@ -156,10 +151,8 @@ def _plain(word: str) -> str:
     return " ".join(word.replace("_", " ").replace("-", " ").split()).casefold()
 
 
-CHUNK_WORDS = 120
-"""Words of a passage: as many as of one that is ingested."""
-MOST_PASSAGES = 3
-"""Passages offered for a claim."""
+CHUNK_WORDS = 120  # words of a passage: as many as of one that is ingested
+MOST_PASSAGES = 3  # passages offered for a claim
 
 
 def split_into_chunks(sentences: Sequence[str], largest: int = CHUNK_WORDS) -> list[range]:

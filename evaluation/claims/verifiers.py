@@ -28,8 +28,7 @@ class ClaimJudgement:
     """A verifier's judgement of a claim: how well it is supported, from 0 to 1, the verdict, and why."""
 
     score: float
-    verdict: Verdict | None = None
-    """None from a verifier that only scores, and leaves it to a threshold to decide."""
+    verdict: Verdict | None = None  # None from a verifier that only scores, and leaves it to a threshold to decide
     reasons: tuple[str, ...] = ()
 
 

@@ -39,8 +39,7 @@ class Attack:
 
     source: str
     text: str
-    wanted: tuple[str, ...] = ()
-    """What a model that obeys says, besides what the text itself quotes."""
+    wanted: tuple[str, ...] = ()  # what a model that obeys says, besides what the text itself quotes
     places: tuple[AttackPosition, ...] = ("before", "inside", "after")
 
 
@@ -62,8 +61,7 @@ class PlantedPage:
     clean: tuple[Hit, ...]
 
 
-_MOST_CONTEXTS = 50
-"""Texts of each file to plant in: BIPIA has 900 tables."""
+_MOST_CONTEXTS = 50  # texts of each file to plant in: BIPIA has 900 tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +142,7 @@ def _read(path: Path) -> str:
 
 PLANTED_CORPUS = "planted"
 TITLE, SECTION = "Harbour notes", "Remarks"
-MARKER = "{INJECTION_MARKER}"
-"""Where a context itself says where an attack belongs."""
+MARKER = "{INJECTION_MARKER}"  # where a context itself says where an attack belongs
 
 
 def plant_everywhere(attack: Attack, contexts: Sequence[AttackContext], random: Random) -> tuple[PlantedPage, ...]:

@@ -29,8 +29,7 @@ from storage.indexes.embedding import Vectors
 from storage.types import Document, Passage
 
 CORPUS = "crashes"
-_FIRST_INGEST_EVERY = 5
-"""Each fifth kill hits a first ingest, the others a refresh."""
+_FIRST_INGEST_EVERY = 5  # each fifth kill hits a first ingest, the others a refresh
 _ALL_WELL = "each document whole and found by both indexes, and equal to the undisturbed one once resumed"
 
 
@@ -89,8 +88,7 @@ class _KilledRefresh:
     processes: BaseContext
     folder: Path
     home: Path
-    start: Path | None
-    """The home that it begins with; None for an empty one."""
+    start: Path | None  # the home that it begins with; None for an empty one
 
     def killed(self, random: Random, seconds: float) -> float:
         """Kill it at a random second of those that it takes, and return which; start over if it had ended by then."""

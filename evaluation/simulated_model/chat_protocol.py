@@ -88,20 +88,16 @@ class Reply:
     reasoning: str = ""
     finish: str | None = "stop"
     refusal: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """More fields of the message."""
-    pieces: tuple[str, ...] | None = None
-    """The text as it is streamed; None: word by word."""
+    extra: Mapping[str, Any] = field(default_factory=dict)  # more fields of the message
+    pieces: tuple[str, ...] | None = None  # the text as it is streamed; None: word by word
     cached: int = 0
-    prompt_tokens: int = 0
-    """0: as many as the messages have; so for `tokens`."""
+    prompt_tokens: int = 0  # 0: as many as the messages have; so for `tokens`
     tokens: int = 0
     seconds: float = 0.0
     piece_seconds: float = 0.0
     schedule: Iterator[float] | None = None
     """Instead of these: when it begins, and when each piece is due, by the server's clock."""
-    cut: int | None = None
-    """After so many pieces of a stream the connection is closed."""
+    cut: int | None = None  # after so many pieces of a stream the connection is closed
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -24,30 +24,21 @@ _TOKENS = {"query": 15, "summarise": 40, "generate": 125, "split": 25, "verify":
 }  # fmt: skip
 REPLY_LENGTHS: Mapping[str, ReplyLength] = {
     kind: ReplyLength(tokens, items=5 if kind == "split" else 1) for kind, tokens in _TOKENS.items()
-}
-"""Of each kind of reply: about what small models of today write to our prompts."""
+}  # of each kind of reply: about what small models of today write to our prompts
 
 
 @dataclass(frozen=True, slots=True)
 class ServerPace:
     """The server's speed. Rates are tokens a second, `math.inf` without a limit."""
 
-    first_token: float = 0.4
-    """Seconds from a request to its first token, besides the time to read the prompt."""
-    out: float = 60.0
-    """Of one reply."""
-    prompt: float = 4_000.0
-    """At which one prompt is read."""
-    total_out: float = math.inf
-    """Of all replies together."""
-    total_prompt: float = math.inf
-    """Of all prompts together."""
-    concurrency: int = 0
-    """Requests worked on at once; the others wait in their order. 0: all."""
-    cache: bool = False
-    """Read prompts from a cache as far as they begin like an earlier one."""
-    cached_cost: float = 0.0
-    """The time to read a cached token, as a share of the time for one that is not."""
+    first_token: float = 0.4  # seconds from a request to its first token, besides the time to read the prompt
+    out: float = 60.0  # of one reply
+    prompt: float = 4_000.0  # at which one prompt is read
+    total_out: float = math.inf  # of all replies together
+    total_prompt: float = math.inf  # of all prompts together
+    concurrency: int = 0  # requests worked on at once; the others wait in their order. 0: all
+    cache: bool = False  # read prompts from a cache as far as they begin like an earlier one
+    cached_cost: float = 0.0  # the time to read a cached token, as a share of the time for one that is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +47,7 @@ class FaultRates:
 
     busy: float = 0.0
     broken: float = 0.0
-    cut: float = 0.0
-    """Begun, and cut off half-way without a word."""
+    cut: float = 0.0  # begun, and cut off half-way without a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +55,7 @@ class SimulatedModel:
     pace: ServerPace = ServerPace()
     faults: FaultRates = FaultRates()
     lengths: Mapping[str, ReplyLength] = field(default_factory=lambda: REPLY_LENGTHS)
-    spread: float = 0.0
-    """By how much lengths differ: their standard deviation, as a share of the mean."""
+    spread: float = 0.0  # by how much lengths differ: their standard deviation, as a share of the mean
     seed: int = 1
 
 

@@ -183,7 +183,7 @@ def _find_topic(turn: str) -> str:
 
 
 def _take_texts(length: ReplyLength, texts: Sequence[tuple[str, str]], random: Random) -> Sequence[tuple[str, str]]:
-    """Return texts in their order, beginning somewhere, whose length together comes near to what is wanted."""
+    """Return texts in their order, beginning somewhere, whose total length is close to the one set."""
     room, taken, start = length.tokens * CHARACTERS_A_TOKEN, list[tuple[str, str]](), 0
     if len(texts) > 1 and sum(len(text) for text, _ in texts) > 2 * room:
         start = random.randrange(len(texts) // 2)

@@ -65,8 +65,7 @@ class ServerCounts:
     open: int = 0
     busy: int = 0
     busiest: int = 0
-    left: int = 0
-    """Requests whose client left before the answer was whole."""
+    left: int = 0  # requests whose client left before the answer was whole
     refused: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0

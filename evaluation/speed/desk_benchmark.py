@@ -31,14 +31,12 @@ from pipeline.kit import Kit, System
 from pipeline.systems import extractive
 from pipeline.types import Conversation, Status
 
-TAKE_MS, LAG_MS = 50.0, 200.0
-"""Limits at the 99th percentile: of accepting a question, and of the event loop's lag."""
+TAKE_MS, LAG_MS = 50.0, 200.0  # limits at the 99th percentile: of accepting a question, and of the event loop's lag
 
 
 @dataclass(frozen=True)
 class DeskLoad:
-    in_flight: int = 100
-    """That many are handed in at once, in a burst, and that many are answered at once."""
+    in_flight: int = 100  # that many are handed in at once, in a burst, and that many are answered at once
     questions: int = 300
     channels: int = 10
     seconds: float = 20.0
@@ -52,8 +50,7 @@ class MemoryPlatform:
     name: str = "slack"
     started: list[tuple[str, int]] = field(default_factory=list)
     """Channel and number of each question, in the order in which they were first shown to be worked on."""
-    done: Counter[str] = field(default_factory=Counter)
-    """Messages with a whole answer, by question."""
+    done: Counter[str] = field(default_factory=Counter)  # messages with a whole answer, by question
     all_done: asyncio.Event = field(default_factory=asyncio.Event)
     expected: int = 0
 

@@ -24,10 +24,8 @@ from evaluation.simulated_model.model_server import fetch_counts, run_model_serv
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
 
-MOST_ENDED = 0.9
-"""Share of turns after whose end a wave is no longer at its height: the others leave places empty."""
-LEAST_USED = 0.9
-"""Of the server's rate, while most turns run."""
+MOST_ENDED = 0.9  # share of turns after whose end a wave is no longer at its height: the others leave places empty
+LEAST_USED = 0.9  # of the server's rate, while most turns run
 _SAMPLE_INTERVAL = 0.5
 
 
@@ -39,11 +37,9 @@ class TurnLoad:
     first_token: float = 0.4
     out: float = 60.0
     prompt: float = 4_000.0
-    rate: float = 1_000.0
-    """Tokens a second that the server sends at most, of all replies together."""
+    rate: float = 1_000.0  # tokens a second that the server sends at most, of all replies together
     concurrency: int = 64
-    calls: int = 6
-    """Of a turn, in the last wave: fewer than it takes."""
+    calls: int = 6  # of a turn, in the last wave: fewer than it takes
 
     @property
     def pace(self) -> ServerPace:

@@ -132,8 +132,7 @@ def _change_page(page: bytes, kind: str, number: int) -> bytes:
 
 DUMP, STATIONS = "dump", "stations"
 _PAUSE = 0.02
-_SEARCHES_A_TURN = 10
-"""After so many searches one question is answered whole."""
+_SEARCHES_A_TURN = 10  # after so many searches one question is answered whole
 
 
 def measure_refresh(

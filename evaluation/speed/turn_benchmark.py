@@ -32,8 +32,7 @@ from evaluation.speed.turn_trace import (
 from evaluation.workbench import EXAMPLE_QUESTIONS, PageSource
 
 WIDTH = 72
-SHORTEST = 0.02
-"""Seconds of a step that is shown though the end did not wait for it."""
+SHORTEST = 0.02  # seconds of a step that is shown though the end did not wait for it
 _PIXELS, _ROW, _LABELS = 1_500, 24, 230
 _ON_PATH, _ASIDE, _INK, _PAPER = "#2563c9", "#b9d0f5", "#1f2430", "#ffffff"
 
@@ -45,8 +44,7 @@ class TimelineBar:
     label: str
     began: float
     ended: float
-    critical: tuple[float, float] | None
-    """The stretch that the end waited for; None where it did not."""
+    critical: tuple[float, float] | None  # the stretch that the end waited for; None where it did not
 
 
 @dataclass(frozen=True, slots=True)

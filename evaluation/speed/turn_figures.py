@@ -16,14 +16,12 @@ from evaluation.speed.turn_trace import PLAIN_PROMPT, PLAIN_REPLY, Cause, Measur
 from pipeline.support.support_check import find_quotable_spans
 from storage.types import Passage
 
-HANDOVER = 0.01
-"""Seconds within which who waits for a step goes on after it."""
+HANDOVER = 0.01  # seconds within which who waits for a step goes on after it
 
 
 @dataclass(frozen=True, slots=True)
 class PathLeg:
-    step: TraceStep | None
-    """None where none that is watched ran."""
+    step: TraceStep | None  # none where none that is watched ran
     began: float
     ended: float
 
@@ -113,8 +111,7 @@ class StagePrompts:
 
     calls: int
     tokens: int
-    stable: int
-    """From the beginning of each prompt, the same characters as in a call before."""
+    stable: int  # from the beginning of each prompt, the same characters as in a call before
 
 
 def join_prompt(step: TraceStep) -> str:

@@ -54,8 +54,7 @@ class TraceStep:
     pieces: list[float] = field(default_factory=list)
     messages: tuple[ChatMessage, ...] = ()
     prompt_tokens: int = 0
-    cached_tokens: int = 0
-    """Those that the server had in its cache."""
+    cached_tokens: int = 0  # those that the server had in its cache
     tokens: int = 0
     found: tuple[Hit, ...] = ()
 
@@ -178,8 +177,7 @@ def trace_check(supports: Supports, trace: Trace) -> Supports:
     return check
 
 
-PLAIN_PROMPT, PLAIN_REPLY = 200, 120
-"""Tokens of the one plain call that turns are compared with."""
+PLAIN_PROMPT, PLAIN_REPLY = 200, 120  # tokens of the one plain call that turns are compared with
 BENCH_CORPUS = "handbook"
 _WORDS = "word " * 1_000
 
@@ -191,12 +189,9 @@ class MeasuredTurn:
     ended: float = 0.0
     how: str = ""
     steps: list[TraceStep] = field(default_factory=list)
-    said: list[float] = field(default_factory=list)
-    """When each sentence could be seen."""
-    first: Cause | None = None
-    """The cause of the first of them."""
-    last: Cause | None = None
-    """The cause of the system's end."""
+    said: list[float] = field(default_factory=list)  # when each sentence could be seen
+    first: Cause | None = None  # the cause of the first of them
+    last: Cause | None = None  # the cause of the system's end
     verdicts: list[float] = field(default_factory=list)
     drafting: float = math.inf
 
@@ -210,7 +205,7 @@ class MeasuredTurn:
 
     @property
     def first_seconds(self) -> float:
-        """How long it took until the first sentence; not a number where none was said."""
+        """Seconds to the first sentence; not a number where none was said."""
         return self.said[0] - self.began if self.said else math.nan
 
 

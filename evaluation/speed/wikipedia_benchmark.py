@@ -17,8 +17,7 @@ from ingest.sources.dumps.dump_file import detect_compression
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 
 ENGLISH_ARTICLES = 7_000_000
-ENGLISH_BYTES = 24e9
-"""Of the English Wikipedia's dump, packed with bz2."""
+ENGLISH_BYTES = 24e9  # of the English Wikipedia's dump, packed with bz2
 _DAY = 86_400
 _NUMBER_BYTES = 4
 
