@@ -92,7 +92,7 @@ SHORTEN_HINT = "set a model with a larger window, or lower passages in [limits]"
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
+class ModelRequest:
     plan: StagePlan
     quirks: ServerQuirks
     arguments: Mapping[str, Any]
@@ -105,7 +105,7 @@ class ChatRequest:
         return bool(self.arguments.get("stream"))
 
 
-def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuirks, *, streamed: bool) -> ChatRequest:
+def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuirks, *, streamed: bool) -> ModelRequest:
     """Build the request for a call. Raises `PromptTooLong`."""
     plan = settings.plan(call.stage)
     prompt, visible = estimate_prompt_tokens(call), plan.max_tokens or call.max_tokens
@@ -129,7 +129,7 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
         schema = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": call.schema}}
         arguments[SCHEMA_ARGUMENT] = {"type": "json_object"} if plan.structured == "json" else schema
     hold = not streamed or may_begin_inside_reasoning(settings, plan.model, quirks)
-    return ChatRequest(plan, quirks, arguments, prompt, reply, hold)
+    return ModelRequest(plan, quirks, arguments, prompt, reply, hold)
 
 
 def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:

@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ModelUnavailable, PipelineError, ReplyBroken, SchemaNotOffered
-from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ChatRequest, QuirkMemory, ServerQuirks, compose_request
+from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ModelRequest, QuirkMemory, ServerQuirks, compose_request
 from pipeline.llm.model_reply import (
     ReplyAccumulator,
     build_reply,
@@ -137,7 +137,7 @@ class OpenAIModel:
             if seconds:
                 await self._sleep(seconds)
 
-    def _wait(self, found: _Consequence, request: ChatRequest, spent: BudgetMeter, tally: CallTally) -> float:
+    def _wait(self, found: _Consequence, request: ModelRequest, spent: BudgetMeter, tally: CallTally) -> float:
         """Return how many seconds to wait before the next try. Raises what the caller gets, if there is none."""
         if isinstance(found, ServerQuirks):
             self._memory.learn(request.plan.model, found)
@@ -157,7 +157,7 @@ class OpenAIModel:
             raise _final_model_error(found, tally, why) from None
         return seconds
 
-    def _interpret(self, fault: _CallFault, request: ChatRequest, tally: CallTally) -> _Consequence:
+    def _interpret(self, fault: _CallFault, request: ModelRequest, tally: CallTally) -> _Consequence:
         if isinstance(fault, QuirkDiscovered):
             return fault.quirks
         if not isinstance(fault, ServerRefusal):
@@ -168,7 +168,7 @@ class OpenAIModel:
             return TransientError(message, hint="try again later")
         return interpret_refusal(fault, request, self._settings)
 
-    def _compose(self, call: ModelCall, *, streamed: bool) -> ChatRequest:
+    def _compose(self, call: ModelCall, *, streamed: bool) -> ModelRequest:
         quirks = self._memory.of(self._settings.plan(call.stage).model)
         return compose_request(call, self._settings, quirks, streamed=streamed)
 
@@ -185,7 +185,7 @@ class OpenAIModel:
         finally:
             self._slots.release()
 
-    async def _attempt(self, request: ChatRequest, spent: BudgetMeter, tally: CallTally) -> ReplyParts:
+    async def _attempt(self, request: ModelRequest, spent: BudgetMeter, tally: CallTally) -> ReplyParts:
         """Send a request and yield its reply piece by piece; last the whole reply.
 
         Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`, and any `PipelineError` as `LLM` says.
@@ -211,7 +211,7 @@ class OpenAIModel:
             yield ReplyPiece(rest)
         yield whole
 
-    async def _payloads(self, request: ChatRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:
+    async def _payloads(self, request: ModelRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:
         """Yield what the server sends; silence is a transient fault, unless the turn's time is over."""
         from pipeline.llm.server_connection import SilenceLimits, read_payloads  # imports openai
 
@@ -238,12 +238,12 @@ class OpenAIModel:
             hint = "raise timeout_seconds of the model, or set a faster one"
             raise TransientError(f"the model server at {settings.server} fell silent", hint=hint, tries=1) from None
 
-    def _stop_reasoning(self, got: ReplyAccumulator, request: ChatRequest) -> None:
+    def _stop_reasoning(self, got: ReplyAccumulator, request: ModelRequest) -> None:
         if got.filter.late:  # the pieces so far were reasoning, as only its end tag could tell
             self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
             raise TransientError(f"the reasoning of {request.plan.model} came as its reply", hint="ask again")
 
-    def _validate_reply(self, got: ReplyAccumulator, request: ChatRequest) -> None:
+    def _validate_reply(self, got: ReplyAccumulator, request: ModelRequest) -> None:
         self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
         if not got.complete:
             raise TransientError(

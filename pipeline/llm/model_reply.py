@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, SchemaNotOffered
-from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ChatRequest, ServerQuirks, is_reasoning_model, repair_surrogates
+from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ModelRequest, ServerQuirks, is_reasoning_model, repair_surrogates
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.llm.server_errors import REFUSED_HINT, TransientError
 from pipeline.llm.usage import estimate_tokens, price_usage
@@ -194,7 +194,7 @@ def _parse_count(value: Any) -> int | None:
 
 
 def find_objection(
-    got: ReplyAccumulator, request: ChatRequest, settings: ModelSettings
+    got: ReplyAccumulator, request: ModelRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError | None:
     """Return why what came is no reply: quirks to ask again with, a transient fault, an error; None if it is one."""
     model = request.plan.model
@@ -219,7 +219,7 @@ def update_quirks(got: ReplyAccumulator, quirks: ServerQuirks) -> ServerQuirks:
     return replace(quirks, thinks=True, unopened=got.filter.unopened)
 
 
-def build_reply(got: ReplyAccumulator, request: ChatRequest, settings: ModelSettings) -> ModelReply:
+def build_reply(got: ReplyAccumulator, request: ModelRequest, settings: ModelSettings) -> ModelReply:
     """Build the reply with its cost; tokens are estimated where the server does not count them."""
     used = got.usage or TokenCounts(request.prompt_tokens, got.estimate(), 0)
     names = (request.plan.model, got.model)
@@ -236,7 +236,7 @@ def build_reply(got: ReplyAccumulator, request: ChatRequest, settings: ModelSett
     )
 
 
-def _reasoning_overflow(request: ChatRequest, settings: ModelSettings) -> ServerQuirks | ModelUnavailable:
+def _reasoning_overflow(request: ModelRequest, settings: ModelSettings) -> ServerQuirks | ModelUnavailable:
     if settings.thinks is None and not is_reasoning_model(settings, request.plan.model, request.quirks):
         return replace(request.quirks, thinks=True)
     used = f"used all of its {request.reply_tokens} tokens for reasoning and replied nothing"

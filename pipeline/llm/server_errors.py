@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
-from pipeline.llm.chat_request import OPTIONAL_ARGUMENTS, SCHEMA_ARGUMENT, SHORTEN_HINT, ChatRequest, ServerQuirks
+from pipeline.llm.chat_request import OPTIONAL_ARGUMENTS, SCHEMA_ARGUMENT, SHORTEN_HINT, ModelRequest, ServerQuirks
 from pipeline.llm.model_settings import ModelSettings
 from storage.language.lazy_pattern import lazy_compile
 
@@ -191,7 +191,7 @@ class ServerRefusal(Exception):
 
 
 def interpret_refusal(
-    refusal: ServerRefusal, request: ChatRequest, settings: ModelSettings
+    refusal: ServerRefusal, request: ModelRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError:
     """Decide what a refusal means: quirks to ask again with, a transient fault, or the error to raise."""
     words = error_words(refusal.body)
@@ -203,7 +203,7 @@ def interpret_refusal(
 
 
 def _permanent_error(
-    refusal: ServerRefusal, words: str, request: ChatRequest, settings: ModelSettings
+    refusal: ServerRefusal, words: str, request: ModelRequest, settings: ModelSettings
 ) -> PipelineError | None:
     known = refusal.status not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}
     if known and (refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LONG.search(words)):
@@ -218,7 +218,7 @@ def _permanent_error(
     return None
 
 
-def _quirks_from_error(words: str, request: ChatRequest) -> ServerQuirks | PipelineError | None:
+def _quirks_from_error(words: str, request: ModelRequest) -> ServerQuirks | PipelineError | None:
     if SCHEMA_ARGUMENT in request.arguments and _SCHEMA.search(words):
         return SchemaNotOffered(f"the server does not support a JSON schema for {request.plan.model}")
     if not request.quirks.plain_roles and _ROLES.search(words):
@@ -232,7 +232,7 @@ def _quirks_from_error(words: str, request: ChatRequest) -> ServerQuirks | Pipel
 
 
 def _interpret_status(
-    refusal: ServerRefusal, words: str, request: ChatRequest, settings: ModelSettings
+    refusal: ServerRefusal, words: str, request: ModelRequest, settings: ModelSettings
 ) -> TransientError | PipelineError:
     said, server = describe_error(refusal.body, settings.unspoken), settings.server
     if refusal.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
@@ -256,7 +256,7 @@ def _interpret_status(
     return ModelUnavailable(message, hint="`footnote doctor --model` tells which settings suit this model")
 
 
-def _name_hint(request: ChatRequest, settings: ModelSettings) -> str:
+def _name_hint(request: ModelRequest, settings: ModelSettings) -> str:
     own = settings.stages.get(request.plan.stage)
     if own and own.name:
         return f"check name of the model for stage {request.plan.stage!r}"

@@ -34,7 +34,7 @@ _QUOTED = lazy_compile("“([^“”]+)”")
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimJudgement:
+class Judgement:
     verdict: Verdict
     reasoning: str
     evidence: tuple[Evidence, ...] = ()  # those that the verdict stands on
@@ -55,7 +55,7 @@ class PassageSupport:
         return "; ".join(self.support.reasons)
 
 
-ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[ClaimJudgement]]
+ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[Judgement]]
 
 
 async def _check_claims(
@@ -123,7 +123,7 @@ def _is_statement(text: str) -> bool:
     return len(telling) + unspaced // 2 >= _MIN_CONTENT_WORDS or (named and len(found) > 1)
 
 
-def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> ClaimJudgement:
+def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> Judgement:
     """Decide by what single passages say, best first, and by what they say together. Pure.
 
     Of several passages one may seem to support a claim by chance: only what they say together, too, is supported, and
@@ -138,15 +138,15 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
         return _build_judgement(Verdict.REFUTES, against)
     scattered = "no single passage says all of it; together, " if together.support.holds else ""
     because = (VerdictReason("scattered"),) if scattered else together.support.because
-    return ClaimJudgement(
+    return Judgement(
         Verdict.NOT_ENOUGH_INFO, scattered + together.explanation, nearest=together.nearest, because=because
     )
 
 
-def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> ClaimJudgement:
+def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> Judgement:
     """Return a verdict with the first passage's reasons, and the nearest sentence of each of several."""
     shown = tuple(one.nearest[0] for one in held)[:MAX_EVIDENCE] if len(held) > 1 else held[0].nearest
-    return ClaimJudgement(verdict, held[0].explanation, shown, because=held[0].support.because)
+    return Judgement(verdict, held[0].explanation, shown, because=held[0].support.because)
 
 
 def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
@@ -157,7 +157,7 @@ def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
     return before or any(held.coverage > own and held.support.contradicted for held in alone)
 
 
-def _add_objection(found: ClaimJudgement, against: Sequence[PassageSupport]) -> ClaimJudgement:
+def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judgement:
     """Return a verdict that names the first passage which says otherwise, if any does, and shows its sentence last."""
     if not against:
         return found
@@ -183,16 +183,16 @@ def overrule_model(found: Verification, support: Support) -> Verification:
     return replace(found, verdict=verdict, reasoning=f"The model takes it for supported; but {reasons}.")
 
 
-async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> ClaimJudgement:
+async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Judgement:
     """Judge the conversation's last turn, one statement, by what is found for it. Raises any `PipelineError`."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
     readable = [hit for hit in hits if collect_sentences([hit])][:MAX_PASSAGES]
     if not readable:
-        return ClaimJudgement(Verdict.NOT_ENOUGH_INFO, NO_EVIDENCE, because=(VerdictReason("nothing"),))
+        return Judgement(Verdict.NOT_ENOUGH_INFO, NO_EVIDENCE, because=(VerdictReason("nothing"),))
     return await judge(talk, readable, kit)
 
 
-async def report_judgement(claim: str, verdict: ClaimJudgement, kit: Kit) -> Status:
+async def report_judgement(claim: str, verdict: Judgement, kit: Kit) -> Status:
     named, others = passage_ids(verdict.evidence), passage_ids(verdict.nearest)
     stated = Claim(claim, origin="user")
     kit.tell(ClaimChecked(CheckedClaim(stated, verdict.verdict, named, verdict.reasoning, others, verdict.because)))
@@ -201,13 +201,13 @@ async def report_judgement(claim: str, verdict: ClaimJudgement, kit: Kit) -> Sta
     return Status.ANSWERED if any(said) else Status.ABSTAINED
 
 
-async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> ClaimJudgement:
+async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:
     claim = talk.question.text
     alone = [await _check_support(claim, [hit], kit) for hit in hits]
     return decide_verdict(alone, await _check_support(claim, hits, kit))
 
 
-async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> ClaimJudgement:
+async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:
     claim, sentences = talk.question.text, collect_sentences(hits)
     found = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
     named = tuple(sentences[number - 1] for number in found.sentences)
@@ -220,7 +220,7 @@ async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> C
     shown = named[:MAX_EVIDENCE] or _nearest_sentences(claim, sentences)
     settled = bool(named) and found.verdict is not Verdict.NOT_ENOUGH_INFO
     evidence, nearest = (shown, ()) if settled else ((), shown)
-    return ClaimJudgement(found.verdict, found.reasoning, evidence, nearest, because)
+    return Judgement(found.verdict, found.reasoning, evidence, nearest, because)
 
 
 async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSupport:
