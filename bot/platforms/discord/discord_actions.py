@@ -109,7 +109,7 @@ class DiscordActions:
     def __init__(
         self, desk: Desk, acting: AnswerActions, replies: InteractionReplies, intake: DiscordIntake, zone: tzinfo
     ) -> None:
-        self._desk, self._acting, self._replies = desk, acting, replies
+        self._desk, self._actions, self._replies = desk, acting, replies
         self._intake, self._zone = intake, zone
 
     async def press(self, found: DiscordInvocation) -> None:
@@ -117,11 +117,11 @@ class DiscordActions:
         page = parse_page_turn(found.name)
         if page and (page[0] == SOURCES or page[0].isdecimal()):
             await self._replies.accept(found)
-            await self._evidence(found, *page)
+            await self._show_evidence(found, *page)
         elif button := parse_button(found.name):
-            await self._pressed(found, *button)
+            await self._press(found, *button)
         elif doubt := parse_doubt(found.name):
-            await self._doubted(found, *doubt)
+            await self._confirm(found, *doubt)
 
     async def comment(self, found: DiscordInvocation) -> bool:
         """Note a comment that was sent; False if it is none."""
@@ -131,48 +131,48 @@ class DiscordActions:
         ticket, opinion, text = sent
         await self._replies.defer(found, private=True)
         by = await self.by(found)
-        await self._change(found, self._acting.feedback(ticket, by, opinion, text, language=found.locale))
+        await self._reply_with(found, self._actions.feedback(ticket, by, opinion, text, language=found.locale))
         return True
 
     async def sources(self, found: DiscordInvocation) -> None:
         """Show all pages that the conversation cites in which somebody stands."""
         await self._replies.defer(found, private=True)
-        await self._evidence(found, SOURCES, 0)
+        await self._show_evidence(found, SOURCES, 0)
 
     async def take_back(self, found: DiscordInvocation, ticket: int) -> None:
         await self._replies.defer(found, private=True)
-        await self._taken_back(found, ticket)
+        await self._retract(found, ticket)
 
     async def by(self, found: DiscordInvocation) -> Asker:
         """Return who invoked something and where they stand, with what Discord lets them do there."""
         return await locate_asker(self._intake.directory, found)
 
-    async def _pressed(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
+    async def _press(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
         by = await self.by(found)
         match action:
             case ButtonAction.STOP:
                 await self._replies.accept(found)
-                if not await self._obeyed(self._desk.stop(ticket, by)):
+                if not await self._try(self._desk.stop(ticket, by)):
                     await self._replies.add(found, translate("discord_not_yours", found.locale))
             case ButtonAction.RETRACT:
                 first = build_confirmation(action, found.locale)
                 await self._replies.say(found, first.question, render_confirmation(first, ticket, DoubtPrompt.BACK))
             case ButtonAction.DOWN:
-                await self._down(found, ticket, by)
+                await self._rate_down(found, ticket, by)
             case ButtonAction.EVIDENCE:
                 await self._replies.defer(found, private=True)
-                await self._evidence(found, str(ticket), 0)
+                await self._show_evidence(found, str(ticket), 0)
             case ButtonAction.ASK:
                 await self._replies.defer(found, private=True)
-                await self._change(found, self._acting.ask_person(ticket, by, language=found.locale))
+                await self._reply_with(found, self._actions.ask_person(ticket, by, language=found.locale))
             case ButtonAction.SHARE:
                 await self._replies.defer(found, private=True)
-                await self._change(found, self._acting.share(ticket, by, language=found.locale))
+                await self._reply_with(found, self._actions.share(ticket, by, language=found.locale))
             case ButtonAction.UP:
                 await self._replies.defer(found, private=True)
-                await self._change(found, self._acting.feedback(ticket, by, "up", language=found.locale))
+                await self._reply_with(found, self._actions.feedback(ticket, by, "up", language=found.locale))
 
-    async def _doubted(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
+    async def _confirm(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
         """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
         if doubt is DoubtPrompt.SURE:
             first = build_confirmation(ButtonAction.ASK, found.locale)
@@ -181,20 +181,22 @@ class DiscordActions:
         await self._replies.accept(found)
         match doubt:
             case DoubtPrompt.YES:
-                await self._change(found, self._acting.ask_person(ticket, await self.by(found), language=found.locale))
+                await self._reply_with(
+                    found, self._actions.ask_person(ticket, await self.by(found), language=found.locale)
+                )
             case DoubtPrompt.BACK:
-                await self._taken_back(found, ticket)
+                await self._retract(found, ticket)
             case _:
                 await self._replies.remove(found)
 
-    async def _taken_back(self, found: DiscordInvocation, ticket: int) -> None:
-        gone = await self._obeyed(self._desk.retract(ticket, await self.by(found)))
+    async def _retract(self, found: DiscordInvocation, ticket: int) -> None:
+        gone = await self._try(self._desk.retract(ticket, await self.by(found)))
         words = translate("discord_taken_back" if gone else "discord_not_yours", found.locale)
         await self._replies.change(found, build_sentence(words))
 
-    async def _down(self, found: DiscordInvocation, ticket: int, by: Asker) -> None:
+    async def _rate_down(self, found: DiscordInvocation, ticket: int, by: Asker) -> None:
         """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""
-        noting = asyncio.ensure_future(self._acting.feedback(ticket, by, "down", language=found.locale))
+        noting = asyncio.ensure_future(self._actions.feedback(ticket, by, "down", language=found.locale))
         done, _ = await asyncio.wait({noting}, timeout=COMMENT_SECONDS)
         refused = noting.exception() if done else None
         if isinstance(refused, ActionDenied):
@@ -206,31 +208,31 @@ class DiscordActions:
         except ActionDenied as denied:
             await self._replies.add(found, denied.words)
 
-    async def _evidence(self, found: DiscordInvocation, of: str, page: int) -> None:
+    async def _show_evidence(self, found: DiscordInvocation, of: str, page: int) -> None:
         """Show a page of what a ticket, or the conversation, stands on; looked up anew."""
         by = await self.by(found)
         if of == SOURCES:
-            looking, heading = self._sources(found, by), "sources_heading"
+            looking, heading = self._load_sources(found, by), "sources_heading"
         else:
-            looking, heading = self._acting.evidence(int(of), by, language=found.locale), "evidence"
+            looking, heading = self._actions.evidence(int(of), by, language=found.locale), "evidence"
         view = await load_evidence_or_denial(looking, translate(heading, found.locale))
         await self._replies.change(found, build_evidence_message(view, of, page, found.locale, self._zone))
 
-    async def _sources(self, found: DiscordInvocation, by: Asker) -> EvidenceView:
+    async def _load_sources(self, found: DiscordInvocation, by: Asker) -> EvidenceView:
         try:
             conversation = await self._intake.conversation(found)
         except StorageError as error:
             raise ActionDenied(translate("acting_unavailable", found.locale)) from error
-        return await self._acting.sources(conversation, by, language=found.locale)
+        return await self._actions.sources(conversation, by, language=found.locale)
 
-    async def _change(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
+    async def _reply_with(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
         try:
             words = await doing
         except ActionDenied as denied:
             words = denied.words
         await self._replies.change(found, build_sentence(words))
 
-    async def _obeyed(self, doing: Awaitable[bool]) -> bool:
+    async def _try(self, doing: Awaitable[bool]) -> bool:
         try:
             return await doing
         except StorageError as error:

@@ -207,7 +207,7 @@ class DiscordRateLimit:
         """Wait until a call may be made, which is counted; `done` wants what this returns. Raises `Busy`."""
         until = self.now() + patience
         while True:
-            bucket = await self._known(route, ids, patience)
+            bucket = await self._wait_for_bucket(route, ids, patience)
             now = self.now()
             at = max(bucket.soonest(now), now if route.interaction else self._everywhere.soonest(now))
             at = max(at, self._denied.soonest(now))
@@ -259,7 +259,7 @@ class DiscordRateLimit:
         room = route.interaction or self._everywhere.room(now) > GLOBAL_RATE.calls // 2
         return room and (not bucket.told or bucket.left > bucket.limit // 2)
 
-    async def _known(self, route: Route, ids: Mapping[str, str], patience: float) -> RateBucket:
+    async def _wait_for_bucket(self, route: Route, ids: Mapping[str, str], patience: float) -> RateBucket:
         """Return the bucket of a call, once it is known what is left in it."""
         while True:
             bucket = self._bucket(route, ids)
@@ -306,27 +306,29 @@ class DiscordApiClient:
 
         async def attempt(seconds: float) -> Any:
             bucket = await self.pacing.turn(route, ids, patience=seconds)
-            return await self._once(route, ids, body, query, bucket)
+            return await self._send(route, ids, body, query, bucket)
 
         return await retry_call(attempt, route, self.pacing, patience=patience, repeatable=route.repeatable)
 
-    async def _once(
+    async def _send(
         self, route: Route, ids: Mapping[str, str], body: Any, query: Mapping[str, str] | None, bucket: RateBucket
     ) -> Any:
         headers: Mapping[str, str] = {}
         url = self._api + route.path.format_map({name: quote(value, safe="@") for name, value in ids.items()})
         try:
             with explain_lost_connection("Discord", route):
-                async with self._session.request(route.method, url, **self._sent(route, body, query)) as response:
+                async with self._session.request(
+                    route.method, url, **self._build_request(route, body, query)
+                ) as response:
                     headers = response.headers
                     told = _parse_body(await response.read(), response.content_type)
         finally:
             self.pacing.done(bucket, route, ids, headers)
         if response.status in _GOOD:
             return told
-        raise self._refused(route, ids, response.status, told, headers)
+        raise self._explain(route, ids, response.status, told, headers)
 
-    def _sent(self, route: Route, body: Any, query: Mapping[str, str] | None) -> dict[str, Any]:
+    def _build_request(self, route: Route, body: Any, query: Mapping[str, str] | None) -> dict[str, Any]:
         headers = self._headers if route.interaction else {**self._headers, **self._secret}
         sent: dict[str, Any] = {"headers": headers, "params": query, "timeout": _TIMEOUT, "allow_redirects": False}
         if body is not None:
@@ -334,7 +336,7 @@ class DiscordApiClient:
             sent |= {"data": json.dumps(body).encode(), "headers": {**headers, "Content-Type": "application/json"}}
         return sent
 
-    def _refused(
+    def _explain(
         self, route: Route, ids: Mapping[str, str], status: int, told: Any, headers: Mapping[str, str]
     ) -> Exception:
         error = explain_api_error(str(route), status, told, headers.get("Retry-After", ""))

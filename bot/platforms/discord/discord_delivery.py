@@ -38,9 +38,9 @@ from bot.views.message_layout import MessagePage
 from bot.views.sanitize import defang_text
 from bot.views.turn_view import View
 
-_THERE = 160004
+_THREAD_EXISTS = 160004
 _LONGEST = 100
-_NAMELESS = "Footnote"
+_DEFAULT_NAME = "Footnote"
 _ARCHIVE_MINUTES = 1_440
 
 
@@ -51,12 +51,12 @@ def is_thread_wanted(question: Question) -> bool:
 
 async def open_thread(call: DiscordApiClient, question: Question) -> None:
     """Open the thread, unless it is there. Raises `PlatformError`."""
-    name = build_label(defang_text(question.text), _LONGEST) if question.text.strip() else _NAMELESS
+    name = build_label(defang_text(question.text), _LONGEST) if question.text.strip() else _DEFAULT_NAME
     body: dict[str, Any] = {"name": name, "auto_archive_duration": _ARCHIVE_MINUTES}
     try:
         await call(discord_client.OPEN_THREAD, body, channel=question.place.channel, message=question.message)
     except RequestRefused as error:
-        if error.code != _THERE:
+        if error.code != _THREAD_EXISTS:
             raise
 
 
@@ -108,7 +108,7 @@ class ChannelDelivery:
         """Post a page. `instead`: of a message that is there, and cannot show it."""
         once = build_nonce(self._question.key, page, instead)
         body = build_post(message, self._question.key, once, reply_to=self._reply_to())
-        answer = await self._posted(body, patience)
+        answer = await self._post_in_thread(body, patience)
         number = str(answer["id"])
         if number in self._deleted and number != instead:
             return await self.post(page, message, patience=patience, instead=number)
@@ -122,7 +122,7 @@ class ChannelDelivery:
         try:
             await self._call(discord_client.EDIT, body, patience=patience, channel=self._channel, message=number)
         except ThreadArchived as error:
-            await self._reopened(error)
+            await self._reopen(error)
             await self._call(discord_client.EDIT, body, patience=patience, channel=self._channel, message=number)
 
     async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - as `Way` has it
@@ -131,23 +131,23 @@ class ChannelDelivery:
             try:
                 await self._call(discord_client.DELETE, channel=self._channel, message=number)
             except ThreadArchived as error:
-                await self._reopened(error)
+                await self._reopen(error)
                 await self._call(discord_client.DELETE, channel=self._channel, message=number)
 
     def spare(self) -> bool:
         """Return whether there is room for an edit that can be left out."""
         return self._call.pacing.spare(discord_client.EDIT, {"channel": self._channel})
 
-    async def _posted(self, body: Json, patience: float) -> Json:
+    async def _post_in_thread(self, body: Json, patience: float) -> Json:
         try:
-            return await self._sent(body, patience)
+            return await self._post_as_reply(body, patience)
         except ChannelUnavailable:
             if not is_thread_wanted(self._question):
                 raise
             await open_thread(self._call, self._question)
-        return await self._sent(body, patience)
+        return await self._post_as_reply(body, patience)
 
-    async def _sent(self, body: Json, patience: float) -> Json:
+    async def _post_as_reply(self, body: Json, patience: float) -> Json:
         try:
             answer: Json = await self._call(discord_client.POST, body, patience=patience, channel=self._channel)
         except RequestRefused as error:
@@ -157,7 +157,7 @@ class ChannelDelivery:
             answer = await self._call(discord_client.POST, alone, patience=patience, channel=self._channel)
         return answer
 
-    async def _reopened(self, archived: ThreadArchived) -> None:
+    async def _reopen(self, archived: ThreadArchived) -> None:
         """Take the thread out of the archive. Raises `Archived` where we may not."""
         try:
             await reopen_thread(self._call, self._channel)
@@ -180,24 +180,24 @@ class InteractionDelivery:
     async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage:
         """Post a page: the first is what the interaction waits for."""
         if page == 0:
-            return SentMessage(await self._patched(ORIGINAL_REPLY, message, patience))
+            return SentMessage(await self._edit_reply(ORIGINAL_REPLY, message, patience))
         if not self._question.only_asker:
             try:
                 return await self._channel.post(page, message, patience=patience)
             except CannotPost:  # it answers there all the same
                 pass
-        return await self._followed_up()
+        return await self._post_follow_up()
 
     async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:
         if page == 0 or self._question.only_asker:
-            await self._patched(number, message, patience)
+            await self._edit_reply(number, message, patience)
             return
         try:
             await self._channel.edit(page, number, message, patience=patience)
         except ThreadArchived:
             raise
         except RequestRefused:  # it was a follow-up
-            await self._patched(number, message, patience)
+            await self._edit_reply(number, message, patience)
 
     async def delete(self, page: int, number: str) -> None:
         if page and not self._question.only_asker:
@@ -224,12 +224,12 @@ class InteractionDelivery:
             return {}
         return found if isinstance(found, Mapping) else {}
 
-    async def _patched(self, number: str, message: DiscordMessage, patience: float) -> str:
+    async def _edit_reply(self, number: str, message: DiscordMessage, patience: float) -> str:
         body = build_body(message, self._question.key)
         answer = await self._call(discord_client.EDIT_REPLY, body, patience=patience, message=number, **self._ids)
         return str(answer["id"])
 
-    async def _followed_up(self) -> SentMessage:
+    async def _post_follow_up(self) -> SentMessage:
         empty = build_body(render_page(MessagePage()), self._question.key)
         body = {**empty, "flags": empty["flags"] | (EPHEMERAL if self._question.only_asker else 0)}
         return SentMessage(str((await self._call(discord_client.FOLLOW_UP, body, **self._ids))["id"]), empty=True)

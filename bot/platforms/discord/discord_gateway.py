@@ -154,90 +154,90 @@ class Gateway:
         since: float | None,
         clock: Clock,
     ) -> None:
-        self._settings, self._hear, self._tasks, self._clock = settings, hear, tasks, clock
-        self._catch_up, self._heard = catch_up, ShardProgress(since)
+        self._settings, self._handle, self._tasks, self._clock = settings, hear, tasks, clock
+        self._catch_up, self._progress = catch_up, ShardProgress(since)
         self._client: _Client | None = None
-        self._intake, self._closing, self._ended = set[asyncio.Task[Any] | None](), False, ""
-        self._over = asyncio.Event()
+        self._in_flight, self._closing, self._reason = set[asyncio.Task[Any] | None](), False, ""
+        self._refusal = asyncio.Event()
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
         """Hold the connection within the block; that Discord is away is no error, for it is tried until it is there."""
         async with self._tasks.kept():
-            living = asyncio.create_task(self._live(), name="discord")
+            living = asyncio.create_task(self._run(), name="discord")
             try:
                 yield
             finally:
                 self._closing = True
-                if self._intake:
-                    await asyncio.wait(set(filter(None, self._intake)), timeout=LAST_SECONDS)
-                await self._left(living)
+                if self._in_flight:
+                    await asyncio.wait(set(filter(None, self._in_flight)), timeout=LAST_SECONDS)
+                await self._disconnect(living)
 
     def ready(self) -> str:
         """Say why events cannot arrive just now; nothing when all is well."""
-        is_open = self._client is not None and self._client.all_there
-        return self._ended or ("" if is_open else "The connection to Discord is not open.")
+        is_open = self._client is not None and self._client.is_complete
+        return self._reason or ("" if is_open else "The connection to Discord is not open.")
 
     async def refused(self) -> PlatformError:
         """Wait until Discord refuses us for good, and return why."""
-        await self._over.wait()
-        return PlatformError(self._ended)
+        await self._refusal.wait()
+        return PlatformError(self._reason)
 
-    async def _left(self, living: asyncio.Task[None]) -> None:
+    async def _disconnect(self, living: asyncio.Task[None]) -> None:
         """Break the connection off. While it begins a session, discord.py swallows that, so it is closed besides."""
         while not living.done():
             living.cancel()
             if self._client:
-                await self._client.ended()
+                await self._client.shut_down()
             await asyncio.wait({living}, timeout=_LEAVING_SECONDS)
         if self._client:
             # What began meanwhile has a heartbeat, which the first closing did not see.
-            await self._client.ended()
+            await self._client.shut_down()
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         failures = 0
-        while not (self._ended or self._closing):
-            client = self._client = _Client(self._settings, self._event, self._clock)
+        while not (self._reason or self._closing):
+            client = self._client = _Client(self._settings, self._handle_event, self._clock)
             try:
                 await client.start(self._settings.token.get_secret_value())
             except discord.LoginFailure:
-                self._end(_REFUSED[4004])
+                self._stop(_REFUSED[4004])
             except discord.PrivilegedIntentsRequired:
-                self._end(_REFUSED[4014])
+                self._stop(_REFUSED[4014])
             except discord.ConnectionClosed as error:
                 if error.code in _REFUSED:
-                    self._end(_REFUSED[error.code])
+                    self._stop(_REFUSED[error.code])
                 else:
                     log.warning("Discord closed the connection", extra={"cause": str(error.code)})
             except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
                 log.warning("the connection to Discord ended", extra={"cause": f"{type(error).__name__}: {error}"})
             finally:
                 with suppress(Exception):
-                    await client.ended()
-            failures = 0 if client.was_there else failures + 1
-            if not (self._ended or self._closing):
+                    await client.shut_down()
+            failures = 0 if client.was_connected else failures + 1
+            if not (self._reason or self._closing):
                 await self._clock.sleep(compute_backoff(failures, first=AGAIN_SECONDS, longest=LONGEST_SECONDS))
 
-    def _end(self, why: str) -> None:
-        self._ended = why
-        self._over.set()
+    def _stop(self, why: str) -> None:
+        self._reason = why
+        self._refusal.set()
         log.error("Discord refuses us: %s", why)
 
-    async def _event(self, name: str, data: Json) -> None:
+    async def _handle_event(self, name: str, data: Json) -> None:
         """Hand on an event, and have what was missed caught up where a new session begins."""
         if self._closing:
             return
         now = self._clock.now().timestamp()
-        if name == "READY" and (since := self._heard.begun(shard_of(data), now)) is not None:
+        if name == "READY" and (since := self._progress.begun(shard_of(data), now)) is not None:
             self._tasks.spawn(self._catch_up(since))
         task = asyncio.current_task()
-        self._intake.add(task)
+        self._in_flight.add(task)
         try:
-            await self._hear(name, data)
+            await self._handle(name, data)
         finally:
-            self._intake.discard(task)
+            self._in_flight.discard(task)
             if name == "MESSAGE_CREATE":
-                self._heard.message(data)
+                self._progress.message(data)
 
 
 class _Client(RedirectedShards):
@@ -259,13 +259,13 @@ class _Client(RedirectedShards):
             member_cache_flags=discord.MemberCacheFlags.none(),
             allowed_mentions=discord.AllowedMentions.none(),
         )
-        self._event, self._clock = event, clock
-        self._there = set[int]()
-        self.was_there = False  # whether it ever was
+        self._handle_event, self._clock = event, clock
+        self._connected_shards = set[int]()
+        self.was_connected = False  # whether it ever was
 
     @property
-    def all_there(self) -> bool:
-        return len(self._there) == self.shard_count
+    def is_complete(self) -> bool:
+        return len(self._connected_shards) == self.shard_count
 
     async def before_identify_hook(self, _: int | None, *, initial: bool = False) -> None:
         """Begin one session at a time: Discord takes one in five seconds."""
@@ -275,22 +275,22 @@ class _Client(RedirectedShards):
     async def on_socket_raw_receive(self, message: str) -> None:
         frame = json.loads(message)
         if frame.get("op") == 0 and isinstance(frame.get("d"), dict):
-            await self._event(str(frame.get("t")), frame["d"])
+            await self._handle_event(str(frame.get("t")), frame["d"])
 
     async def on_shard_connect(self, shard: int) -> None:
-        self._there.add(shard)
-        self.was_there = True
+        self._connected_shards.add(shard)
+        self.was_connected = True
 
     async def on_shard_resumed(self, shard: int) -> None:
-        self._there.add(shard)
+        self._connected_shards.add(shard)
 
     async def on_shard_disconnect(self, shard: int) -> None:
-        self._there.discard(shard)
+        self._connected_shards.discard(shard)
 
     async def on_error(self, event_method: str, /, *_: Any, **__: Any) -> None:
         """Tell that an event could not be handed on, and not what it said."""
         log.error("an event of Discord's could not be read", extra={"event": event_method})
 
-    async def ended(self) -> None:
-        self._there.clear()
+    async def shut_down(self) -> None:
+        self._connected_shards.clear()
         await self.close()

@@ -104,7 +104,7 @@ class DiscordIntake:
     ) -> None:
         self._app, self._desk, self._us, self.directory, self._tasks = app, desk, us, directory, tasks
         self.cooldown = cooldown
-        self._strange = set[str]()
+        self._unlisted = set[str]()
         self._messages = MessageIntake(app, desk, tasks)
 
     async def take(self, written: discord_events.DiscordMessagePosted) -> IntakeStatus | None:
@@ -112,14 +112,14 @@ class DiscordIntake:
 
     async def question(self, written: discord_events.DiscordMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
-        if written.guild and not self._ours(written.guild):
+        if written.guild and not self._is_listed(written.guild):
             return None
         channel = await self._channel(written.channel, written.guild)
         if channel is None:
             return None
         roles = self.directory.our_roles(written.guild)
         message, author = self._read(written, channel), f"discord:{written.guild}/{written.user}"
-        place, conversation = await self._placed(written, channel)
+        place, conversation = await self._locate(written, channel)
         settings = await self.settings(place.channel_id)
         every = settings.answer == "every"
         audience = await self._messages.find_audience(message, conversation, author, every=every)
@@ -168,21 +168,21 @@ class DiscordIntake:
         language = detect_language(question.text[:_READ])
         if left := self.cooldown.left(written.user, question.key):
             if not question.unasked and self.cooldown.first_refusal(written.user):
-                self._tasks.spawn(self._tell(question, render_cooldown(left, language)))
+                self._tasks.spawn(self._tell_asker(question, render_cooldown(left, language)))
             return None
         if question.only_asker:
             # Whoever wrote for all to see cannot be answered alone; a command can.
             if not question.unasked:
-                self._tasks.spawn(self._tell(question, translate("discord_ask_by_command", language)))
+                self._tasks.spawn(self._tell_asker(question, translate("discord_ask_by_command", language)))
             return None
         self.cooldown.begin(written.user, question.key)
         return question
 
-    def _ours(self, guild: str) -> bool:
+    def _is_listed(self, guild: str) -> bool:
         if self.directory.listed(guild):
             return True
-        if guild not in self._strange:
-            self._strange.add(guild)
+        if guild not in self._unlisted:
+            self._unlisted.add(guild)
             log.info("[discord] servers does not name the server %s: nothing is answered there", guild)
         return False
 
@@ -208,7 +208,7 @@ class DiscordIntake:
         text = discord_events.extract_text(now.raw, self._us, names, roles)
         return (text, self._read(now, channel)) if channel else None
 
-    async def _placed(
+    async def _locate(
         self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
     ) -> tuple[Place, str]:
         """Return where an answer goes, and the conversation that it belongs to."""
@@ -239,7 +239,7 @@ class DiscordIntake:
                 by = Asker("discord", "channel", event.guild, where, moderates=True)
                 await self._desk.retract(row.ticket, by)
 
-    async def _tell(self, question: Question, words: str) -> None:
+    async def _tell_asker(self, question: Question, words: str) -> None:
         try:
             await self.tell_asker(question, words)
         except PlatformError as error:

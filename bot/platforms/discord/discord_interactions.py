@@ -245,21 +245,21 @@ class InteractionReplies:
 
     def __init__(self, call: DiscordApiClient) -> None:
         self._call = call
-        self._under_way: dict[str, asyncio.Event] = {}
+        self._deferring: dict[str, asyncio.Event] = {}
 
     @contextmanager
     def deferring(self, key: str) -> Iterator[None]:
         """Within the block a question is stored and then deferred: until its end, `settled` waits."""
-        done = self._under_way[key] = asyncio.Event()
+        done = self._deferring[key] = asyncio.Event()
         try:
             yield
         finally:
-            del self._under_way[key]
+            del self._deferring[key]
             done.set()
 
     async def settled(self, key: str) -> None:
         """Wait until a question is deferred: before that Discord knows of no answer that could be changed."""
-        if done := self._under_way.get(key):
+        if done := self._deferring.get(key):
             try:
                 async with asyncio.timeout(SETTLED_SECONDS):
                     await done.wait()
@@ -267,18 +267,18 @@ class InteractionReplies:
                 log.warning("an answer did not wait for its deferral any longer")
 
     async def defer(self, found: DiscordInvocation, *, private: bool) -> bool:
-        return await self._first(found, DEFER, {"flags": EPHEMERAL} if private else {})
+        return await self._reply_first(found, DEFER, {"flags": EPHEMERAL} if private else {})
 
     async def accept(self, found: DiscordInvocation) -> bool:
         """Say that a press arrived, and that nothing is shown for it."""
-        return await self._first(found, DEFER_UPDATE)
+        return await self._reply_first(found, DEFER_UPDATE)
 
     async def modal(self, found: DiscordInvocation, modal: Json) -> bool:
-        return await self._first(found, MODAL, modal)
+        return await self._reply_first(found, MODAL, modal)
 
     async def say(self, found: DiscordInvocation, words: str, *rows: Json) -> bool:
         """Answer at once with a sentence, and perhaps rows of buttons beneath it."""
-        return await self._first(found, SAY, {**build_sentence(words), "components": list(rows)})
+        return await self._reply_first(found, SAY, {**build_sentence(words), "components": list(rows)})
 
     async def change(self, found: DiscordInvocation, body: Json) -> None:
         """Put something in the place of what was deferred, or of the message whose button was pressed."""
@@ -295,7 +295,7 @@ class InteractionReplies:
         application, token = found.handle.application, found.handle.token
         await _call_logging_refusal(self._call(FOLLOW_UP, build_sentence(words), application=application, token=token))
 
-    async def _first(self, found: DiscordInvocation, kind: int, data: Json | None = None) -> bool:
+    async def _reply_first(self, found: DiscordInvocation, kind: int, data: Json | None = None) -> bool:
         body = {"type": kind, "data": data} if data else {"type": kind}
         token = found.handle.token
         try:

@@ -17,17 +17,17 @@ from bot.platforms.discord.discord_interactions import is_token_valid, parse_tok
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.views.turn_view import View
 
-SOON = 5.0  # seconds that the first sign of life waits for its turn in a channel
+FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
 PACE = 1.5  # seconds between two changes of one message
 TYPING_SECONDS = 8.0  # Discord shows that we are typing for ten
 _REMEMBERED = 1_000
 
 
-async def _unchanged_since(asker: Asker) -> Asker:
+async def _keep_asker(asker: Asker) -> Asker:
     return asker
 
 
-async def _run_together(_: str) -> None:
+async def _wait_for_nothing(_: str) -> None:
     """Wait for nothing."""
 
 
@@ -44,8 +44,8 @@ class DiscordPlatform:
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
         refused: Callable[[], Awaitable[PlatformError]],
-        by_now: Callable[[Asker], Awaitable[Asker]] = _unchanged_since,
-        settled: Callable[[str], Awaitable[None]] = _run_together,
+        by_now: Callable[[Asker], Awaitable[Asker]] = _keep_asker,
+        settled: Callable[[str], Awaitable[None]] = _wait_for_nothing,
         now: Callable[[], float] = time.time,
         zone: tzinfo = UTC,
     ) -> None:
@@ -67,22 +67,22 @@ class DiscordPlatform:
 
     def ways(self, question: Question) -> DeliveryCapabilities:
         """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""
-        possible = not question.only_asker or self._answering(question) is not None
+        possible = not question.only_asker or self._choose_reply(question) is not None
         return DeliveryCapabilities(edits=possible, reads_back=possible, pace=PACE)
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         await self._settled(question.key)
         try:
-            return await self._brought(question, view, posted)
+            return await self._update(question, view, posted)
         except InteractionExpired:
             self._late.append(question.key)
-            return await self._brought(question, view, posted)
+            return await self._update(question, view, posted)
         except (CannotPost, PostGone):
             self._shown.pop(question.key, None)
             raise
 
     async def find(self, question: Question) -> PostedMessages:
-        answering, found = self._answering(question), set[str]()
+        answering, found = self._choose_reply(question), set[str]()
         if answering:
             original = await answering.original()
             found |= (
@@ -91,13 +91,13 @@ class DiscordPlatform:
                 else set()
             )
         if not question.only_asker:
-            found |= set(await self._in_channel(question, instead=answering is not None))
+            found |= set(await self._find_in_channel(question, instead=answering is not None))
         return PostedMessages(tuple(sorted(found, key=int)))
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
         """Delete what was posted. What only the asker sees is gone when they look away."""
         for page, number in enumerate(posted.messages):
-            await self._deleted_at(question, page, number)
+            await self._delete(question, page, number)
         self._shown.pop(question.key, None)
 
     def deleted_by_us(self, number: str) -> bool:
@@ -108,7 +108,7 @@ class DiscordPlatform:
         """Say a sentence where it was asked: to the asker alone where an interaction lets us."""
         await self._settled(question.key)
         said = replace(question, key=f"{question.key}#told")
-        way = self._way(said) or self._channel(said)
+        way = self._choose_delivery(said) or self._build_channel_delivery(said)
         for page, message in enumerate(discord_messages.render_messages(View(0, text=text), self._zone)):
             await way.post(page, message)
 
@@ -120,20 +120,20 @@ class DiscordPlatform:
         """Read the conversation before a question."""
         return await discord_directory.read_conversation(self._call, question, self._us, most)
 
-    async def _brought(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        way = self._way(question)
+    async def _update(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        way = self._choose_delivery(question)
         if way is None:
-            return await self._unseen(question, view, posted)
+            return await self._refuse_unseen(question, view, posted)
         if view.done:
-            return await self._whole(way, question, view, posted)
-        return await self._on_the_way(way, question, view, posted)
+            return await self._show_final(way, question, view, posted)
+        return await self._show_partial(way, question, view, posted)
 
-    async def _on_the_way(
+    async def _show_partial(
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
     ) -> PostedMessages:
         message = discord_messages.render_first(view, self._zone)
         if not posted:
-            sent = await way.post(0, message, patience=SOON)
+            sent = await way.post(0, message, patience=FIRST_POST_PATIENCE)
             self._shown[question.key] = message
             return PostedMessages((sent.id,))
         if self._shown.get(question.key) != message and way.spare():
@@ -141,16 +141,18 @@ class DiscordPlatform:
                 await way.edit(0, posted.messages[0], message, patience=0.0)
             self._shown[question.key] = message
         if not question.handle:
-            await self._type(discord_messages.choose_channel(question.place))
+            await self._show_typing(discord_messages.choose_channel(question.place))
         return posted
 
-    async def _whole(self, way: Delivery, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+    async def _show_final(
+        self, way: Delivery, question: Question, view: View, posted: PostedMessages
+    ) -> PostedMessages:
         """Show the whole of it, in as many messages as it takes."""
         pages, shown, fixed = discord_messages.render_messages(view, self._zone), list[str](), list[tuple[int, str]]()
         try:
             for page, message in enumerate(pages):
                 number = posted.messages[page] if page < len(posted.messages) else ""
-                sent = await self._page(way, question, page, number, message, fixed)
+                sent = await self._show_page(way, question, page, number, message, fixed)
                 shown.append(sent.id)
                 if sent.empty:
                     return PostedMessages((*shown, *posted.messages[page + 1 :]), begun=True)
@@ -161,7 +163,7 @@ class DiscordPlatform:
         self._shown.pop(question.key, None)
         return PostedMessages(tuple(shown))
 
-    async def _page(
+    async def _show_page(
         self,
         way: Delivery,
         question: Question,
@@ -182,18 +184,21 @@ class DiscordPlatform:
                 return SentMessage(number)
         # Pages stand in their order: with the first that is posted anew all that follow are.
         fixed.append((page, number))
-        return await self._channel(question).post(page, message, instead=number)
+        return await self._build_channel_delivery(question).post(page, message, instead=number)
 
-    async def _unseen(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+    async def _refuse_unseen(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
         if not view.done:
             return posted
         await discord_delivery.notify_unseen(
-            self._call, self._channel(discord_delivery.mark_unseen_notice(question)), question, view.language
+            self._call,
+            self._build_channel_delivery(discord_delivery.mark_unseen_notice(question)),
+            question,
+            view.language,
         )
         raise CannotPost("Discord lets nobody show this to its asker alone any more.")
 
-    async def _type(self, channel: str) -> None:
+    async def _show_typing(self, channel: str) -> None:
         now = self._call.pacing.now()
         if now < self._typed.get(channel, 0.0) or not self._call.pacing.spare(
             discord_client.TYPING, {"channel": channel}
@@ -204,7 +209,7 @@ class DiscordPlatform:
         with suppress(PlatformError):
             await self._call(discord_client.TYPING, patience=0.0, channel=channel)
 
-    async def _in_channel(self, question: Question, *, instead: bool) -> tuple[str, ...]:
+    async def _find_in_channel(self, question: Question, *, instead: bool) -> tuple[str, ...]:
         """Return what stands in the channel. `instead`: where we may not look, an interaction's answer is all."""
         after = discord_directory.question_time(question)
         try:
@@ -215,24 +220,28 @@ class DiscordPlatform:
             return ()
         return found.messages
 
-    async def _deleted_at(self, question: Question, page: int, number: str) -> None:
+    async def _delete(self, question: Question, page: int, number: str) -> None:
         try:
-            if way := self._way(question):
+            if way := self._choose_delivery(question):
                 await way.delete(page, number)
         except InteractionExpired:
             self._late.append(question.key)
-            await self._deleted_at(question, page, number)
+            await self._delete(question, page, number)
 
-    def _way(self, question: Question) -> Delivery | None:
+    def _choose_delivery(self, question: Question) -> Delivery | None:
         """Return the way to where an answer belongs; None where there is none to its asker alone."""
-        answering = self._answering(question)
-        return answering or (None if question.only_asker else self._channel(question))
+        answering = self._choose_reply(question)
+        return answering or (None if question.only_asker else self._build_channel_delivery(question))
 
-    def _answering(self, question: Question) -> InteractionDelivery | None:
+    def _choose_reply(self, question: Question) -> InteractionDelivery | None:
         """Return the way to answer an interaction, while its token is good."""
         handle = parse_token(question.handle) if question.handle else None
         good = is_token_valid(question.at.timestamp(), self._now()) and question.key not in self._late
-        return InteractionDelivery(self._call, question, handle, self._channel(question)) if handle and good else None
+        return (
+            InteractionDelivery(self._call, question, handle, self._build_channel_delivery(question))
+            if handle and good
+            else None
+        )
 
-    def _channel(self, question: Question) -> ChannelDelivery:
+    def _build_channel_delivery(self, question: Question) -> ChannelDelivery:
         return ChannelDelivery(self._call, question, self._deleted)

@@ -33,18 +33,18 @@ class ResumeMarker:
 
     async def earliest(self) -> float | None:
         """Return since when an earlier run left something unread; None where it left nothing."""
-        return await asyncio.to_thread(self._kept)
+        return await asyncio.to_thread(self._load)
 
     async def begun(self, since: float) -> None:
         """Note that what was written since then is to be read."""
         self._open.append(since)
-        await asyncio.to_thread(self._keep)
+        await asyncio.to_thread(self._save)
 
     async def closed(self, since: float) -> None:
         self._open.remove(since)
-        await asyncio.to_thread(self._keep)
+        await asyncio.to_thread(self._save)
 
-    def _kept(self) -> float | None:
+    def _load(self) -> float | None:
         try:
             since = float(self.file.read_text("ascii"))
         except FileNotFoundError:
@@ -54,7 +54,7 @@ class ResumeMarker:
             return None
         return since if math.isfinite(since) else None
 
-    def _keep(self) -> None:
+    def _save(self) -> None:
         try:
             if self._open:
                 self.file.write_text(f"{min(self._open):.6f}", "ascii")
@@ -101,9 +101,9 @@ class CatchUpRun:
     """Takes what was missed on one platform."""
 
     def __init__(
-        self, archive: MessageArchive, desk: Desk, gaps: ResumeMarker, now: Callable[[], float], sleep: Sleep
+        self, archive: MessageArchive, desk: Desk, marker: ResumeMarker, now: Callable[[], float], sleep: Sleep
     ) -> None:
-        self._archive, self._desk, self._gaps = archive, desk, gaps
+        self._archive, self._desk, self._marker = archive, desk, marker
         self._now, self._sleep = now, sleep
 
     async def since(self) -> float | None:
@@ -112,7 +112,7 @@ class CatchUpRun:
         To be asked before events arrive again. What was taken while an earlier run was still catching up says nothing
         of what that had not come to. Raises `StorageError`.
         """
-        taken, unread = await self._archive.since(), await self._gaps.earliest()
+        taken, unread = await self._archive.since(), await self._marker.earliest()
         return min((one for one in (taken, unread) if one is not None), default=None)
 
     async def run(self, since: float | None) -> None:
@@ -120,25 +120,25 @@ class CatchUpRun:
         if since is None:
             return
         since, taken = max(since, self._now() - MAX_AGE.total_seconds()), 0
-        await self._gaps.begun(since)
+        await self._marker.begun(since)
         try:
             async for channel in self._archive.channels(since):
-                taken += await self._channel(channel, since)
+                taken += await self._catch_up_channel(channel, since)
         except PlatformError as error:
             # The next start looks at all of it again.
             log.warning("not all that was missed could be looked for", extra={"cause": str(error)})
         else:
-            await self._gaps.closed(since)
+            await self._marker.closed(since)
         if taken:
             log.info("questions that were asked meanwhile: %d", taken)
 
-    async def _channel(self, channel: str, since: float) -> int:
+    async def _catch_up_channel(self, channel: str, since: float) -> int:
         """Take what was missed in a channel; as often as it takes where the database is away."""
         taken = 0
         for attempt in itertools.count():
             try:
                 async for missed in self._archive.missed(channel, since):
-                    taken += await self._take(missed)
+                    taken += await self._take_missed(missed)
             except StorageError as error:
                 await _back_off(self._sleep, attempt, error)
                 continue
@@ -147,7 +147,7 @@ class CatchUpRun:
             break
         return taken
 
-    async def _take(self, missed: MissedQuestion) -> int:
+    async def _take_missed(self, missed: MissedQuestion) -> int:
         question = missed.question
         if question.unasked:
             return 0

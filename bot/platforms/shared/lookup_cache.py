@@ -24,46 +24,46 @@ class LookupCache(Generic[T]):
 
     look: Callable[[str], Awaitable[T]]
     clock: Callable[[], float]
-    _known: dict[str, tuple[float, T]] = field(default_factory=dict)
-    _looking: dict[str, asyncio.Task[T]] = field(default_factory=dict)
+    _answers: dict[str, tuple[float, T]] = field(default_factory=dict)
+    _pending: dict[str, asyncio.Task[T]] = field(default_factory=dict)
 
     async def of(self, name: str, seconds: float = LOOK_SECONDS) -> T:
         """Return the answer. Raises `PlatformError` where there is none, `TimeoutError` where it takes too long."""
-        until, answer = self._known.get(name, (0.0, None))
+        until, answer = self._answers.get(name, (0.0, None))
         if answer is not None and until > self.clock():
             return answer
-        if (task := self._looking.get(name)) is None:
-            task = self._looking[name] = asyncio.create_task(self._look(name))
+        if (task := self._pending.get(name)) is None:
+            task = self._pending[name] = asyncio.create_task(self._look_up(name))
             task.add_done_callback(_ignore_result)
         async with asyncio.timeout(seconds):
             return await asyncio.shield(task)
 
     def note(self, name: str, answer: T) -> None:
-        if len(self._known) >= MOST:
-            self._known.pop(next(iter(self._known)))
-        self._known[name] = (self.clock() + FRESH_SECONDS, answer)
+        if len(self._answers) >= MOST:
+            self._answers.pop(next(iter(self._answers)))
+        self._answers[name] = (self.clock() + FRESH_SECONDS, answer)
 
     def forget(self, name: str) -> None:
         """Forget what is no longer so, also what is just being looked up."""
-        self._known.pop(name, None)
-        self._looking.pop(name, None)
+        self._answers.pop(name, None)
+        self._pending.pop(name, None)
 
     async def close(self) -> None:
-        tasks = list(self._looking.values())
+        tasks = list(self._pending.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _look(self, name: str) -> T:
+    async def _look_up(self, name: str) -> T:
         mine = asyncio.current_task()
         try:
             answer = await self.look(name)
-            if self._looking.get(name) is mine:
+            if self._pending.get(name) is mine:
                 self.note(name, answer)
             return answer
         finally:
-            if self._looking.get(name) is mine:
-                del self._looking[name]
+            if self._pending.get(name) is mine:
+                del self._pending[name]
 
 
 def _ignore_result(task: "asyncio.Task[Any]") -> None:

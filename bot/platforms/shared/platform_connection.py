@@ -51,9 +51,9 @@ class PlatformConnection:
     ) -> None:
         self.name, self._opening, self._failed = name, opening, failed
         self._platform: Platform | None = None
-        self._why = f"{name.capitalize()} has not answered yet."
-        self._alone: Callable[[], bool] = bool
-        self._over = False
+        self._reason = f"{name.capitalize()} has not answered yet."
+        self._is_alone: Callable[[], bool] = bool
+        self._refused = False
         self.tried = asyncio.Event()
         """It is there, or not configured, or could not be reached at first, or failed."""
         self.connected = False
@@ -64,16 +64,16 @@ class PlatformConnection:
     @property
     def ready(self) -> str:
         """Why nothing arrives from there just now; empty when all is well, or none is configured."""
-        return self._platform.ready if self.connected and self._platform else self._why
+        return self._platform.ready if self.connected and self._platform else self._reason
 
     @property
-    def hopeful(self) -> bool:
-        return not self._over and (self.connected or bool(self._why))
+    def is_hopeful(self) -> bool:
+        return not self._refused and (self.connected or bool(self._reason))
 
     def begin(self, arrived: ConnectedPlatform, sleep: Sleep, alone: Callable[[], bool]) -> None:
         """Begin to open it. `alone` says whether no other platform is served."""
-        self._alone = alone
-        self._task = asyncio.create_task(self._live(arrived, sleep), name=f"platform {self.name}")
+        self._is_alone = alone
+        self._task = asyncio.create_task(self._run(arrived, sleep), name=f"platform {self.name}")
 
     async def leave(self) -> None:
         """Take nothing more from there. What was opened stays open until `close`."""
@@ -88,39 +88,39 @@ class PlatformConnection:
         if self._task:
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _live(self, arrived: ConnectedPlatform, sleep: Sleep) -> None:
+    async def _run(self, arrived: ConnectedPlatform, sleep: Sleep) -> None:
         async with AsyncExitStack() as stack:
             try:
-                if opened := await self._opened(stack, sleep):
+                if opened := await self._open(stack, sleep):
                     await arrived(opened)
-                    await self._connected(opened)
+                    await self._hold(opened)
             except asyncio.CancelledError:
                 # Who leaves breaks off what was not there yet; what was opened may still be posted to.
                 if not self._leaving.is_set():
                     raise
             except Exception as error:  # noqa: BLE001 - whatever it is, the server ends by it
-                self.failure, self._why = error, str(error)
+                self.failure, self._reason = error, str(error)
                 self._failed.set()
             self.tried.set()
             self._left.set()
             await self._closing.wait()
 
-    async def _opened(self, stack: AsyncExitStack, sleep: Sleep) -> OpenedPlatform | None:
+    async def _open(self, stack: AsyncExitStack, sleep: Sleep) -> OpenedPlatform | None:
         for attempt in itertools.count():
             try:
                 opened = await stack.enter_async_context(self._opening())
             except PlatformUnavailable as error:
                 wait = compute_backoff(attempt, first=AGAIN_SECONDS, longest=LONGEST_SECONDS)
-                self._why = str(error)
+                self._reason = str(error)
                 log.warning("%s cannot be reached yet", self.name, extra={"cause": str(error), "again": wait})
                 self.tried.set()
                 await sleep(wait)
             else:
-                self._why = f"The connection to {self.name.capitalize()} is not open." if opened else ""
+                self._reason = f"The connection to {self.name.capitalize()} is not open." if opened else ""
                 return opened
         raise AssertionError
 
-    async def _connected(self, opened: OpenedPlatform) -> None:
+    async def _hold(self, opened: OpenedPlatform) -> None:
         self._platform = platform = opened.platform
         async with platform.connected():
             late, self.connected = self.tried.is_set(), True
@@ -128,18 +128,18 @@ class PlatformConnection:
             if late:
                 log.info("connected to %s", self.name)
             try:
-                await self._left_or_refused(opened)
+                await self._wait_until_left(opened)
             finally:
-                self.connected, self._why = False, ""
+                self.connected, self._reason = False, ""
 
-    async def _left_or_refused(self, opened: OpenedPlatform) -> None:
+    async def _wait_until_left(self, opened: OpenedPlatform) -> None:
         """Wait until it is left. Raises what it refuses us with, where nothing else would be served."""
         if opened.refused:
             async with run_beside(_await(opened.refused), name="platform refusal") as refusal:
                 await wait_for_first(self._leaving.wait(), refusal)
                 if refusal.done() and not self._leaving.is_set():
-                    self._over = True
-                    if self._alone():
+                    self._refused = True
+                    if self._is_alone():
                         raise refusal.result()
                     log.error("%s refuses us; what else there is goes on", self.name)
         await self._leaving.wait()
@@ -180,17 +180,17 @@ class PlatformConnections:
         `arrived` hears of each that was opened, before anything is taken from there.
         """
         for one in self.all:
-            one.begin(arrived, sleep, partial(self._alone, one))
+            one.begin(arrived, sleep, partial(self._is_alone, one))
         try:
-            async with run_beside(self._try(), name="platforms tried"):
+            async with run_beside(self._wait_until_tried(), name="platforms tried"):
                 yield
         finally:
             await asyncio.gather(*(one.leave() for one in self.all))
 
-    def _alone(self, one: PlatformConnection) -> bool:
-        return not any(other.hopeful for other in self.all if other is not one)
+    def _is_alone(self, one: PlatformConnection) -> bool:
+        return not any(other.is_hopeful for other in self.all if other is not one)
 
-    async def _try(self) -> None:
+    async def _wait_until_tried(self) -> None:
         """Tell when each was tried, but do not wait for long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(STARTUP_SECONDS):

@@ -161,19 +161,19 @@ class SlackActions:
     def __init__(
         self, desk: Desk, acting: AnswerActions, call: SlackApiClient, directory: SlackDirectory, zone: tzinfo
     ) -> None:
-        self._desk, self._acting, self._call, self._directory, self._zone = desk, acting, call, directory, zone
+        self._desk, self._actions, self._call, self._directory, self._zone = desk, acting, call, directory, zone
 
     async def press(self, press: ButtonPress) -> None:
         """Do what a button is for, and answer whoever pressed it."""
         if press.view:
-            await self._turn(press)
+            await self._turn_page(press)
             return
         found = parse_action(press.name, press.value)
         if found is None:
             return
-        by, language = await self._who(press.user, press.channel)
+        by, language = await self._identify(press.user, press.channel)
         try:
-            words = await self._act(found[0], found[1], press, by, language)
+            words = await self._perform(found[0], found[1], press, by, language)
         except ActionDenied as denied:
             words = denied.words
         except StorageError as error:
@@ -190,66 +190,66 @@ class SlackActions:
         if found is None:
             return None
         ticket, opinion, text = found
-        by, language = await self._who(str(read_object(body, "user").get("id", "")), channel)
+        by, language = await self._identify(str(read_object(body, "user").get("id", "")), channel)
         try:
-            words = await self._acting.feedback(ticket, by, opinion, text, language=language)
+            words = await self._actions.feedback(ticket, by, opinion, text, language=language)
         except ActionDenied as denied:
             words = denied.words
         return build_notice_modal(translate("comment", language), words, language)
 
-    async def _who(self, user: str, channel: str) -> tuple[Asker, str]:
+    async def _identify(self, user: str, channel: str) -> tuple[Asker, str]:
         """Return who pressed and where they stand, and the language that they read."""
         asker = self._directory.asker(channel, user, direct=is_direct(channel))
         by, language = await asyncio.gather(asker, self._directory.language(user))
         return by, language or "en"
 
-    async def _act(self, action: ButtonAction, ticket: int, press: ButtonPress, by: Asker, language: str) -> str:
+    async def _perform(self, action: ButtonAction, ticket: int, press: ButtonPress, by: Asker, language: str) -> str:
         """Return what whoever pressed is told; empty where they see it anyway. Raises `Denied`, `StorageError`."""
         match action:
             case ButtonAction.STOP | ButtonAction.RETRACT:
                 do = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
                 return "" if await do(ticket, by) else translate("slack_not_yours", language)
             case ButtonAction.ASK:
-                return await self._acting.ask_person(ticket, by, language=language)
+                return await self._actions.ask_person(ticket, by, language=language)
             case ButtonAction.SHARE:
-                return await self._acting.share(ticket, by, language=language)
+                return await self._actions.share(ticket, by, language=language)
             case ButtonAction.EVIDENCE:
-                shown = await self._evidence(ticket, press, by, language)
+                shown = await self._show_evidence(ticket, press, by, language)
                 return "" if shown else translate("acting_unavailable", language)
             case ButtonAction.UP:
-                return await self._acting.feedback(ticket, by, "up", language=language)
+                return await self._actions.feedback(ticket, by, "up", language=language)
             case ButtonAction.DOWN:
-                words = await self._acting.feedback(ticket, by, "down", language=language)
-                await self._opened(press, build_comment_modal(ticket, "down", language, at=press.channel))
+                words = await self._actions.feedback(ticket, by, "down", language=language)
+                await self._open_modal(press, build_comment_modal(ticket, "down", language, at=press.channel))
                 return words
 
-    async def _evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
+    async def _show_evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
         """Show a modal of the evidence, and return whether. Raises `Denied` where none is open that could say so."""
-        looking = asyncio.ensure_future(self._acting.evidence(ticket, by, language=language))
+        looking = asyncio.ensure_future(self._actions.evidence(ticket, by, language=language))
         done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
         of = f"{ticket}{_SEPARATOR}{press.channel}"
         if done:
             modal = build_evidence_modal(looking.result(), of, 0, language, self._zone)
-            return bool(await self._opened(press, modal))
+            return bool(await self._open_modal(press, modal))
         heading = translate("evidence", language)
         waiting = build_notice_modal(heading, translate("looking", language), language)
-        opened = await self._opened(press, waiting)
+        opened = await self._open_modal(press, waiting)
         view = await load_evidence_or_denial(looking, heading)
         if opened:
-            await self._replaced(opened, build_evidence_modal(view, of, 0, language, self._zone))
+            await self._update_modal(opened, build_evidence_modal(view, of, 0, language, self._zone))
         return bool(opened)
 
-    async def _turn(self, press: ButtonPress) -> None:
+    async def _turn_page(self, press: ButtonPress) -> None:
         found = parse_page_turn(press.value)
         ticket, _, channel = (found[0] if found else "").partition(_SEPARATOR)
         if found is None or not ticket.isdigit():
             return
-        by, language = await self._who(press.user, channel)
+        by, language = await self._identify(press.user, channel)
         heading = translate("evidence", language)
-        view = await load_evidence_or_denial(self._acting.evidence(int(ticket), by, language=language), heading)
-        await self._replaced(press.view, build_evidence_modal(view, found[0], found[1], language, self._zone))
+        view = await load_evidence_or_denial(self._actions.evidence(int(ticket), by, language=language), heading)
+        await self._update_modal(press.view, build_evidence_modal(view, found[0], found[1], language, self._zone))
 
-    async def _opened(self, press: ButtonPress, modal: Json) -> str:
+    async def _open_modal(self, press: ButtonPress, modal: Json) -> str:
         """Open a modal, and return its id; empty where Slack will not have it any more."""
         try:
             answer = await self._call("views.open", trigger_id=press.trigger, view=modal)
@@ -258,7 +258,7 @@ class SlackActions:
             return ""
         return str((answer.get("view") or {}).get("id", ""))
 
-    async def _replaced(self, view: str, modal: Json) -> None:
+    async def _update_modal(self, view: str, modal: Json) -> None:
         try:
             await self._call("views.update", view_id=view, view=modal)
         except PlatformError as error:

@@ -199,7 +199,7 @@ class SlackApiClient:
         async def attempt(seconds: float) -> Mapping[str, Any]:
             await self.pacing.turn(method, channel, patience=seconds)
             try:
-                return await self._once(method, facts)
+                return await self._send(method, facts)
             except PlatformUnavailable as error:
                 if error.seconds is not None:
                     self.pacing.hold(method, channel, error.seconds)
@@ -218,7 +218,7 @@ class SlackApiClient:
             retry_after = str(answer.headers.get("Retry-After", ""))
             raise explain_api_error("response_url", code, answer.status_code, retry_after)
 
-    async def _once(self, method: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _send(self, method: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
         call = getattr(self._client, method.replace(".", "_"))
         with explain_lost_connection("Slack", method, SlackClientError):
             try:

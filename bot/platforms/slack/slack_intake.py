@@ -182,7 +182,7 @@ class SlackArchive:
         self, queue: Queue, call: SlackApiClient, us: slack_events.SlackBotIdentity, intake: SlackIntake
     ) -> None:
         self._queue, self._call, self._us, self._intake = queue, call, us, intake
-        self._kinds: dict[str, str] = {}
+        self._channel_types: dict[str, str] = {}
 
     async def since(self) -> float | None:
         """Return when the last question was taken. Raises `StorageError`."""
@@ -191,35 +191,39 @@ class SlackArchive:
 
     async def channels(self, since: float) -> AsyncIterator[str]:  # noqa: ARG002 - Slack does not say where it is quiet
         """Yield the channels and DMs that we are in. Raises `PlatformError`."""
-        async for channel in self._pages("users.conversations", "channels", types=_TYPES, exclude_archived=True):
+        async for channel in self._read_pages("users.conversations", "channels", types=_TYPES, exclude_archived=True):
             name = str(channel.get("id", ""))
-            self._kinds[name] = "im" if channel.get("is_im") else "mpim" if channel.get("is_mpim") else "channel"
+            self._channel_types[name] = (
+                "im" if channel.get("is_im") else "mpim" if channel.get("is_mpim") else "channel"
+            )
             yield name
 
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
         """Yield the questions in a channel, with those in threads that began before. Raises `PlatformError`."""
-        where = {"channel": channel, "channel_type": self._kinds.get(channel, "")}
-        async for message in self._written(channel, since):
+        where = {"channel": channel, "channel_type": self._channel_types.get(channel, "")}
+        async for message in self._read_messages(channel, since):
             written = slack_events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
             if isinstance(written, slack_events.SlackMessagePosted) and (
                 question := await self._intake.question(written)
             ):
                 yield MissedQuestion(question, written.edited)
 
-    async def _written(self, channel: str, since: float) -> AsyncIterator[Json]:
+    async def _read_messages(self, channel: str, since: float) -> AsyncIterator[Json]:
         """Yield a channel's messages since then, with those of threads that were begun before; oldest first."""
         oldest = f"{since - THREAD_AGE.total_seconds():.6f}"
-        roots = [one async for one in self._pages("conversations.history", "messages", channel=channel, oldest=oldest)]
+        roots = [
+            one async for one in self._read_pages("conversations.history", "messages", channel=channel, oldest=oldest)
+        ]
         for root in reversed(roots):
             if float(root.get("ts", 0)) > since:
                 yield root
             if float(root.get("latest_reply") or 0) > since:
                 facts: dict[str, Any] = {"channel": channel, "ts": root["ts"], "oldest": f"{since:.6f}"}
-                async for reply in self._pages("conversations.replies", "messages", **facts):
+                async for reply in self._read_pages("conversations.replies", "messages", **facts):
                     if reply.get("ts") != root.get("ts"):
                         yield reply
 
-    async def _pages(self, method: str, what: str, **facts: Any) -> AsyncIterator[Json]:
+    async def _read_pages(self, method: str, what: str, **facts: Any) -> AsyncIterator[Json]:
         """Yield the items of a list, all pages of it. Raises `PlatformError`, but not that Slack is away."""
         pacing = self._call.pacing
         while True:

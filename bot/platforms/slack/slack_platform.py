@@ -145,8 +145,8 @@ class SlackPlatform:
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         if question.only_asker:
-            return await self._privately(question, view) if view.done else posted
-        bring = self._whole if view.done else self._on_the_way
+            return await self._show_privately(question, view) if view.done else posted
+        bring = self._show_final if view.done else self._show_partial
         try:
             return await bring(question, view, posted)
         except (CannotPost, PostGone):
@@ -154,7 +154,7 @@ class SlackPlatform:
             raise
 
     async def find(self, question: Question) -> PostedMessages:
-        return await find_our_message(self._call, question, await self._our_id())
+        return await find_our_message(self._call, question, await self._load_user_id())
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
         """Delete what was posted. What only the asker sees is gone when they look away, and cannot be deleted."""
@@ -168,7 +168,7 @@ class SlackPlatform:
 
     async def tell(self, question: Question, text: str) -> None:
         for message in render_messages(View(0, text=text), self._zone):
-            await self._say(question, message)
+            await self._post_privately(question, message)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
@@ -190,11 +190,11 @@ class SlackPlatform:
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         """Read the conversation before a question."""
-        return await read_thread(self._call, question, await self._our_id(), most)
+        return await read_thread(self._call, question, await self._load_user_id(), most)
 
-    async def _on_the_way(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+    async def _show_partial(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         if not posted:
-            return await self._begin(question, view)
+            return await self._post_first(question, view)
         ts = posted.messages[0]
         if self._streaming.live(question, ts):
             if await self._streaming.go_on(question, view):
@@ -207,14 +207,14 @@ class SlackPlatform:
                 await self._edit(question, ts, message, 0, patience=0.0)
         return posted
 
-    async def _begin(self, question: Question, view: View) -> PostedMessages:
+    async def _post_first(self, question: Question, view: View) -> PostedMessages:
         if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
             return PostedMessages((ts,))
         message = render_first(view, self._zone)
         self._shown[question.key] = message
         return PostedMessages((await self._post(question, message, 0, patience=FIRST_POST_PATIENCE),))
 
-    async def _whole(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+    async def _show_final(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Show the whole of it, in as many messages as it takes."""
         pages = render_messages(view, self._zone)
         for ts in posted.messages[:1]:
@@ -223,7 +223,7 @@ class SlackPlatform:
         left, fixed, shown = deque(posted.messages), list[str](), list[str]()
         try:
             for number, message in enumerate(pages):
-                edited = await self._into(question, left, fixed, message, number)
+                edited = await self._edit_next(question, left, fixed, message, number)
                 shown.append(edited or await self._post(question, message, number))
             for ts in (*fixed, *left):
                 await self._delete(question, ts)
@@ -232,7 +232,7 @@ class SlackPlatform:
         self._forget(question)
         return PostedMessages(tuple(shown))
 
-    async def _into(
+    async def _edit_next(
         self, question: Question, left: deque[str], fixed: list[str], message: SlackMessage, page: int
     ) -> str:
         """Let the first of our messages that can be changed show a page, and return it; those that cannot are fixed."""
@@ -246,18 +246,18 @@ class SlackPlatform:
                 return ts
         return ""
 
-    async def _privately(self, question: Question, view: View) -> PostedMessages:
+    async def _show_privately(self, question: Question, view: View) -> PostedMessages:
         """Show the asker alone. Of such messages nothing is known later, not even where they stand."""
         sent = list[str]()
         for number, message in enumerate(render_messages(view, self._zone)):
             try:
-                await self._say(question, message)
+                await self._post_privately(question, message)
             except PlatformUnavailable as error:
                 raise error.doubted() if sent else error from error
             sent.append(f"private-{number}")
         return PostedMessages(tuple(sent))
 
-    async def _say(self, question: Question, message: SlackMessage) -> None:
+    async def _post_privately(self, question: Question, message: SlackMessage) -> None:
         """Post to one person: where they asked, as long as the address that came with it lives."""
         if question.handle:
             try:
@@ -296,7 +296,7 @@ class SlackPlatform:
             await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
             await _call_or_wait(self._call("chat.delete", channel=question.place.channel, ts=ts))
 
-    async def _our_id(self) -> str:
+    async def _load_user_id(self) -> str:
         if not self._us:
             self._us = str((await self._call("auth.test"))["user_id"])
         return self._us

@@ -179,10 +179,10 @@ class LiveMessages:
     async def go_on(self, question: Question, view: View) -> bool:
         """Append what is new if there is room for it within the limits; returns False if it has to be given up."""
         live = self._live[question.key]
-        live.given_up = live.given_up or not await self._appended(question, live, view)
+        live.given_up = live.given_up or not await self._append(question, live, view)
         return not live.given_up
 
-    async def _appended(self, question: Question, live: _LiveMessage, view: View) -> bool:
+    async def _append(self, question: Question, live: _LiveMessage, view: View) -> bool:
         try:
             made, sent = build_new_chunks(live.sent, view)
         except ValueError:

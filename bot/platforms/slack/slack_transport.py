@@ -119,7 +119,7 @@ class HttpTransport:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._handler, self._secret, self._tasks = AsyncSlackRequestHandler(app), secret, tasks
-        self._catch_up, self._since, self._now, self._ended = catch_up, since, now, ""
+        self._catch_up, self._since, self._now, self._reason = catch_up, since, now, ""
         self.routes: tuple[BaseRoute, ...] = (Route(PATH, self._receive, methods=["POST"]),)
 
     @asynccontextmanager
@@ -130,10 +130,10 @@ class HttpTransport:
             yield
 
     def ready(self) -> str:
-        return self._ended
+        return self._reason
 
     def end(self, why: str) -> None:
-        self._ended = self._ended or why
+        self._reason = self._reason or why
 
     async def _receive(self, request: Request) -> Response:
         body = await request.body()
@@ -163,24 +163,24 @@ class SocketTransport:
     ) -> None:
         self._app, self._call, self._token, self._tasks = app, call, token, tasks
         self._catch_up, self._since = catch_up, since
-        self._hearing, self._ping, self._ended = hearing or SocketWatch(), ping_seconds, ""
+        self._watch, self._ping, self._reason = hearing or SocketWatch(), ping_seconds, ""
         self._client: SocketModeClient | None = None
-        self._intake, self._closing = set[asyncio.Task[Any] | None](), False
+        self._in_flight, self._closing = set[asyncio.Task[Any] | None](), False
         self.routes: tuple[BaseRoute, ...] = ()
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
         """Hold a socket open within the block. Raises `PlatformError`."""
-        address = await self._address()
+        address = await self._request_url()
         handler = AsyncSocketModeHandler(self._app, self._token, ping_interval=self._ping)
         client = self._client = handler.client
         client.wss_uri = address
         client.socket_mode_request_listeners[:] = [partial(self._take, handler)]
-        client.message_listeners.append(self._heard)
+        client.message_listeners.append(self._note_message)
         async with self._tasks.kept():
             self._tasks.spawn(self._catch_up(self._since))
             connecting = self._tasks.spawn(self._connect(client))
-            watch = self._tasks.spawn(watch_socket(self._hearing, client))
+            watch = self._tasks.spawn(watch_socket(self._watch, client))
             try:
                 yield
             finally:
@@ -190,17 +190,17 @@ class SocketTransport:
 
     def ready(self) -> str:
         session = self._client.current_session if self._client else None
-        is_open = session is not None and not session.closed and self._hearing.greeted
-        return self._ended or ("" if is_open else "The socket to Slack is not open.")
+        is_open = session is not None and not session.closed and self._watch.greeted
+        return self._reason or ("" if is_open else "The socket to Slack is not open.")
 
     def end(self, why: str) -> None:
-        if not self._ended:
-            self._ended = why
+        if not self._reason:
+            self._reason = why
             log.error("Slack let us go: %s", why)
             if self._client:
                 self._tasks.spawn(_close_client(self._client))
 
-    async def _address(self) -> str | None:
+    async def _request_url(self) -> str | None:
         try:
             return str((await self._call("apps.connections.open", app_token=self._token))["url"])
         except SlackAccessDenied as error:
@@ -211,8 +211,8 @@ class SocketTransport:
 
     async def _connect(self, client: SocketModeClient) -> None:
         while client.wss_uri is None:
-            await self._hearing.sleep(AGAIN_SECONDS)
-            client.wss_uri = await self._address()
+            await self._watch.sleep(AGAIN_SECONDS)
+            client.wss_uri = await self._request_url()
         await client.connect()  # type: ignore[no-untyped-call]
 
     async def _take(
@@ -221,23 +221,23 @@ class SocketTransport:
         if self._closing:
             return
         task = asyncio.current_task()
-        self._intake.add(task)
+        self._in_flight.add(task)
         try:
             await handler.handle(client, request)  # type: ignore[arg-type]
         except ConnectionError:
             log.info("something was taken in, but Slack could not be told; it comes again, and is known")
         finally:
-            self._intake.discard(task)
+            self._in_flight.discard(task)
 
-    async def _heard(self, _: AsyncBaseSocketModeClient, message: dict[str, object], __: str | None) -> None:
+    async def _note_message(self, _: AsyncBaseSocketModeClient, message: dict[str, object], __: str | None) -> None:
         """Note that something came; after a long silence what was missed is caught up."""
-        if lost := self._hearing.heard(greeting=message.get("type") == "hello"):
+        if lost := self._watch.heard(greeting=message.get("type") == "hello"):
             self._tasks.spawn(self._catch_up(time.time() - lost))
 
     async def _close(self, client: SocketModeClient) -> None:
         """Take in what has arrived, then close; what comes meanwhile is not acknowledged, and comes again."""
         self._closing = True
-        if intake := set(filter(None, self._intake)):
+        if intake := set(filter(None, self._in_flight)):
             _, late = await asyncio.wait(intake, timeout=LAST_SECONDS)
             await cancel_tasks(late)
         await _close_client(client)

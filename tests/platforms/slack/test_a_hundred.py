@@ -1,7 +1,7 @@
-"""Many questions at once (a hundred where there is time), to a model that takes 20 s, inside Slack's limits: each is answered, whole and once.
+"""Many questions at once, to a model that takes 20 s, inside Slack's limits: each is answered, whole and once.
 
-`pytest -s` prints how many answers streamed, how many stood in one message that was updated, and how long it took by
-Slack's clock.
+There are a hundred where there is time. `pytest -s` prints how many answers streamed, how many stood in one message
+that was updated, and how long it took by Slack's clock.
 """
 
 from pathlib import Path
