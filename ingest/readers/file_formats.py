@@ -171,8 +171,8 @@ def build_page(
     reading: ParsedDocument, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
 ) -> Page:
     """Make a page of what was read. Raises `UnreadableDocument` if that is no text."""
-    said = reading.title or parsed_document.find_title(reading.items) or reading.fallback_title
-    title = " ".join(said.split()) or title_from_name(name)
+    given_title = reading.title or parsed_document.find_title(reading.items) or reading.fallback_title
+    title = " ".join(given_title.split()) or title_from_name(name)
     found = parsed_document.group_sections(reading.items, title)
     if not found:
         raise UnreadableDocument("holds no text")

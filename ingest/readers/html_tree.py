@@ -216,11 +216,11 @@ class _Flow:
         for caption in element.iterchildren("caption"):
             self.add(self.fork(caption, depth + 1))
         inside = {cell: self.fork(cell, depth + 1) for line in grid for cell in line}
-        said = {cell: _cell_text(items) for cell, items in inside.items()}
-        if table_rows.has_long_text(said.values()):
-            self.add(table_rows.make_text_blocks(grid, said, inside))
+        texts = {cell: _cell_text(items) for cell, items in inside.items()}
+        if table_rows.has_long_text(texts.values()):
+            self.add(table_rows.make_text_blocks(grid, texts, inside))
         else:
-            self.add(table_rows.make_table_blocks(grid, said))
+            self.add(table_rows.make_table_blocks(grid, texts))
 
 
 def _is_hidden(element: Element) -> bool:

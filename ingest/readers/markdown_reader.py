@@ -40,12 +40,12 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
         return {}, text
     if fields is None:
         return {}, text
-    said = {
+    plain = {
         str(name).lower().replace("-", "_"): value
         for name, value in fields.items()
         if isinstance(value, str | int | float | date)
     }
-    return said, text[match.end() :]
+    return plain, text[match.end() :]
 
 
 def first_field(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
@@ -119,8 +119,8 @@ def read_mdx(text: str) -> ParsedDocument:
 
 
 def _language_field(fields: Any) -> str:
-    said = str(first_field(fields, ("language", "lang", "locale")) or "")
-    return said[:2].lower() if re.fullmatch(r"[A-Za-z]{2}([-_].*)?", said) else ""
+    language = str(first_field(fields, ("language", "lang", "locale")) or "")
+    return language[:2].lower() if re.fullmatch(r"[A-Za-z]{2}([-_].*)?", language) else ""
 
 
 @functools.cache
@@ -192,11 +192,11 @@ def read_notebook(text: str) -> ParsedDocument:
 
 def _read_cell(cell: dict[str, Any]) -> Iterator[ContentItem]:
     source = cell.get("source", cell.get("input", ""))
-    said = source if isinstance(source, str) else "".join(source)
+    text = source if isinstance(source, str) else "".join(source)
     if cell.get("cell_type") == "code":
-        if said.strip():
-            yield Block(said.strip("\n").rstrip(), PassageKind.CODE)
+        if text.strip():
+            yield Block(text.strip("\n").rstrip(), PassageKind.CODE)
     elif cell.get("cell_type") == "heading":
-        yield from read_markdown(f"{'#' * int(cell.get('level', 1))} {said}").items
+        yield from read_markdown(f"{'#' * int(cell.get('level', 1))} {text}").items
     else:
-        yield from read_markdown(said).items
+        yield from read_markdown(text).items

@@ -62,8 +62,10 @@ def read_properties(archive: zipfile.ZipFile) -> tuple[str, datetime | None]:
         core = value_parsers.parse_xml(archive.read(_CORE_PROPERTIES))
     except ValueError:
         return "", None
-    said = {re.sub(r".*\}", "", part.tag): (part.text or "").strip() for part in core}
-    return said.get("title", ""), value_parsers.parse_date(said.get("modified") or said.get("created"))
+    properties = {re.sub(r".*\}", "", part.tag): (part.text or "").strip() for part in core}
+    return properties.get("title", ""), value_parsers.parse_date(
+        properties.get("modified") or properties.get("created")
+    )
 
 
 _STYLES = """
@@ -167,16 +169,16 @@ def read_slides(content: bytes) -> ParsedDocument:
 def _read_slide(slide: Any, number: int) -> Iterator[ContentItem]:
     title = slide.shapes.title
     heading = _one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
-    said = [
+    content = [
         item
         for shape in _in_order(slide.shapes)
         if not (title is not None and shape.shape_id == title.shape_id)
         for item in _read_shape(shape)
     ]
     notes = _read_notes(slide)
-    if heading or said or notes:
+    if heading or content or notes:
         yield Heading(_SLIDE_LEVEL, heading or f"Slide {number}")
-        yield from said
+        yield from content
         yield from notes
 
 
@@ -204,12 +206,12 @@ def _read_shape(shape: Any) -> Iterator[ContentItem]:
 
 def _frame_text(frame: Any) -> Iterator[ContentItem]:
     """Read a text frame; several short paragraphs of one frame are the points of a list."""
-    said = [(paragraph.level, _one_line(paragraph.text)) for paragraph in frame.paragraphs]
-    said = [(level, text) for level, text in said if text]
-    if len(said) > 1:
-        yield Block("\n".join(f"{'  ' * level}- {text}" for level, text in said))
-    elif said:
-        yield Block(said[0][1])
+    lines = [(paragraph.level, _one_line(paragraph.text)) for paragraph in frame.paragraphs]
+    lines = [(level, text) for level, text in lines if text]
+    if len(lines) > 1:
+        yield Block("\n".join(f"{'  ' * level}- {text}" for level, text in lines))
+    elif lines:
+        yield Block(lines[0][1])
 
 
 def _read_chart(chart: Any) -> Iterator[ContentItem]:
@@ -228,8 +230,8 @@ def _read_chart(chart: Any) -> Iterator[ContentItem]:
 
 def _read_notes(slide: Any) -> list[ContentItem]:
     frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-    said = [_one_line(line) for line in frame.text.split("\n")] if frame is not None else []
-    return [Block(f"Notes: {line}" if at == 0 else line) for at, line in enumerate(filter(None, said))]
+    lines = [_one_line(line) for line in frame.text.split("\n")] if frame is not None else []
+    return [Block(f"Notes: {line}" if at == 0 else line) for at, line in enumerate(filter(None, lines))]
 
 
 def _one_line(text: str) -> str:

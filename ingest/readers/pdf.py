@@ -39,7 +39,7 @@ def read_pdf(content: bytes) -> ParsedDocument:
                 raise UnreadableDocument("is protected by a password: save it without one") from error
             raise UnreadableDocument("is broken, or no PDF file") from error
         try:
-            said = document.get_metadata_dict()
+            metadata = document.get_metadata_dict()
             if len(document) > _MOST_PAGES:
                 raise UnreadableDocument(f"has more than {_MOST_PAGES:,} pages: split it")
             pages = [list(_segments(page)) for page in document]
@@ -47,12 +47,12 @@ def read_pdf(content: bytes) -> ParsedDocument:
             document.close()
     if not any(pages):
         raise UnreadableDocument("holds no text: scanned pages need text recognition (OCR) first")
-    title = _BY_WORD.sub("", " ".join(said.get("Title", "").split()))
+    title = _BY_WORD.sub("", " ".join(metadata.get("Title", "").split()))
     return ParsedDocument(
         items=tuple(pdf_layout.read_layout(pages)),
         fallback_title="" if _NO_TITLE.fullmatch(title) else title,
-        date=value_parsers.parse_pdf_date(said.get("ModDate", ""))
-        or value_parsers.parse_pdf_date(said.get("CreationDate", "")),
+        date=value_parsers.parse_pdf_date(metadata.get("ModDate", ""))
+        or value_parsers.parse_pdf_date(metadata.get("CreationDate", "")),
     )
 
 

@@ -88,7 +88,7 @@ def read_plain_text(text: str) -> ParsedDocument:
 
 
 def split_paragraphs(text: str) -> list[ContentItem]:
-    return [Block(said) for part in _PARAGRAPH.split(text.strip()) if (said := _unwrapped(part))]
+    return [Block(text_lines) for part in _PARAGRAPH.split(text.strip()) if (text_lines := _unwrapped(part))]
 
 
 def strip_control_characters(text: str) -> str:
@@ -116,9 +116,9 @@ def _decoded(content: bytes) -> str:
 def _unwrapped(paragraph: str) -> str:
     lines: list[str] = []
     for line in paragraph.split("\n"):
-        said = " ".join(line.split())
-        if lines and said and not _LIST_ITEM.match(line):
-            lines[-1] += " " + said
-        elif said:
-            lines.append(said)
+        text = " ".join(line.split())
+        if lines and text and not _LIST_ITEM.match(line):
+            lines[-1] += " " + text
+        elif text:
+            lines.append(text)
     return "\n".join(lines)

@@ -46,17 +46,17 @@ _GENERATED = (
 def read_restructured_text(text: str) -> ParsedDocument:
     _register_sphinx()
     document = publish_doctree(text, settings_overrides=_SETTINGS)
-    said = _field_list(document)
+    fields = _field_list(document)
     for unwanted in [*document.findall(nodes.system_message), *document.findall(nodes.image)]:
         unwanted.parent.remove(unwanted)
-    stated = [said[name] for name in ("updated", "date") if said.get(name)]
+    stated = [fields[name] for name in ("updated", "date") if fields.get(name)]
     markup = publish_from_doctree(document, writer="html5", settings_overrides=_SETTINGS)
     return ParsedDocument(
         items=html_tree.read_html(markup),
-        title=said.get("title", ""),
+        title=fields.get("title", ""),
         date=next(filter(None, map(value_parsers.parse_date, stated)), None),
         dated=bool(stated),
-        revision=said.get("revision") or said.get("version") or "",
+        revision=fields.get("revision") or fields.get("version") or "",
     )
 
 
@@ -67,13 +67,13 @@ def _field_list(document: nodes.document) -> dict[str, str]:
     if found is None or not all(isinstance(node, nodes.title | nodes.comment | nodes.target) for node in before):
         return {}
     found.parent.remove(found)
-    said = {}
+    fields = {}
     for field in found.children:
         if isinstance(field, nodes.field):
-            said[field[0].astext().lower()] = field[1].astext()
+            fields[field[0].astext().lower()] = field[1].astext()
         else:
-            said[type(field).__name__] = field.astext()
-    return said
+            fields[type(field).__name__] = field.astext()
+    return fields
 
 
 @functools.cache

@@ -22,10 +22,10 @@ _SENTENCE_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
 def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Block]:
     """Make one block for each row that says anything. `header` may be empty or shorter than the rows."""
     for row in rows:
-        said = [_labelled_value(header[i] if i < len(header) else "", value) for i, value in enumerate(row) if value]
-        if said:
-            parts = [part + (" " if part.endswith(_SENTENCE_ENDS) else "; ") for part in said[:-1]]
-            yield Block("".join([*parts, said[-1]]), PassageKind.TABLE)
+        values = [_labelled_value(header[i] if i < len(header) else "", value) for i, value in enumerate(row) if value]
+        if values:
+            parts = [part + (" " if part.endswith(_SENTENCE_ENDS) else "; ") for part in values[:-1]]
+            yield Block("".join([*parts, values[-1]]), PassageKind.TABLE)
 
 
 def split_header(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
@@ -97,16 +97,16 @@ def is_layout_table(table: Element, grid: Grid) -> bool:
     )
 
 
-def has_long_text(said: Iterable[str]) -> bool:
+def has_long_text(texts: Iterable[str]) -> bool:
     """Tell whether a cell says more than fits in a row."""
-    return any(len(text) > _LONGEST_CELL for text in said)
+    return any(len(text) > _LONGEST_CELL for text in texts)
 
 
 def make_text_blocks(
-    grid: Grid, said: Mapping[Element, str], inside: Mapping[Element, Sequence[ContentItem]]
+    grid: Grid, texts: Mapping[Element, str], inside: Mapping[Element, Sequence[ContentItem]]
 ) -> Iterator[ContentItem]:
     """Read the cells one after the other, each after its column's name; for a table whose cells hold whole texts."""
-    names, body = _split_columns(grid, said)
+    names, body = _split_columns(grid, texts)
     named = {cell: name or "" for line in body for cell, name in zip_longest(line, names) if cell is not None}
     for cell, name in named.items():
         items = inside[cell]
@@ -160,11 +160,11 @@ def _fill_spans(line: list[Element], hanging: dict[int, tuple[int, Element]]) ->
 
 
 def _span(cell: Element, name: str) -> int:
-    said = cell.get(name, "1").strip()
-    return min(max(int(said), 1), _WIDEST_SPAN) if said.isdecimal() else 1
+    number = cell.get(name, "1").strip()
+    return min(max(int(number), 1), _WIDEST_SPAN) if number.isdecimal() else 1
 
 
-def _split_columns(grid: Grid, said: Mapping[Element, str]) -> tuple[list[str], Grid]:
+def _split_columns(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[str], Grid]:
     """Return the names of the columns, if the table marks them, and the rows below."""
     marked = 0
     while marked < len(grid) and all(cell.tag == "th" for cell in grid[marked]):
@@ -172,4 +172,4 @@ def _split_columns(grid: Grid, said: Mapping[Element, str]) -> tuple[list[str], 
     if marked == len(grid):
         marked = min(marked, 1)
     columns = zip(*grid[:marked], strict=False)
-    return [" ".join(dict.fromkeys(said[cell] for cell in column)) for column in columns], grid[marked:]
+    return [" ".join(dict.fromkeys(texts[cell] for cell in column)) for column in columns], grid[marked:]

@@ -35,13 +35,13 @@ _WRITTEN_DATES = tuple(
 """How people write a day. Not `02/03/2024`, which is another day on each side of the Atlantic."""
 
 
-def parse_date(said: object) -> datetime | None:
+def parse_date(written: object) -> datetime | None:
     """Parse a date or a text: ISO 8601, as in e-mail, or as people write a day, in UTC without a zone; else None."""
-    if isinstance(said, datetime):
-        return _with_zone(said)
-    if isinstance(said, date):
-        return datetime.combine(said, time(), UTC)
-    text = " ".join(str(said or "").split())
+    if isinstance(written, datetime):
+        return _with_zone(written)
+    if isinstance(written, date):
+        return datetime.combine(written, time(), UTC)
+    text = " ".join(str(written or "").split())
     for parse in (_parse_written_date, datetime.fromisoformat, parsedate_to_datetime):
         try:
             return _with_zone(parse(text))
@@ -50,9 +50,9 @@ def parse_date(said: object) -> datetime | None:
     return None
 
 
-def parse_pdf_date(said: str) -> datetime | None:
+def parse_pdf_date(written: str) -> datetime | None:
     """Parse a date as PDF writes it: `D:20240131120000+01'00'`, its end often left out."""
-    match = _PDF_DATE.fullmatch(said.strip())
+    match = _PDF_DATE.fullmatch(written.strip())
     if not match:
         return None
     year, month, day, hour, minute, second, _, zone_hours, zone_minutes = match.groups()
@@ -65,9 +65,9 @@ def _parse_written_date(text: str) -> datetime:
     match = next(filter(None, (form.fullmatch(text) for form in _WRITTEN_DATES)), None)
     if match is None:
         raise ValueError(f"{text!r} is no date that people write")
-    said = match.groupdict()
-    month = _MONTH_NUMBERS.get(said["name"].lower(), 0) if "name" in said else int(said["month"])
-    return datetime(int(said["year"]), month, int(said["day"] or 1), tzinfo=UTC)
+    parts = match.groupdict()
+    month = _MONTH_NUMBERS.get(parts["name"].lower(), 0) if "name" in parts else int(parts["month"])
+    return datetime(int(parts["year"]), month, int(parts["day"] or 1), tzinfo=UTC)
 
 
 def _with_zone(moment: datetime) -> datetime:

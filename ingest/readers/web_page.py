@@ -89,12 +89,12 @@ def _surroundings(page: Element) -> Iterator[Element]:
 
 
 def _date(root: Element) -> datetime | None:
-    said = {
+    metadata = {
         (meta.get("property") or meta.get("name") or meta.get("itemprop") or "").lower(): meta.get("content")
         for meta in root.iter("meta")
     }
     times = [time.get("datetime") for time in root.iter("time") if time.get("datetime")]
-    candidates = [*(said[name] for name in _MODIFIED if name in said), *times[:1]]
+    candidates = [*(metadata[name] for name in _MODIFIED if name in metadata), *times[:1]]
     return next((date for candidate in candidates if (date := value_parsers.parse_date(candidate))), None)
 
 

@@ -174,10 +174,10 @@ class FolderSource:
         modified = _modified(status)
         digest = hashlib.sha256(content).hexdigest()
         date = "" if modified is None or file_formats.is_dated(key, content) else modified.isoformat()
-        said = "\x1f".join((file_formats.READER_VERSION, digest, self._url(key), date))
+        state = "\x1f".join((file_formats.READER_VERSION, digest, self._url(key), date))
         return ChangedDocument(
             key=key,
-            fingerprint=hashlib.sha256(said.encode()).hexdigest(),
+            fingerprint=hashlib.sha256(state.encode()).hexdigest(),
             size=len(content),
             load=partial(_load, self._sandbox, path, key, digest, self._url(key), modified),
         )

@@ -64,20 +64,22 @@ def parse_document(document: Any) -> LlamaText | None:
     metadata = getattr(document, "metadata", None)
     if not isinstance(text, str):
         return None
-    said = (
+    fields = (
         ({re.sub(r"[\s-]+", "_", str(name)).lower(): value for name, value in metadata.items()})
         if isinstance(metadata, Mapping)
         else {}
     )
-    url = next((value for value in _metadata_values(said, _ADDRESSES) if value.startswith(("http://", "https://"))), "")
-    file = next(iter(_metadata_values(said, _FILES)), "")
+    url = next(
+        (value for value in _metadata_values(fields, _ADDRESSES) if value.startswith(("http://", "https://"))), ""
+    )
+    file = next(iter(_metadata_values(fields, _FILES)), "")
     return LlamaText(
-        key=_make_key(document, said, url, text),
+        key=_make_key(document, fields, url, text),
         text=text,
-        title=" ".join(next(iter(_metadata_values(said, _TITLES)), "").split()),
+        title=" ".join(next(iter(_metadata_values(fields, _TITLES)), "").split()),
         file=PurePosixPath(file.replace("\\", "/")).name,
         url=url,
-        date=next(filter(None, (value_parsers.parse_date(said.get(name)) for name in _DATES)), None),
+        date=next(filter(None, (value_parsers.parse_date(fields.get(name)) for name in _DATES)), None),
     )
 
 
@@ -85,10 +87,10 @@ def make_fingerprint(parts: Sequence[LlamaText]) -> str:
     """Return what tells whether a document of these parts has changed."""
     first = parts[0]
     date = first.date.isoformat() if first.date else ""
-    said = "\x1f".join(
+    state = "\x1f".join(
         (file_formats.READER_VERSION, first.title, first.file, first.url, date, *(p.text for p in parts))
     )
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_page(parts: Sequence[LlamaText], sandbox: Sandbox) -> Page:
@@ -100,20 +102,20 @@ def read_page(parts: Sequence[LlamaText], sandbox: Sandbox) -> Page:
     return replace(read, title=first.title) if first.title else read
 
 
-def _make_key(document: Any, said: Mapping[str, Any], url: str, text: str) -> str:
+def _make_key(document: Any, fields: Mapping[str, Any], url: str, text: str) -> str:
     given = getattr(document, "doc_id", None) or getattr(document, "id_", None)
     if isinstance(given, str) and given.strip() and not _RANDOM_ID.fullmatch(given):
         return given.strip().rstrip("/") or given
     if url:
         return url.rstrip("/")
-    if name := next(iter(_metadata_values(said, _NAMES)), ""):
+    if name := next(iter(_metadata_values(fields, _NAMES)), ""):
         return name.rstrip("/") or name
     return "text:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _metadata_values(said: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _metadata_values(fields: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Return what the metadata say under these names, in their order, as far as it is a text or a number."""
-    found = (said.get(name) for name in names)
+    found = (fields.get(name) for name in names)
     return [text for value in found if isinstance(value, str | int) and (text := str(value).strip())]
 
 
@@ -220,11 +222,11 @@ class LlamaIndexSource:
             ) from None
 
     def _redact(self, error: BaseException) -> str:
-        said = f"{type(error).__name__}: {error}"
+        message = f"{type(error).__name__}: {error}"
         named = (str(value) for name, value in self._reader.options.items() if _SECRET.search(name))
         for secret in filter(None, (*self._reader.secrets, *named)):
-            said = said.replace(secret, "…")
-        line = " ".join(page_cleanup.clean_text(said).split()).rstrip(":. ")
+            message = message.replace(secret, "…")
+        line = " ".join(page_cleanup.clean_text(message).split()).rstrip(":. ")
         return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
 
 

@@ -54,14 +54,14 @@ ReportProgress = Callable[[int, int | None], None]
 
 
 def download_file(
-    wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], told: ReportProgress
+    wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], progress: ReportProgress
 ) -> None:
     """Download a file; `rest` waits after so many failed tries, and raises if we are to stop."""
 
     def once() -> None:
         before = _size(wanted.part)
         try:
-            _fetch(wanted, ask, told)
+            _fetch(wanted, ask, progress)
             _check(wanted)
         except RetryableWebError as error:
             error.progressed = _size(wanted.part) - before >= _PROGRESS_BYTES
@@ -81,7 +81,7 @@ def download_file(
         raise SourceUnavailable(message, hint=hint) from error
 
 
-def _fetch(wanted: DownloadRequest, ask: OpenUrl, told: ReportProgress) -> None:
+def _fetch(wanted: DownloadRequest, ask: OpenUrl, progress: ReportProgress) -> None:
     have = _size(wanted.part)
     if wanted.size is not None and have == wanted.size:
         return
@@ -98,7 +98,7 @@ def _fetch(wanted: DownloadRequest, ask: OpenUrl, told: ReportProgress) -> None:
         with wanted.part.open("ab", buffering=0) as file:  # what has come is there, whatever happens next
             for block in answer.blocks:
                 file.write(block)
-                told(file.tell(), total)
+                progress(file.tell(), total)
             os.fsync(file.fileno())
     if total is not None and (now := _size(wanted.part)) != total:
         if now > total:
@@ -109,9 +109,9 @@ def _fetch(wanted: DownloadRequest, ask: OpenUrl, told: ReportProgress) -> None:
 def _prepare_part(wanted: DownloadRequest, answer: IncomingResponse, have: int) -> int | None:
     """Make the part ready for a response; return how large the file will be, if that can be known."""
     if answer.status == httpx.codes.PARTIAL_CONTENT and have:
-        said = _RANGE.fullmatch(answer.headers.get("content-range", "").strip())
-        total = int(said[2]) if said and said[2] != "*" else wanted.size
-        if not said or int(said[1]) != have or (wanted.size is not None and total != wanted.size):
+        content_range = _RANGE.fullmatch(answer.headers.get("content-range", "").strip())
+        total = int(content_range[2]) if content_range and content_range[2] != "*" else wanted.size
+        if not content_range or int(content_range[1]) != have or (wanted.size is not None and total != wanted.size):
             _discard_part(wanted)
             raise RetryableWebError("sends another part than it was asked for")
         return total

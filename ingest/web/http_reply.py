@@ -89,13 +89,13 @@ def is_same_site(one: httpx.URL, other: httpx.URL) -> bool:
     return upgraded or (one.scheme == other.scheme and one.port == other.port)
 
 
-def parse_number(said: str) -> int | None:
-    return int(said) if said.isascii() and said.isdigit() else None
+def parse_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
-def parse_http_date(said: str) -> datetime | None:
+def parse_http_date(text: str) -> datetime | None:
     try:
-        moment = parsedate_to_datetime(said)
+        moment = parsedate_to_datetime(text)
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -103,10 +103,10 @@ def parse_http_date(said: str) -> datetime | None:
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of Retry-After, which may be given as a date; None where nothing of use is said."""
-    said = headers.get("retry-after", "").strip()
-    if parse_number(said) is not None:
-        return float(said[:9])
-    if (then := parse_http_date(said)) is None:
+    value = headers.get("retry-after", "").strip()
+    if parse_number(value) is not None:
+        return float(value[:9])
+    if (then := parse_http_date(value)) is None:
         return None
     # The server's own clock says how long that is, whatever ours says.
     now = parse_http_date(headers.get("date", "")) or datetime.now(UTC)

@@ -88,17 +88,17 @@ def _column_headers(before: dict[int, str], cells: dict[int, _TableCell], *, new
 
 
 def _render_row(cells: dict[int, _TableCell], headers: dict[int, str]) -> str:
-    said: list[str] = []
+    values: list[str] = []
     seen: set[int] = set()
     for column, cell in cells.items():
         if id(cell) in seen:
             continue
         seen.add(id(cell))
         label = headers.get(column, "")
-        said.append(f"{label}: {cell.text}" if label and label != cell.text else cell.text)
-    if not headers and len(said) == 2:  # noqa: PLR2004 - two cells are a label and its value
-        return ": ".join(text.rstrip(":") for text in said)
-    return "; ".join(said)
+        values.append(f"{label}: {cell.text}" if label and label != cell.text else cell.text)
+    if not headers and len(values) == 2:  # noqa: PLR2004 - two cells are a label and its value
+        return ": ".join(text.rstrip(":") for text in values)
+    return "; ".join(values)
 
 
 def _lay_out_rows(rows: list[list[_TableCell]]) -> list[dict[int, _TableCell]]:
@@ -234,10 +234,10 @@ class _PageReader:
         if not text or (self._appendix and signs[0] != ":"):
             return
         if signs[-1] == ";":
-            term, colon, said = text.partition(" : ")
+            term, colon, definition = text.partition(" : ")
             self._say_term()
             self._term = term.strip()
-            text = said.strip() if colon else ""
+            text = definition.strip() if colon else ""
             signs = ":"
         if signs[-1] == ":":
             if self._term and text:

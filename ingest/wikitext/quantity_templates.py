@@ -34,28 +34,28 @@ def _strip_number(text: str) -> bool:
 
 
 def convert(arguments: TemplateArguments) -> str:
-    said: list[str] = []
+    parts: list[str] = []
     places = arguments.places
     for place, part in enumerate(places):
         if _strip_number(part):
-            said.append(part)
+            parts.append(part)
         elif part in _RANGES and place + 1 < len(places) and _strip_number(places[place + 1]):
-            said.append(_RANGES[part])
+            parts.append(_RANGES[part])
         else:
-            said.append(f" {_UNITS.get(part, part)}")
+            parts.append(f" {_UNITS.get(part, part)}")
             # Feet and inches: a number after a unit belongs to it unless it says how to round.
             if not (
                 place + 2 < len(places) and _strip_number(places[place + 1]) and places[place + 2] in ("in", "oz", "lb")
             ):
                 break
-            said.append(" ")
-    return "".join(said).replace("  ", " ").strip()
+            parts.append(" ")
+    return "".join(parts).replace("  ", " ").strip()
 
 
 def height(arguments: TemplateArguments) -> str:
     """`{{height|ft=6|in=2}}`: 6 ft 2 in."""
-    said = [f"{arguments.names[unit]} {unit}" for unit in ("ft", "in", "m", "cm") if arguments.names.get(unit)]
-    return " ".join(said) or convert(arguments)
+    parts = [f"{arguments.names[unit]} {unit}" for unit in ("ft", "in", "m", "cm") if arguments.names.get(unit)]
+    return " ".join(parts) or convert(arguments)
 
 
 def value(arguments: TemplateArguments) -> str:
@@ -92,14 +92,14 @@ def ordinal(arguments: TemplateArguments) -> str:
 
 def measure(arguments: TemplateArguments) -> str:
     """`{{unité|12|hab/km|2}}`: 12 hab/km²; `{{M|5|ul=km}}`: 5 km."""
-    said = [arguments.at(0)]
+    parts = [arguments.at(0)]
     for part in arguments.places[1:6]:
-        if _strip_number(part) and len(said) > 1:
-            said[-1] += make_superscript(part)
+        if _strip_number(part) and len(parts) > 1:
+            parts[-1] += make_superscript(part)
         elif part:
-            said.append(part)
+            parts.append(part)
     unit = arguments.named("u", "ul", "um")
-    return " ".join([*said, _UNITS.get(unit, unit)]).strip()
+    return " ".join([*parts, _UNITS.get(unit, unit)]).strip()
 
 
 def coordinates(arguments: TemplateArguments) -> str:
@@ -108,16 +108,16 @@ def coordinates(arguments: TemplateArguments) -> str:
         return ""
     if not {"N", "S"}.intersection(arguments.places[:4]):
         return ", ".join(part for part in arguments.places[:2] if _strip_number(part))
-    said, signs = "", iter("°′″")
+    text, signs = "", iter("°′″")
     for part in arguments.places[:8]:
         if part in ("N", "S", "E", "W", "O"):
-            said += f"{part} "
+            text += f"{part} "
             signs = iter("°′″")
-        elif _strip_number(part) and said.count(" ") < 2:  # noqa: PLR2004 - latitude and longitude
-            said += f"{part}{next(signs, '')}"
+        elif _strip_number(part) and text.count(" ") < 2:  # noqa: PLR2004 - latitude and longitude
+            text += f"{part}{next(signs, '')}"
         else:
             break
-    return said.strip()
+    return text.strip()
 
 
 def make_money_handler(sign: str) -> TemplateHandler:

@@ -84,7 +84,9 @@ def _render_climate(names: dict[str, str]) -> list[str]:
         if value and len(value) < _LONGEST_LABEL and (match := _MONTHLY.fullmatch(name)):
             found.setdefault(match[2], []).append(f"{match[1].capitalize()} {flatten_value(value)}")
     return [
-        f"{ROW}{_make_label(quantity)}: {', '.join(said)}" for quantity, said in found.items() if _make_label(quantity)
+        f"{ROW}{_make_label(quantity)}: {', '.join(values)}"
+        for quantity, values in found.items()
+        if _make_label(quantity)
     ]
 
 
@@ -143,12 +145,12 @@ def _make_label(name: str) -> str:
 def _evaluate_switch(value: str, cases: list[str]) -> str:
     default, wanted = "", False
     for case in cases:
-        name, equals, said = case.partition("=")
+        name, equals, result = case.partition("=")
         wanted = wanted or name.strip() == value.strip()
         if equals and wanted:
-            return said
+            return result
         if name.strip() == "#default" or not equals:
-            default = said or name
+            default = result or name
     return default
 
 
@@ -248,8 +250,8 @@ _MANY = 4
 def render_template(body: str, language: str = "") -> str:
     """Return what stands for `{{body}}` in the text: words, rows on lines of their own, or nothing."""
     name, _, rest = body.partition("|")
-    if ":" in name and (said := evaluate_function(name, rest, language)) is not None:
-        return said
+    if ":" in name and (result := evaluate_function(name, rest, language)) is not None:
+        return result
     handler = _find_handler(name, language)
     return handler(rest) if handler else ""
 

@@ -161,7 +161,7 @@ def make_sections(outline: PageOutline) -> tuple[Section, ...]:
     return tuple(
         Section(
             path,
-            tuple(Block(said[1:], kind) if (kind := _BLOCK_KINDS.get(said[0])) else Block(said) for said in blocks),
+            tuple(Block(block[1:], kind) if (kind := _BLOCK_KINDS.get(block[0])) else Block(block) for block in blocks),
         )
         for path, blocks in outline
     )

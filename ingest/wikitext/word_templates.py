@@ -123,9 +123,9 @@ def itemised(arguments: TemplateArguments) -> str:
 
 
 def quotation(arguments: TemplateArguments) -> str:
-    said = arguments.named("text", "quote", "zitat", "texto", "testo", "texte", "citat", "تוכן") or arguments.at(0)
+    text = arguments.named("text", "quote", "zitat", "texto", "testo", "texte", "citat", "تוכן") or arguments.at(0)
     who = arguments.named("author", "sign", "by", "autor", "auteur", "autore") or arguments.at(1)
-    return f"\n\n{said}\n{f'— {who}' if who else ''}\n" if said else ""
+    return f"\n\n{text}\n{f'— {who}' if who else ''}\n" if text else ""
 
 
 def nihongo(arguments: TemplateArguments) -> str:
@@ -136,8 +136,8 @@ def nihongo(arguments: TemplateArguments) -> str:
 
 def chinese(arguments: TemplateArguments) -> str:
     forms = (("t", "Chinese"), ("c", "Chinese"), ("s", "simplified"), ("p", "pinyin"), ("j", "Jyutping"), ("l", "lit."))
-    said = [f"{name}: {arguments.names[key]}" for key, name in forms if arguments.names.get(key)]
-    return "; ".join(said) or first(arguments)
+    parts = [f"{name}: {arguments.names[key]}" for key, name in forms if arguments.names.get(key)]
+    return "; ".join(parts) or first(arguments)
 
 
 def marriage(arguments: TemplateArguments) -> str:

@@ -211,9 +211,9 @@ def parse_node(content: Content, url: str) -> PageNode:
     )
 
 
-def parse_readers(said: Content) -> ReaderSet | None:
+def parse_readers(content: Content) -> ReaderSet | None:
     """Return who may read, of one operation's restrictions; None where these are not told."""
-    named = said.get("restrictions")
+    named = content.get("restrictions")
     if not isinstance(named, dict):
         return None
     found: set[str] = set()

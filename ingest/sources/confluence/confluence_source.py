@@ -239,8 +239,8 @@ def _warn_of_hidden(tree: PageTree, nodes: Mapping[str, PageNode]) -> Iterator[L
         for above in tree.unknown(one):
             unknown[above] = unknown.get(above, 0) + 1
     for above, number in sorted(unknown.items()):
-        said = f"who may read it cannot be told: {number:,} pages beneath it are left out"
-        yield Unreadable(f"{above} (restrictions)", said)
+        reason = f"who may read it cannot be told: {number:,} pages beneath it are left out"
+        yield Unreadable(f"{above} (restrictions)", reason)
 
 
 def _make_fingerprint(one: PageNode) -> str:

@@ -303,12 +303,12 @@ def _list_entries(root: Element, index: str) -> Iterator[tuple[str, tuple[str, .
 
 def _find_title(root: Element) -> str:
     heading = root.find(".//*[@id='title-text']")
-    said = (
+    title = (
         html_tree.get_element_text(heading)
         if heading is not None
         else " ".join((root.findtext(".//title") or "").split())
     )
-    return said.partition(" : ")[2] or said
+    return title.partition(" : ")[2] or title
 
 
 def _find_date(root: Element) -> datetime | None:

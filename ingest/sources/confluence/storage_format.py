@@ -84,23 +84,23 @@ class _HtmlWriter(HTMLParser):
         self._state = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        said = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag in _MACROS:
-            self._macros.append(_OpenMacro(said.get("ac:name", "")))
+            self._macros.append(_OpenMacro(attributes.get("ac:name", "")))
         elif tag in _PARTS:
             self._parameter += 1
             if self._macros:
-                self._macros[-1].parameter = said.get("ac:name", "")
+                self._macros[-1].parameter = attributes.get("ac:name", "")
         elif tag in _SILENT_ELEMENTS:
             self._silent += 1
         elif tag == "ac:task-status":
             self._state = True
         elif tag.startswith("ri:"):
-            self._read_resource(tag, said)
+            self._read_resource(tag, attributes)
         elif tag.startswith("ac:"):
-            self._write_own(tag, said)
+            self._write_own(tag, attributes)
         elif not self._is_silent:
-            self._write_element(tag, said)
+            self._write_element(tag, attributes)
 
     def handle_endtag(self, tag: str) -> None:
         if tag in _MACROS:
@@ -140,19 +140,19 @@ class _HtmlWriter(HTMLParser):
         if not self._is_silent:
             self.out.append(text)
 
-    def _write_element(self, tag: str, said: Mapping[str, str]) -> None:
+    def _write_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "time":
-            self._write(escape(said.get("datetime", "")))
-        kept = "".join(f' {name}="{escape(value)}"' for name, value in said.items() if ":" not in name)
+            self._write(escape(attributes.get("datetime", "")))
+        kept = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items() if ":" not in name)
         self._write(f"<{tag}{kept}>")
 
-    def _write_own(self, tag: str, said: Mapping[str, str]) -> None:
+    def _write_own(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "ac:link":
             self._links.append(_OpenLink(len(self.out)))
         elif tag == "ac:image":
-            self._write(escape(said.get("ac:alt") or said.get("ac:title", "")))
+            self._write(escape(attributes.get("ac:alt") or attributes.get("ac:title", "")))
         elif tag == "ac:emoticon":
-            fallback = said.get("ac:emoji-fallback", "")
+            fallback = attributes.get("ac:emoji-fallback", "")
             self._write("" if fallback.isascii() else escape(fallback))
         elif tag in {"ac:rich-text-body", "ac:plain-text-body"}:
             self._open_body(tag)
@@ -168,11 +168,11 @@ class _HtmlWriter(HTMLParser):
         else:
             self._write("<div>")
 
-    def _read_resource(self, tag: str, said: Mapping[str, str]) -> None:
-        name = said.get(_NAMING.get(tag, ""), "")
+    def _read_resource(self, tag: str, attributes: Mapping[str, str]) -> None:
+        name = attributes.get(_NAMING.get(tag, ""), "")
         if tag == "ri:user":
-            key = next((said[one] for one in _USER if said.get(one)), "")
-            known = self._users.get(key) or said.get("ri:username", "")
+            key = next((attributes[one] for one in _USER if attributes.get(one)), "")
+            known = self._users.get(key) or attributes.get("ri:username", "")
             name = f"@{known}" if known else ""
         if self._parameter:
             if self._macros and name:

@@ -90,19 +90,19 @@ class CirrusDump:
 
     def _make_item(self, key: str, number: int, line: bytes, path: Path) -> ListedItem | None:
         try:
-            said = json.loads(line)
+            fields = json.loads(line)
         except (ValueError, RecursionError):
             return Unreadable(key, f"line {number:,} of {path.name} is broken. {_DOWNLOAD_AGAIN}")
-        if not isinstance(said, Mapping) or said.get("namespace", 0) not in self._namespaces:
+        if not isinstance(fields, Mapping) or fields.get("namespace", 0) not in self._namespaces:
             return None
-        title = said.get("title")
+        title = fields.get("title")
         if not isinstance(title, str) or not title:
             return Unreadable(key, f"the page has no title (line {number:,} of {path.name})")
-        aliases = _list_aliases(said)
-        stamp = said.get("version") or said.get("timestamp") or ""
+        aliases = _list_aliases(fields)
+        stamp = fields.get("version") or fields.get("timestamp") or ""
         fingerprint = f"{stamp}-{CIRRUS_VERSION}-{zlib.crc32(chr(10).join(aliases).encode()):08x}"
-        known = describe_database(self._wiki or str(said.get("wiki", "")))
-        return ChangedDocument(key, fingerprint, len(line), partial(_make_page, said, known, aliases))
+        known = describe_database(self._wiki or str(fields.get("wiki", "")))
+        return ChangedDocument(key, fingerprint, len(line), partial(_make_page, fields, known, aliases))
 
 
 def _open_packed(path: Path) -> BinaryIO:
@@ -125,32 +125,32 @@ def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 def _parse_id(number: int, line: bytes) -> str:
     """Return the id of the page that comes next. Raises `ValueError` if the line names none."""
     try:
-        said = json.loads(line)["index"]["_id"]
+        page_id = json.loads(line)["index"]["_id"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"line {number:,} does not say which page comes next") from error
-    return str(said)
+    return str(page_id)
 
 
-def _list_aliases(said: Mapping[str, Any]) -> tuple[str, ...]:
-    listed = said.get("redirect")
+def _list_aliases(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    listed = fields.get("redirect")
     found = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
     return tuple(sorted({str(one["title"]) for one in found if one.get("title") and one.get("namespace", 0) == 0}))
 
 
-def _make_page(said: Mapping[str, Any], known: WikiSite, aliases: tuple[str, ...]) -> Page:
-    title, revision = str(said["title"]), str(said.get("version") or "")
-    blocks = _split_blocks(str(said.get("text") or ""), str(said.get("opening_text") or ""))
+def _make_page(fields: Mapping[str, Any], known: WikiSite, aliases: tuple[str, ...]) -> Page:
+    title, revision = str(fields["title"]), str(fields.get("version") or "")
+    blocks = _split_blocks(str(fields.get("text") or ""), str(fields.get("opening_text") or ""))
     if not blocks:
         raise UnreadableDocument(f"“{title}”: there is no text in it")
-    used = said.get("template")  # listed with their namespace
+    used = fields.get("template")  # listed with their namespace
     templates = [f"{{{{{str(name).rpartition(':')[2]}}}}}" for name in used] if isinstance(used, list) else []
     return Page(
         title=title,
         sections=(Section((), blocks),),
         url=known.url(title, revision),
         revision=revision,
-        date=value_parsers.parse_date(str(said.get("timestamp") or "")),
-        language=str(said.get("language") or "").partition("-")[0] or known.language,
+        date=value_parsers.parse_date(str(fields.get("timestamp") or "")),
+        language=str(fields.get("language") or "").partition("-")[0] or known.language,
         aliases=aliases,
         disambiguation=is_disambiguation(title, "\n".join(templates)),
     )

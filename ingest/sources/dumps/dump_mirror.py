@@ -63,21 +63,23 @@ def find_finished(status: object, base: str, wiki: str, day: str) -> DumpEdition
     jobs = status.get("jobs") if isinstance(status, Mapping) else None
     if not isinstance(jobs, Mapping):
         return "its dumpstatus.json says nothing of jobs"
-    told = [_job_state(jobs[name]) for name in _ARTICLE_JOBS if name in jobs]
+    states = [_job_state(jobs[name]) for name in _ARTICLE_JOBS if name in jobs]
     for name in _ARTICLE_JOBS:
         if _job_state(jobs.get(name)) == "done" and (edition := _parse_edition(jobs[name], base, wiki, day)):
             return edition
-    if "done" in told:
+    if "done" in states:
         return "its dumpstatus.json names no files of its articles"
-    return f"its articles are {told[0]}" if told else "it has no articles"
+    return f"its articles are {states[0]}" if states else "it has no articles"
 
 
 def _parse_edition(job: Mapping[str, Any], base: str, wiki: str, day: str) -> DumpEdition | None:
     files = job.get("files")
     named = re.compile(rf"{re.escape(wiki)}-{day}-pages-articles[a-z0-9.-]*\.(?:xml|txt)[a-z0-9-]*\.bz2")
     # A name becomes a path here and an address there: one that is not exactly as expected is not touched.
-    known = {name: said for name, said in files.items() if named.fullmatch(name)} if isinstance(files, Mapping) else {}
-    found = [_parse_file(name, said, f"{base}/{name}") for name, said in known.items()]
+    known = (
+        {name: entry for name, entry in files.items() if named.fullmatch(name)} if isinstance(files, Mapping) else {}
+    )
+    found = [_parse_file(name, entry, f"{base}/{name}") for name, entry in known.items()]
     if not found or None in found:
         return None
     first = {name: int(part[1]) if (part := _FIRST_PAGE.search(name)) else 0 for name in known}
@@ -87,12 +89,12 @@ def _parse_edition(job: Mapping[str, Any], base: str, wiki: str, day: str) -> Du
     return DumpEdition(day, dumps, indexes) if dumps else None
 
 
-def _parse_file(name: str, said: object, url: str) -> DumpFile | None:
+def _parse_file(name: str, entry: object, url: str) -> DumpFile | None:
     """Return a file; None where its size is not told, which is how one that is not there yet looks."""
-    if not isinstance(said, Mapping) or not isinstance(said.get("size"), int) or said["size"] <= 0:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("size"), int) or entry["size"] <= 0:
         return None
-    digests = [(kind, str(said[kind])) for kind in _DIGESTS if _HEX.fullmatch(str(said.get(kind, "")))]
-    return DumpFile(name, url, said["size"], digests[0] if digests else None)
+    digests = [(kind, str(entry[kind])) for kind in _DIGESTS if _HEX.fullmatch(str(entry.get(kind, "")))]
+    return DumpFile(name, url, entry["size"], digests[0] if digests else None)
 
 
 def _job_state(job: object) -> str:
@@ -147,9 +149,9 @@ def _find_cirrus(base: str, wiki: str, web: WebClient, since: str) -> DumpEditio
             return found
     if since:
         return None
-    told = "; ".join(reasons) or "it lists none"
+    listed_reasons = "; ".join(reasons) or "it lists none"
     raise SourceUnavailable(
-        f"No CirrusSearch dump of {wiki} at {base} can be used: {told}.",
+        f"No CirrusSearch dump of {wiki} at {base} can be used: {listed_reasons}.",
         hint="Check the name of the wiki, or leave out `cirrus` to read its articles from wikitext.",
     )
 

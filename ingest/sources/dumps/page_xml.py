@@ -54,7 +54,7 @@ def parse_site(header: bytes) -> WikiSite:
         root = None
     if root is None:
         return WikiSite()
-    said = {element.tag.rpartition("}")[2]: (element.text or "").strip() for element in root.iter()}
+    fields = {element.tag.rpartition("}")[2]: (element.text or "").strip() for element in root.iter()}
     names: dict[int, tuple[str, ...]] = {}
     for element in root.iterfind(".//{*}namespace"):
         if element.text:
@@ -62,11 +62,11 @@ def parse_site(header: bytes) -> WikiSite:
             names[number] = (*names.get(number, ()), element.text.strip().lower().replace(" ", "_"))
     language = root.get(_XML_LANG, "").partition("-")[0].lower()
     return WikiSite(
-        name=said.get("dbname", ""),
+        name=fields.get("dbname", ""),
         language=language,
-        origin=_make_origin(said.get("base", ""), language),
+        origin=_make_origin(fields.get("base", ""), language),
         namespaces=names,
-        first_letter=said.get("case", "first-letter") == "first-letter",
+        first_letter=fields.get("case", "first-letter") == "first-letter",
     )
 
 
@@ -122,9 +122,9 @@ def _redirect_target(xml: bytes, before: bytes) -> str | None:
     element = _REDIRECT.search(before)
     if element and element[1]:
         return unescape(element[1].decode(errors="replace"))
-    said = _REDIRECTING.search(xml, len(before), len(before) + 4096)
-    if said and (element or said[1].decode(errors="replace").lower() in load_other_names("redirect")):
-        return unescape(said[2].decode(errors="replace")).strip()
+    match = _REDIRECTING.search(xml, len(before), len(before) + 4096)
+    if match and (element or match[1].decode(errors="replace").lower() in load_other_names("redirect")):
+        return unescape(match[2].decode(errors="replace")).strip()
     return "" if element else None
 
 
@@ -248,8 +248,8 @@ class XmlExport:
             if not self._more():
                 raise DumpTruncated(f"{named} ({place}) does not end")
         self._drop(end.end() if end[0] == b"</page>" else end.start())
-        said = start.partition(b"<text")[0]
-        return RawPage(said + b'<text vast="vast" /></revision></page>', byte, line)
+        head = start.partition(b"<text")[0]
+        return RawPage(head + b'<text vast="vast" /></revision></page>', byte, line)
 
     def _drop(self, length: int) -> None:
         self._line += self._buffer.count(b"\n", 0, length)

@@ -116,8 +116,8 @@ class WikipediaDump:
                     else:
                         yield ChangedDocument(key, _make_fingerprint(fingerprint, aliases), item.size, load)
             if seen.twice:
-                said = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
-                yield Unreadable(f"{self._paths[0].name} (repeated pages)", said)
+                reason = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
+                yield Unreadable(f"{self._paths[0].name} (repeated pages)", reason)
             if not whole:
                 yield from (list_unchanged(key, known[key]) for key in known if seen.add(key))
 
@@ -148,13 +148,13 @@ class WikipediaDump:
                 yield from _heads_of(path, site)
 
     def _read_articles(self, survey: _DumpSurvey, known: Mapping[str, str]) -> Iterator[ArticleItem]:
-        said: list[ArticleItem] = []
-        work = self._split_work(survey, known, said)
+        failures: list[ArticleItem] = []
+        work = self._split_work(survey, known, failures)
         yield from chain.from_iterable(map_in_order(methodcaller("read"), work, self._count_workers()))
-        yield from said
+        yield from failures
 
     def _split_work(
-        self, survey: _DumpSurvey, known: Mapping[str, str], said: list[ArticleItem]
+        self, survey: _DumpSurvey, known: Mapping[str, str], failures: list[ArticleItem]
     ) -> Iterator[StreamRange | ArticleBatch]:
         """Yield what is to be read; where a file ends too early, that is reported."""
 
@@ -170,7 +170,7 @@ class WikipediaDump:
                 yield from split_batches(XmlExport(read_blocks(path)).pages(), survey.site, is_known)
             except DumpTruncated as error:
                 hint = "What stands before it was read. Download the dump again for the rest."
-                said.append(Unreadable(path.name, f"{error}. {hint}"))
+                failures.append(Unreadable(path.name, f"{error}. {hint}"))
 
     def _count_workers(self) -> int:
         if self._processes:

@@ -51,9 +51,9 @@ class LastChange(NamedTuple):
     """False where the history that is here begins with it, so that the file may be older."""
 
 
-def parse_branch_head(said: bytes, branch: str) -> BranchHead | None:
+def parse_branch_head(output: bytes, branch: str) -> BranchHead | None:
     symbolic, commits = "", {}
-    for line in said.decode("utf-8", "replace").splitlines():
+    for line in output.decode("utf-8", "replace").splitlines():
         value, _, name = line.partition("\t")
         if value.startswith("ref: ") and name == "HEAD":
             symbolic = value.removeprefix("ref: refs/heads/")
@@ -63,8 +63,8 @@ def parse_branch_head(said: bytes, branch: str) -> BranchHead | None:
     return BranchHead(branch or symbolic, commit) if commit else None
 
 
-def parse_tree_entries(said: bytes) -> Iterator[TreeEntry]:
-    for line in said.split(b"\0"):
+def parse_tree_entries(output: bytes) -> Iterator[TreeEntry]:
+    for line in output.split(b"\0"):
         if found := _ENTRY_LINE.fullmatch(line):
             mode, kind, blob, size, path = found.groups()
             sort = "submodule" if kind == b"commit" else "link" if mode == LINK_MODE else "file"
@@ -72,14 +72,14 @@ def parse_tree_entries(said: bytes) -> Iterator[TreeEntry]:
 
 
 def parse_changes(
-    said: Iterable[bytes], wanted: set[bytes], first: frozenset[str]
+    output: Iterable[bytes], wanted: set[bytes], first: frozenset[str]
 ) -> Iterator[tuple[bytes, LastChange]]:
     """Parse `git log -z --name-only --format=%x01%H %ct`, newest first, until the last change of all wanted is found.
 
     Of `wanted`, those that were found are taken out; `first` are the commits before which the history is not here.
     """
     commit = LastChange("", datetime.min.replace(tzinfo=UTC))
-    for part in said:
+    for part in output:
         if header := _COMMIT_LINE.fullmatch(part):
             name = header[1].decode()
             commit = LastChange(name, _commit_date(int(header[2])), name not in first)
@@ -144,14 +144,14 @@ class GitMirror:
     def entries(self, commit: str, folder: str) -> tuple[TreeEntry, ...]:
         """Return all that a folder of a commit holds, at any depth. Raises `SourceUnavailable` if there is none."""
         try:
-            said = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{folder}", "--")
+            output = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{folder}", "--")
         except GitFailed as error:
             if not folder or not self._has_object(f"{commit}^{{tree}}"):
                 raise self._explain_failure(error) from error
             raise SourceUnavailable(
                 f"{self._remote.shown} has no folder {folder}.", hint="Check folder under its [[corpus]]."
             ) from error
-        return tuple(parse_tree_entries(said))
+        return tuple(parse_tree_entries(output))
 
     def changes(
         self, commit: str, paths: set[bytes], *, clock: Callable[[], float] = time.monotonic
@@ -161,8 +161,8 @@ class GitMirror:
             return {}
         walk = ("--first-parent", "-m", "--no-renames", "--name-only", "-z", "--format=%x01%H %ct")
         until = clock() + _WALK_SECONDS
-        with closing(self.git.told("log", *walk, commit, "--")) as said:
-            in_time = takewhile(lambda _: clock() < until, said)
+        with closing(self.git.told("log", *walk, commit, "--")) as output:
+            in_time = takewhile(lambda _: clock() < until, output)
             with self._explained():
                 return dict(parse_changes(in_time, set(paths), self._shallow_commits()))
 
@@ -172,10 +172,10 @@ class GitMirror:
         with self.git.started("cat-file", "--batch", stdin=subprocess.PIPE) as process:
             assert process.stdin is not None  # noqa: S101 - it was started with pipes
             assert process.stdout is not None  # noqa: S101
-            asked, said = process.stdin, process.stdout
+            asked, output = process.stdin, process.stdout
 
             def read(blob: str) -> bytes:
-                content = _read_blob(asked, said, blob)
+                content = _read_blob(asked, output, blob)
                 self.git.refuse_stopped()
                 return self.blob(blob) if content is None else content
 
@@ -222,8 +222,8 @@ class GitMirror:
     def _ask_head(self) -> BranchHead:
         wanted = f"refs/heads/{self._branch}" if self._branch else "HEAD"
         with self._explained():
-            said = self.git.run("ls-remote", "--symref", "--", self._remote.address, wanted, seconds=_ASK_SECONDS)
-        if found := parse_branch_head(said, self._branch):
+            output = self.git.run("ls-remote", "--symref", "--", self._remote.address, wanted, seconds=_ASK_SECONDS)
+        if found := parse_branch_head(output, self._branch):
             return found
         what = f"no branch {self._branch}" if self._branch else "no commits"
         raise SourceUnavailable(f"{self._remote.shown} has {what}.", hint="Check branch under its [[corpus]].")
@@ -274,36 +274,36 @@ class GitMirror:
             raise self._explain_failure(error) from error
 
     def _explain_failure(self, error: GitFailed) -> SourceUnavailable:
-        said = str(error)
+        message = str(error)
         shown = self._remote.shown
-        if _REFUSED.search(said):
+        if _REFUSED.search(message):
             hint = "Look at token_env (https), or at the key and known hosts (ssh) of the user that Footnote runs as."
-            return SourceUnavailable(f"The server of {shown} denies us access: {_one_line(said)}.", hint=hint)
-        if _ABSENT.search(said):
+            return SourceUnavailable(f"The server of {shown} denies us access: {_one_line(message)}.", hint=hint)
+        if _ABSENT.search(message):
             hint = "Check its address; a server may also say so of what we may not see."
-            return SourceUnavailable(f"There is no repository {shown} for us: {_one_line(said)}.", hint=hint)
+            return SourceUnavailable(f"There is no repository {shown} for us: {_one_line(message)}.", hint=hint)
         hint = "Try git by hand on this machine, as the user that Footnote runs as."
-        return SourceUnavailable(f"{shown} cannot be fetched: {_one_line(said)}.", hint=hint)
+        return SourceUnavailable(f"{shown} cannot be fetched: {_one_line(message)}.", hint=hint)
 
 
-def _read_blob(asked: IO[bytes], said: IO[bytes], blob: str) -> bytes | None:
+def _read_blob(asked: IO[bytes], output: IO[bytes], blob: str) -> bytes | None:
     """Ask for a blob and return it; None where the process is gone or has no such blob."""
     try:
         asked.write(f"{blob}\n".encode())
         asked.flush()
-        header = said.readline().split()
+        header = output.readline().split()
         if len(header) != 3 or header[1] != b"blob":  # noqa: PLR2004 - id, kind and size
             return None
-        content = said.read(int(header[2]))
-        said.read(1)
+        content = output.read(int(header[2]))
+        output.read(1)
     except (OSError, ValueError):  # it ended, or is read from after the listing has
         return None
     return content if len(content) == int(header[2]) else None
 
 
-def _one_line(said: str) -> str:
+def _one_line(message: str) -> str:
     """Return the line of a complaint that says why, without git's own mark before it."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["git ended without a word"]
+    lines = [line.strip() for line in message.splitlines() if line.strip()] or ["git ended without a word"]
     why: Iterable[str] = (line for line in lines if line.startswith(("fatal:", "error:", "ERROR", "remote:")))
     line = re.sub(r"^(?:(?:fatal|error|remote): ?)+", "", next(iter(why), lines[0]))
     return line.rstrip(".")[:200]

@@ -53,9 +53,9 @@ class GitRemote:
         parts = urlsplit(self.address)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
-    def redacted(self, said: str) -> str:
+    def redacted(self, output: str) -> str:
         """Strip the token, and what stands before `@` in addresses, from what a program said."""
-        without = said.replace(self.token, "…") if self.token else said
+        without = output.replace(self.token, "…") if self.token else output
         return re.sub(r"(://)[^/@\s]*@", r"\1", without)
 
 
@@ -106,8 +106,8 @@ def build_file_url(form: str, *, path: str, within: str, branch: str, commit: st
         return ""
     if "{path}" not in form:
         return f"{form.rstrip('/')}/{quote(within)}"
-    said = {"path": path, "branch": branch, "commit": commit}
-    return re.sub(r"\{(path|branch|commit)\}", lambda sign: quote(said[sign[1]]), form)
+    values = {"path": path, "branch": branch, "commit": commit}
+    return re.sub(r"\{(path|branch|commit)\}", lambda sign: quote(values[sign[1]]), form)
 
 
 def _host_and_path(address: str) -> tuple[str, str]:
@@ -160,7 +160,7 @@ class GitProgram:
         """Return what git says, `at` the repository. Raises `GitFailed`, or `SourceUnavailable` after `seconds`."""
         with self.started(*arguments, at=at, stderr=subprocess.PIPE) as process:
             try:
-                said, complaint = process.communicate(timeout=seconds)
+                output, complaint = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired as error:
                 raise SourceUnavailable(
                     f"git {arguments[0]} of {self._remote.shown} took longer than {seconds:.0f} s.",
@@ -169,7 +169,7 @@ class GitProgram:
         self.refuse_stopped()
         if process.returncode:
             raise GitFailed(self._remote.redacted(complaint.decode("utf-8", "replace")).strip())
-        return said
+        return output
 
     def told(self, *arguments: str) -> Generator[bytes, None, None]:
         """Yield what git says between NUL bytes, as it says it. Closing this ends it. Raises as `run`, at the end."""
@@ -233,18 +233,18 @@ class GitProgram:
             raise SourceUnavailable(f"Reading {self._remote.shown} was stopped.", hint="Run it again.")
 
 
-def parse_git_version(said: str) -> tuple[int, ...]:
+def parse_git_version(output: str) -> tuple[int, ...]:
     """Return the numbers in what `git --version` says; empty where there are none."""
-    found = re.search(r"\d+(?:\.\d+)+", said)
+    found = re.search(r"\d+(?:\.\d+)+", output)
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 
 
-def refuse_old_git(said: str) -> None:
+def refuse_old_git(output: str) -> None:
     """Raise `SourceUnavailable` if `git --version` says so of a version that cannot do what is needed."""
-    if parse_git_version(said)[:2] < OLDEST_GIT:
+    if parse_git_version(output)[:2] < OLDEST_GIT:
         oldest = ".".join(map(str, OLDEST_GIT))
         raise SourceUnavailable(
-            f"The git program here is too old ({said.strip()[:40]}).", hint=f"Install git {oldest} or newer."
+            f"The git program here is too old ({output.strip()[:40]}).", hint=f"Install git {oldest} or newer."
         )
 
 

@@ -147,8 +147,8 @@ class GitSource:
         return f"is larger than {self._wanted.largest // 2**20} MB" if entry.size > self._wanted.largest else ""
 
     def _make_fingerprint(self, look: "_BranchListing", key: str, entry: TreeEntry) -> str:
-        said = "\x1f".join((file_formats.READER_VERSION, entry.blob, self._file_url(look.head, key, None)))
-        return hashlib.sha256(said.encode()).hexdigest()
+        state = "\x1f".join((file_formats.READER_VERSION, entry.blob, self._file_url(look.head, key, None)))
+        return hashlib.sha256(state.encode()).hexdigest()
 
     def _find_changes(self, look: "_BranchListing", entries: Mapping[str, TreeEntry]) -> dict[str, LastChange]:
         folder = self._wanted.folder.strip("/").encode()
@@ -181,6 +181,6 @@ def _load(sandbox: Sandbox, read: _ReadBlob, key: str, entry: TreeEntry, url: st
     content = read(entry.blob)
     if content.startswith(_LFS_POINTER):
         raise UnreadableDocument("is kept in Git LFS, which is not read: keep the text itself in the repository")
-    told = change if change and change.exact else None
+    exact = change if change and change.exact else None
     revision = f"git:{change.commit[:12] if change else entry.blob[:12]}"
-    return sandbox.page(content, key, url=url, revision=revision, modified=told.date if told else None)
+    return sandbox.page(content, key, url=url, revision=revision, modified=exact.date if exact else None)

@@ -86,8 +86,8 @@ class MediaWikiApi:
                 raise self._make_refusal(code)
 
     def _add_parameters(self, query: ApiQuery) -> dict[str, str]:
-        said = {**query, "format": "json", "formatversion": "2", "maxlag": "5"}
-        return {**said, "assert": "user"} if self._login.known else said
+        parameters = {**query, "format": "json", "formatversion": "2", "maxlag": "5"}
+        return {**parameters, "assert": "user"} if self._login.known else parameters
 
     def _log_in(self) -> None:
         if self._logged_in:
@@ -145,7 +145,8 @@ def _merge(whole: ApiAnswer, part: ApiAnswer) -> None:
         for page in value:
             known = pages.setdefault((page.get("pageid"), page.get("title")), {})
             known |= {
-                key: [*known.get(key, []), *said] if isinstance(said, list) else said for key, said in page.items()
+                key: [*known.get(key, []), *values] if isinstance(values, list) else values
+                for key, values in page.items()
             }
 
 

@@ -51,11 +51,11 @@ class WikiCheckpoint:
 def parse_checkpoint(text: str) -> WikiCheckpoint | None:
     """Parse a checkpoint; None if it is none of ours, or of a time when pages were read differently."""
     try:
-        said = json.loads(text)
-        until, whole = value_parsers.parse_date(said["until"]), value_parsers.parse_date(said["whole"])
+        fields = json.loads(text)
+        until, whole = value_parsers.parse_date(fields["until"]), value_parsers.parse_date(fields["whole"])
     except (ValueError, KeyError, TypeError):
         return None
-    return WikiCheckpoint(until, whole) if until and whole and said.get("reader") == WIKITEXT_VERSION else None
+    return WikiCheckpoint(until, whole) if until and whole and fields.get("reader") == WIKITEXT_VERSION else None
 
 
 @dataclass(slots=True)
@@ -172,8 +172,8 @@ class MediaWikiSource:
         """Ask what the wiki says of itself, and what time it is there."""
         query = {"action": "query", "meta": "siteinfo", "siprop": "general|namespaces|namespacealiases"}
         answer = api.ask({**query, "curtimestamp": "1"})
-        told = answer.get("query") or {}
-        self._info = parse_wiki_info(told)
+        info = answer.get("query") or {}
+        self._info = parse_wiki_info(info)
         return value_parsers.parse_date(str(answer.get("curtimestamp", ""))) or self._now()
 
     def _check_usable(self, api: MediaWikiApi, mark: WikiCheckpoint | None, now: datetime) -> WikiCheckpoint | None:

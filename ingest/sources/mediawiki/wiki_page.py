@@ -26,13 +26,15 @@ class WikiInfo:
     path: str = ""  # of its pages, such as `/wiki/$1`
 
 
-def parse_wiki_info(told: Mapping[str, Any]) -> WikiInfo:
-    general = told.get("general", {})
+def parse_wiki_info(answer: Mapping[str, Any]) -> WikiInfo:
+    general = answer.get("general", {})
     names: dict[int, tuple[str, ...]] = {}
-    for space in (*told.get("namespaces", {}).values(), *told.get("namespacealiases", ())):
-        said = {str(space.get(name) or "").strip().lower().replace(" ", "_") for name in ("name", "canonical", "alias")}
+    for space in (*answer.get("namespaces", {}).values(), *answer.get("namespacealiases", ())):
+        space_names = {
+            str(space.get(name) or "").strip().lower().replace(" ", "_") for name in ("name", "canonical", "alias")
+        }
         number = int(space.get("id", 0))
-        names[number] = (*names.get(number, ()), *sorted(said - {""}))
+        names[number] = (*names.get(number, ()), *sorted(space_names - {""}))
     server = str(general.get("server", ""))
     scheme = urlsplit(str(general.get("base", ""))).scheme or "https"
     site = WikiSite(
@@ -53,14 +55,14 @@ def find_page_query(address: str, known: Mapping[str, str], wiki: WikiInfo, api:
         return _title_query(address)
     parts = urlsplit(address)
     here = {urlsplit(api).netloc.lower(), urlsplit(wiki.site.origin).netloc.lower()}
-    said = parse_qs(parts.query) if parts.netloc.lower() in here else None
-    if said is None:
+    parameters = parse_qs(parts.query) if parts.netloc.lower() in here else None
+    if parameters is None:
         return None
     before, _, after = wiki.path.partition("$1")
-    if said.get("curid", [""])[0].isdigit():
-        return {"pageids": said["curid"][0]}
-    if "title" in said:
-        return _title_query(said["title"][0])
+    if parameters.get("curid", [""])[0].isdigit():
+        return {"pageids": parameters["curid"][0]}
+    if "title" in parameters:
+        return _title_query(parameters["title"][0])
     inside = bool(before) and parts.path.startswith(before) and parts.path.endswith(after)
     return _title_query(unquote(parts.path[len(before) :].removesuffix(after))) if inside else None
 
@@ -183,11 +185,13 @@ def read_page(one: ListedPage, found: PageRevision | None, site: WikiSite) -> Pa
 
 
 def _parse_revision(page: dict[str, Any]) -> PageRevision:
-    said = page["revisions"][0]
+    revision = page["revisions"][0]
     # Before MediaWiki 1.32 the text stands in the revision itself.
-    slot = said.get("slots", {}).get("main", said)
+    slot = revision.get("slots", {}).get("main", revision)
     text = str(slot.get("content") or "")
-    return PageRevision(str(said.get("revid", "")), str(said.get("timestamp", "")), text, _missing_reason(slot, text))
+    return PageRevision(
+        str(revision.get("revid", "")), str(revision.get("timestamp", "")), text, _missing_reason(slot, text)
+    )
 
 
 def _missing_reason(slot: dict[str, Any], text: str) -> str:

@@ -60,12 +60,16 @@ class PageMetadata:
 def derive_file_name(url: str, content_type: str) -> str:
     """Return a file name whose ending says how a page is read, by what the server says, else by its address."""
     path = PurePosixPath(unquote(urlsplit(url).path))
-    said = content_type.partition(";")[0].strip().lower()
+    media_type = content_type.partition(";")[0].strip().lower()
     readable = bool(path.suffix) and not file_formats.explain_refusal(path.name)
-    if said in _UNSAID or (said == "text/plain" and readable):
+    if media_type in _UNSAID or (media_type == "text/plain" and readable):
         suffix = path.suffix
     else:
-        suffix = _TYPES.get(said) or mimetypes.guess_extension(said) or f".{said.rpartition('/')[2] or 'unknown'}"
+        suffix = (
+            _TYPES.get(media_type)
+            or mimetypes.guess_extension(media_type)
+            or f".{media_type.rpartition('/')[2] or 'unknown'}"
+        )
     stem = path.stem if readable else path.name
     return f"{path.parent.name}/{stem or 'index'}{suffix}"
 
@@ -79,15 +83,15 @@ def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) ->
         if (meta.get("name") or "").strip().lower() in _ROBOTS_NAMES:
             noindex = noindex or _forbids(meta.get("content") or "")
     links = (link for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
-    said = next((href for link in links if (href := (link.get("href") or "").strip())), "")
+    canonical = next((href for link in links if (href := (link.get("href") or "").strip())), "")
     password = any((field.get("type") or "").lower() == "password" for field in root.iter("input"))
     short = password and len(root.text_content().split()) < _LOGIN_WORDS
-    return PageMetadata(_join_url(url, said), noindex, short)
+    return PageMetadata(_join_url(url, canonical), noindex, short)
 
 
-def _forbids(said: str) -> bool:
+def _forbids(directives: str) -> bool:
     """Tell whether it forbids indexing. A header may name an agent first: `otherbot: noindex` is not ours."""
-    agent, colon, words = said.lower().rpartition(":")
+    agent, colon, words = directives.lower().rpartition(":")
     if colon and agent.strip() not in _ROBOTS_NAMES:
         return False
     return bool({"noindex", "none"} & {word.strip() for word in words.split(",")})
@@ -102,11 +106,11 @@ def _join_url(url: str, href: str) -> str:
 
 def declare_encoding(content: bytes, content_type: str) -> bytes:
     """Return markup that can be read without its header: one that only the header tells the encoding of, in UTF-8."""
-    said = _CHARSET.search(content_type)
-    if not said or said[1].lower() in {"utf-8", "utf8"} or b"charset" in content[:_HEAD_BYTES].lower():
+    charset = _CHARSET.search(content_type)
+    if not charset or charset[1].lower() in {"utf-8", "utf8"} or b"charset" in content[:_HEAD_BYTES].lower():
         return content
     try:
-        return content.decode(said[1]).encode()
+        return content.decode(charset[1]).encode()
     except (LookupError, UnicodeError):
         return content
 
@@ -214,13 +218,13 @@ class PageFetcher:
     def _accept(
         self, key: str, entry: SitemapEntry, reply: WebResponse, known: str, stamp: str
     ) -> "_FetchedPage | ListedItem":
-        said = _read_metadata(reply)
-        if said.noindex:
+        metadata = _read_metadata(reply)
+        if metadata.noindex:
             return DeletedDocument(key)
-        if said.asks_to_log_in:
+        if metadata.asks_to_log_in:
             return Unreadable(key, "asks to log in")
         url = entry.url
-        if canonical := resolve_page_url(self._origin, said.canonical):
+        if canonical := resolve_page_url(self._origin, metadata.canonical):
             better = make_page_key(canonical)
             # A site that calls all its pages the front page is mistaken.
             if better != key and better in self._listed and better != self._origin:

@@ -95,10 +95,10 @@ class SiteSource:
         return next(chain(answers.items(key, SitemapEntry(url)), answers.last()), None)
 
     def _list_site(self) -> tuple[SitePages, PageFetcher]:
-        said = fetch_robots(self._web, self._origin)
+        robots = fetch_robots(self._web, self._origin)
         chosen = self._build_filter()
-        site = list_pages(self._web, self._wanted.url, said, lambda entry: chosen(entry) and said.allows(entry.url))
-        return site, PageFetcher(self._web, self._sandbox, self._origin, said.allows, frozenset(site.pages))
+        site = list_pages(self._web, self._wanted.url, robots, lambda entry: chosen(entry) and robots.allows(entry.url))
+        return site, PageFetcher(self._web, self._sandbox, self._origin, robots.allows, frozenset(site.pages))
 
     def _build_filter(self) -> Callable[[SitemapEntry], bool]:
         by_rules = build_filter(self._wanted.rules, self._now())

@@ -112,14 +112,14 @@ def _parse_lines(content: bytes) -> SitemapFile:
 
 def _parse_entry(element: value_parsers.Element) -> SitemapEntry:
     url = "".join((element.findtext("{*}loc") or "").split())
-    said = (element.findtext("{*}lastmod") or "").strip()
-    changed = _parse_moment(said)
-    return SitemapEntry(url, changed, exact=changed is not None and "T" in said)
+    lastmod = (element.findtext("{*}lastmod") or "").strip()
+    changed = _parse_moment(lastmod)
+    return SitemapEntry(url, changed, exact=changed is not None and "T" in lastmod)
 
 
-def _parse_moment(said: str) -> datetime | None:
+def _parse_moment(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(said)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
     try:
@@ -177,10 +177,10 @@ def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
     return found
 
 
-def list_pages(web: WebClient, url: str, said: RobotsRules, wanted: Callable[[SitemapEntry], bool]) -> SitePages:
+def list_pages(web: WebClient, url: str, robots: RobotsRules, wanted: Callable[[SitemapEntry], bool]) -> SitePages:
     """Go through the sitemaps of a site, or the one at `url`. Raises `SourceUnavailable` if none can be read."""
     origin = get_origin(url)
-    left = deque(_first_sitemaps(url, origin, said))
+    left = deque(_first_sitemaps(url, origin, robots))
     asked: set[str] = set(left)
     pages: dict[str, SitemapEntry] = {}
     unread: list[tuple[str, str]] = []
@@ -210,10 +210,10 @@ def list_pages(web: WebClient, url: str, said: RobotsRules, wanted: Callable[[Si
     return SitePages(pages, tuple(unread))
 
 
-def _first_sitemaps(url: str, origin: str, said: RobotsRules) -> list[str]:
+def _first_sitemaps(url: str, origin: str, robots: RobotsRules) -> list[str]:
     if urlsplit(url).path.lower().endswith(_SITEMAP_ENDINGS):
         return [url]
-    named = dict.fromkeys(resolve_page_url(origin, address) for address in said.sitemaps)
+    named = dict.fromkeys(resolve_page_url(origin, address) for address in robots.sitemaps)
     return [address for address in named if address] or [f"{origin}/sitemap.xml"]
 
 
