@@ -8,19 +8,22 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from pipeline.errors import UnknownSystem
-from pipeline.kit import System, SystemEntry
+
+if TYPE_CHECKING:
+    from pipeline.kit import System, SystemEntry
 
 ENTRY_POINTS = "footnote.systems"  # the group under which an installed package names the `SystemEntry` that it brings
 DEFAULT_SYSTEM = "wikichat-fast"  # the system that answers where a model is configured and no system is set
 DEFAULT_WITHOUT_MODEL = "extractive"
 
 
-class SystemRegistry(Mapping[str, SystemEntry]):
+class SystemRegistry(Mapping[str, "SystemEntry"]):
     """Every system by its name; ours come before one of the same name that a package brings."""
 
-    def __getitem__(self, name: str) -> SystemEntry:
+    def __getitem__(self, name: str) -> "SystemEntry":
         module = name.replace("-", "_")
         if module in _list_modules():
             entry: SystemEntry = import_module(f"{__name__}.{module}").ENTRY
@@ -38,7 +41,7 @@ class SystemRegistry(Mapping[str, SystemEntry]):
 SYSTEMS = SystemRegistry()
 
 
-def find_system(name: str, systems: Mapping[str, SystemEntry] = SYSTEMS) -> SystemEntry:
+def find_system(name: str, systems: "Mapping[str, SystemEntry]" = SYSTEMS) -> "SystemEntry":
     """Return a system's entry. Raises `UnknownSystem`, which names those that there are."""
     try:
         return systems[name]
@@ -47,14 +50,14 @@ def find_system(name: str, systems: Mapping[str, SystemEntry] = SYSTEMS) -> Syst
         raise UnknownSystem(f"There is no system “{name}”.", hint=f"There are: {known}.") from None
 
 
-def find_check(entry: SystemEntry) -> System:
+def find_check(entry: "SystemEntry") -> "System":
     """Return what checks a claim; a system that brings nothing checks by the model if it calls one, else by rules."""
     from pipeline.stages import claim_check  # late, as all it imports: listing names costs none of it
 
     return entry.check or (claim_check.check_claim_by_model if entry.calls else claim_check.check_claim_by_rules)
 
 
-def find_text_check(entry: SystemEntry) -> System:
+def find_text_check(entry: "SystemEntry") -> "System":
     """Return what checks each statement of a text, by the same rule."""
     from pipeline.stages import claim_check
 
@@ -69,7 +72,9 @@ def _list_plugins() -> Mapping[str, EntryPoint]:
     return {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
 
 
-def _load_plugin(plugin: EntryPoint) -> SystemEntry:
+def _load_plugin(plugin: EntryPoint) -> "SystemEntry":
+    from pipeline.kit import SystemEntry
+
     try:
         entry = plugin.load()
     except Exception as error:
