@@ -85,7 +85,7 @@ class RedirectTable:
                 break
         run("CREATE INDEX by_target ON redirects (target, title)")
 
-    def to(self, target: str) -> tuple[str, ...]:
+    def find_aliases(self, target: str) -> tuple[str, ...]:
         if not self.number:
             return ()
         rows = self._database.execute("SELECT DISTINCT title FROM redirects WHERE target = ? ORDER BY title", (target,))

@@ -47,7 +47,7 @@ class _DumpSurvey:
     def knows(self, fingerprint: str, stamp: str, title: str) -> bool:
         """Tell whether a page is unchanged. Where a dump is not whole, redirects may be missing, and do not count."""
         if self.whole:
-            return fingerprint == _make_fingerprint(stamp, self.redirects.to(title))
+            return fingerprint == _make_fingerprint(stamp, self.redirects.find_aliases(title))
         return fingerprint.rpartition("-")[0] == f"{stamp}-{WIKITEXT_VERSION}"
 
 
@@ -109,7 +109,7 @@ class WikipediaDump:
                     whole = whole and item.key not in files
                     yield item
                 elif seen.add(key := item.head.key):
-                    aliases = redirects.to(item.head.title)
+                    aliases = redirects.find_aliases(item.head.title)
                     load, fingerprint = partial(_make_page, item, survey.site, aliases), item.head.stamp
                     if item.known:
                         yield list_unchanged(key, known[key])

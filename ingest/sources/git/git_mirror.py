@@ -120,7 +120,7 @@ _BROKEN = lazy_compile(
 
 
 class GitMirror:
-    """Mirror one branch of one repository, as of the last `look`. For one thread; `stop` may come from another."""
+    """Mirror one branch of one repository, as of the last `update`. For one thread; `stop` may come from another."""
 
     def __init__(
         self, remote: GitRemote, home: Path, environment: Mapping[str, str], *, branch: str, depth: int
@@ -131,7 +131,7 @@ class GitMirror:
         self.path = home / f"{_readable_name(remote.address)}-{name}"
         self.git = GitProgram(self.path, remote, environment)
 
-    def look(self) -> BranchHead:
+    def update(self) -> BranchHead:
         """Bring it up to date, and return where the branch stands. Raises `SourceUnavailable`."""
         git_program.refuse_old_git(self.git.run("--version", at=False, seconds=_ASK_SECONDS).decode("utf-8", "replace"))
         with self._lock():
@@ -161,7 +161,7 @@ class GitMirror:
             return {}
         walk = ("--first-parent", "-m", "--no-renames", "--name-only", "-z", "--format=%x01%H %ct")
         until = clock() + _WALK_SECONDS
-        with closing(self.git.told("log", *walk, commit, "--")) as output:
+        with closing(self.git.stream("log", *walk, commit, "--")) as output:
             in_time = takewhile(lambda _: clock() < until, output)
             with self._explained():
                 return dict(parse_changes(in_time, set(paths), self._shallow_commits()))
@@ -169,7 +169,7 @@ class GitMirror:
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
         """Yield what returns a blob's bytes; it raises `UnreadableDocument` or `SourceUnavailable`."""
-        with self.git.started("cat-file", "--batch", stdin=subprocess.PIPE) as process:
+        with self.git.start("cat-file", "--batch", stdin=subprocess.PIPE) as process:
             assert process.stdin is not None  # noqa: S101 - it was started with pipes
             assert process.stdout is not None  # noqa: S101
             asked, output = process.stdin, process.stdout

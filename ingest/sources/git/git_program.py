@@ -53,7 +53,7 @@ class GitRemote:
         parts = urlsplit(self.address)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
-    def redacted(self, output: str) -> str:
+    def redact(self, output: str) -> str:
         """Strip the token, and what stands before `@` in addresses, from what a program said."""
         without = output.replace(self.token, "…") if self.token else output
         return re.sub(r"(://)[^/@\s]*@", r"\1", without)
@@ -158,7 +158,7 @@ class GitProgram:
 
     def run(self, *arguments: str, seconds: float = 600.0, at: bool = True) -> bytes:
         """Return what git says, `at` the repository. Raises `GitFailed`, or `SourceUnavailable` after `seconds`."""
-        with self.started(*arguments, at=at, stderr=subprocess.PIPE) as process:
+        with self.start(*arguments, at=at, stderr=subprocess.PIPE) as process:
             try:
                 output, complaint = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired as error:
@@ -168,13 +168,13 @@ class GitProgram:
                 ) from error
         self.refuse_stopped()
         if process.returncode:
-            raise GitFailed(self._remote.redacted(complaint.decode("utf-8", "replace")).strip())
+            raise GitFailed(self._remote.redact(complaint.decode("utf-8", "replace")).strip())
         return output
 
-    def told(self, *arguments: str) -> Generator[bytes, None, None]:
+    def stream(self, *arguments: str) -> Generator[bytes, None, None]:
         """Yield what git says between NUL bytes, as it says it. Closing this ends it. Raises as `run`, at the end."""
         rest = b""
-        with self.started(*arguments) as process:
+        with self.start(*arguments) as process:
             assert process.stdout is not None  # noqa: S101 - it was started with a pipe
             while block := process.stdout.read1(_BLOCK):  # type: ignore[attr-defined]  # Popen's is a BufferedReader
                 *parts, rest = (rest + block).split(b"\0")
@@ -187,7 +187,7 @@ class GitProgram:
             yield rest
 
     @contextmanager
-    def started(
+    def start(
         self, *arguments: str, at: bool = True, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Run git within the block; whatever it started ends with it. Raises `SourceUnavailable`."""

@@ -89,7 +89,7 @@ class GitSource:
         self._sandbox.stop()
 
     def _list_branch(self) -> "_BranchListing":
-        head = self._mirror.look()
+        head = self._mirror.update()
         rules = self._wanted.rules
         by_path = build_filter(SelectionRules(rules.include, rules.exclude), self._now())
         named: dict[str, TreeEntry] = {}

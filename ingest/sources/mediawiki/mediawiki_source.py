@@ -42,7 +42,7 @@ class WikiCheckpoint:
     until: datetime
     whole: datetime  # when all pages were last listed
 
-    def written(self) -> str:
+    def to_text(self) -> str:
         return json.dumps(
             {"until": self.until.isoformat(), "whole": self.whole.isoformat(), "reader": WIKITEXT_VERSION}
         )
@@ -147,7 +147,7 @@ class MediaWikiSource:
             mark = self._check_usable(api, parse_checkpoint(since), begun) if known else None
         reached = WikiCheckpoint(begun, mark.whole if mark else begun)
         items = self._list_changed(known, mark.until - OVERLAP) if mark else self._list_all(known)
-        return Listing(items, whole=mark is None, mark=reached.written)
+        return Listing(items, whole=mark is None, mark=reached.to_text)
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the page at an address of this wiki, of this title, or with this id. Raises `SourceUnavailable`."""

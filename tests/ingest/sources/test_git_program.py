@@ -92,7 +92,7 @@ def test_secrets_are_not_shown():
     remote = GitRemote("https://me:pass@example.com/x?y=z", token="s3cret")
 
     assert remote.shown == "https://example.com/x"
-    assert remote.redacted("fatal: s3cret at https://me:pass@example.com/x") == "fatal: … at https://example.com/x"
+    assert remote.redact("fatal: s3cret at https://me:pass@example.com/x") == "fatal: … at https://example.com/x"
     assert "s3cret" not in repr(remote)
 
 

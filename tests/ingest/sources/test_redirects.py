@@ -9,8 +9,8 @@ def test_titles_that_lead_to_a_page():
         redirects.add([("B", "Ada"), ("A", "Ada"), ("A", "Ada"), ("C", "Bob")])
         redirects.finish()
 
-        assert redirects.to("Ada") == ("A", "B")
-        assert redirects.to("Nobody") == ()
+        assert redirects.find_aliases("Ada") == ("A", "B")
+        assert redirects.find_aliases("Nobody") == ()
 
 
 def test_redirects_to_redirects_lead_to_the_page():
@@ -19,8 +19,8 @@ def test_redirects_to_redirects_lead_to_the_page():
         redirects.add([("A", "B"), ("B", "C"), ("C", "Ada"), ("X", "Y"), ("Y", "X"), ("Z", "Z")])
         redirects.finish()
 
-        assert redirects.to("Ada") == ("A", "B", "C")
-        assert set(redirects.to("Y")) <= {"X"}
+        assert redirects.find_aliases("Ada") == ("A", "B", "C")
+        assert set(redirects.find_aliases("Y")) <= {"X"}
 
 
 def test_none_at_all():
@@ -28,4 +28,4 @@ def test_none_at_all():
     with RedirectTable() as redirects:
         redirects.finish()
 
-        assert redirects.to("Ada") == ()
+        assert redirects.find_aliases("Ada") == ()
