@@ -178,9 +178,9 @@ async def change_channel(
         StorageError: it could not be kept.
     """
     _require_admin(channel, by, is_admin, language)
-    there, ceiling = await find_readable(app, by), read_channel_table(app.settings, channel)
+    readable, ceiling = await find_readable(app, by), read_channel_table(app.settings, channel)
     now = narrow_channel_settings(ceiling, await app.overrides.of(channel))
-    change = plan_channel_change(ceiling, there, key.strip().lower(), value.strip(), language=language)
+    change = plan_channel_change(ceiling, readable, key.strip().lower(), value.strip(), language=language)
     await app.overrides.set(channel, change.key, change.value, by=by.user_id, was=getattr(now, change.key))
     return change.words
 
@@ -196,8 +196,11 @@ async def describe_channel(
     """
     _require_admin(channel, by, is_admin, language)
     now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)
-    there = tuple(name for name in await find_readable(app, by) if now.corpora is None or name in now.corpora)
-    values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {"corpora": there, "system": now.system or app.system}
+    readable = tuple(name for name in await find_readable(app, by) if now.corpora is None or name in now.corpora)
+    values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {
+        "corpora": readable,
+        "system": now.system or app.system,
+    }
     lines = [f"{key}: {_explain_value(key, _format_value(value), language)}" for key, value in values.items()]
     return "\n".join((translate("channel_now", language), *lines, translate("channel_how", language)))
 
@@ -210,11 +213,11 @@ def _require_admin(channel: str, by: Asker, is_admin: Callable[[Asker], bool], l
 
 
 def plan_channel_change(
-    ceiling: ChannelSettings, there: Collection[str], key: str, written: str, *, language: str
+    ceiling: ChannelSettings, readable: Collection[str], key: str, written: str, *, language: str
 ) -> ChannelChange:
     """Return what a change comes to; pure.
 
-    `ceiling` is what the settings file says of the channel, `there` are the corpora that its readers let be read there.
+    `ceiling` is what the settings file says of the channel, `readable` are the corpora that may be read there.
 
     Raises:
         ChangeRefused: there is no such key or value, or it would widen what the file allows.
@@ -222,7 +225,7 @@ def plan_channel_change(
     if key not in CHANNEL_KEYS:
         raise ChangeRefused(translate("channel_no_key", language, key=_shorten(key), known=", ".join(CHANNEL_KEYS)))
     allowed = getattr(ceiling, key)
-    corpora = tuple(name for name in there if ceiling.corpora is None or name in ceiling.corpora)
+    corpora = tuple(name for name in readable if ceiling.corpora is None or name in ceiling.corpora)
     shown = _format_value(corpora if key == "corpora" else allowed)
     if written.lower() == RESET:
         return ChannelChange(key, None, translate("channel_reset", language, key=key, value=shown))
@@ -247,14 +250,14 @@ def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, wr
     return _SWITCH.get(written.lower(), written.lower())
 
 
-def _read_corpora(there: tuple[str, ...], written: str, language: str) -> tuple[str, ...]:
+def _read_corpora(readable: tuple[str, ...], written: str, language: str) -> tuple[str, ...]:
     """Return the corpora that were named, in their order. One out of reach is not told apart from none."""
     names = _split_list(written)
-    unknown = next((name for name in names if name not in there), None)
+    unknown = next((name for name in names if name not in readable), None)
     if unknown is not None or not names:
-        known = _format_value(there)
+        known = _format_value(readable)
         raise ChangeRefused(translate("channel_no_corpus", language, name=_shorten(unknown or written), known=known))
-    return tuple(name for name in there if name in names)
+    return tuple(name for name in readable if name in names)
 
 
 def _read_people(ceiling: ChannelSettings, written: str) -> frozenset[str]:

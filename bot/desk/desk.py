@@ -122,13 +122,13 @@ class Desk:
             return False
         if job.delivering or job.finished.is_set():
             return False
-        begun = job.turn_id if job.started else ""
+        turn_id = job.turn_id if job.started else ""
         # First it stops, and then that is recorded: what is delivered meanwhile was not stopped.
         self._scheduler.interrupt(job, Interrupt.STOP, by=by.user_id)
         if job.interrupt is not Interrupt.STOP:
             return False
-        if begun:
-            await self._ports.append(build_stop_entry(begun, by=by.user_id))
+        if turn_id:
+            await self._ports.append(build_stop_entry(turn_id, by=by.user_id))
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:

@@ -48,27 +48,27 @@ async def recall_conversation(
     Raises:
         StorageError: the log cannot be read.
     """
-    most = max(app.settings.limits.turns, MAX_EARLIER_TURNS)
+    limit = max(app.settings.limits.turns, MAX_EARLIER_TURNS)
     scope = await find_readable_corpora(app, question.asker)
-    rows = await app.queue.conversation(question.conversation, before=row.ticket, limit=most)
+    rows = await app.queue.conversation(question.conversation, before=row.ticket, limit=limit)
     own = [await _load_exchange(app, earlier, question, scope) for earlier in rows]
-    heard = await _fetch_history(platform, question, most, patience)
+    messages = await _fetch_history(platform, question, limit, patience)
     known = {question.message}.union(*(exchange.messages for exchange in own))
-    others = [message for message in heard if message.message not in known and message.at <= question.at]
+    others = [message for message in messages if message.message not in known and message.at <= question.at]
     kept = await _drop_own_messages(app, others, question, scope)
-    return merge_exchanges(own, kept, scope)[-most:]
+    return merge_exchanges(own, kept, scope)[-limit:]
 
 
 def merge_exchanges(
-    own: Iterable[Exchange], heard: Iterable[ConversationMessage], scope: Collection[str] = ()
+    own: Iterable[Exchange], messages: Iterable[ConversationMessage], scope: Collection[str] = ()
 ) -> tuple[Turn, ...]:
     """Return exchanges and messages by time; an answer follows its question, whatever was said meanwhile. Pure.
 
     A message of ours that only the platform knows of may stand on anything in the `scope` it is remembered in.
     """
-    said = [(exchange.at, exchange.turns) for exchange in own]
-    said += [(message.at, (_build_turn(message, scope),)) for message in heard if message.text.strip()]
-    return tuple(turn for _, turns in sorted(said, key=lambda one: one[0]) for turn in turns)
+    dated = [(exchange.at, exchange.turns) for exchange in own]
+    dated += [(message.at, (_build_turn(message, scope),)) for message in messages if message.text.strip()]
+    return tuple(turn for _, turns in sorted(dated, key=lambda one: one[0]) for turn in turns)
 
 
 def select_turns(
@@ -81,7 +81,7 @@ def select_turns(
 
     Args:
         earlier: The question.
-        outcome: How it was done with.
+        outcome: How it ended.
         turn: Its turn of the log; None where it never ran.
         by: The question that is asked now.
         scope: The corpora that can be read where that is asked.
@@ -115,30 +115,30 @@ async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope:
 
 
 async def _fetch_history(
-    platform: Platform, question: Question, most: int, patience: float
+    platform: Platform, question: Question, limit: int, patience: float
 ) -> Sequence[ConversationMessage]:
     try:
         async with asyncio.timeout(patience):
-            return await platform.heard(question, most)
+            return await platform.heard(question, limit)
     except (PlatformError, TimeoutError) as error:
         log_event(logging.WARNING, "the platform does not hand over the conversation", question, error)
         return ()
 
 
 async def _drop_own_messages(
-    app: App, heard: Sequence[ConversationMessage], question: Question, scope: Collection[str]
+    app: App, messages: Sequence[ConversationMessage], question: Question, scope: Collection[str]
 ) -> tuple[ConversationMessage, ...]:
     """Leave out our own messages, unless they are older than the log and nothing is there that cannot be read here.
 
     What the log knows of is remembered from the log or not at all. Of any other message of ours nobody can tell what it
     stands on.
     """
-    if all(message.user for message in heard):
-        return tuple(heard)
+    if all(message.user for message in messages):
+        return tuple(messages)
     all_readable = {corpus.name for corpus in await app.manifest.catalogue()} <= set(scope)
     channel = question.place.channel_id
     foreign = [
-        one for one in heard if one.user or (all_readable and not await app.queue.by_message(channel, one.message))
+        one for one in messages if one.user or (all_readable and not await app.queue.by_message(channel, one.message))
     ]
     return tuple(foreign)
 

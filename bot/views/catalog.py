@@ -113,8 +113,8 @@ _QUOTED_FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType({
 
 def render_reason(found: CheckedClaim, language: str) -> str:
     """Return why a claim has its verdict: without ids and scores, which say nothing to a reader."""
-    said = [sentence for one in found.because if (sentence := _render_reason_sentence(one, language))]
-    return " ".join(said) or found.reasoning
+    sentences = [sentence for one in found.because if (sentence := _render_reason_sentence(one, language))]
+    return " ".join(sentences) or found.reasoning
 
 
 def _render_reason_sentence(reason: VerdictReason, language: str) -> str:

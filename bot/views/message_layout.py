@@ -155,10 +155,10 @@ def _build_lines(kind: PartKind, text: str) -> Iterator[ViewBlock]:
 
 
 def _build_claim(card: ClaimCard, language: str) -> ViewBlock:
-    said = TextRun(translate(f"claim_{card.state}", language), TextStyle.NOTE)
+    state = TextRun(translate(f"claim_{card.state}", language), TextStyle.NOTE)
     text = (TextRun(": "), TextRun(card.text)) if card.text else ()
     pages = (TextRun(" · "), TextRun(", ".join(card.sources), TextStyle.DETAIL)) if card.sources else ()
-    return ViewBlock(PartKind.CLAIM, ((said, *text, *pages),), card.state)
+    return ViewBlock(PartKind.CLAIM, ((state, *text, *pages),), card.state)
 
 
 def _build_verdict(found: ShownVerdict) -> Iterator[ViewBlock]:

@@ -76,8 +76,8 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
     What `only_asker` sees can be shared, all else taken back; `ask` says whether there are people to ask.
     """
     answer, language = result.answer, view.language
-    said = answer.status is Status.ANSWERED
-    sentences = _show_sentences(answer.sentences) if said else ()
+    answered = answer.status is Status.ANSWERED
+    sentences = _show_sentences(answer.sentences) if answered else ()
     near = answer.nearest if answer.status is Status.ABSTAINED else ()
     nearest = tuple(_page_source(hit.passage, hit.document) for hit in near)
     total = len(sentences) + answer.withheld
@@ -89,7 +89,7 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
         text="" if sentences else result.text,
         sentences=sentences,
         left_out=render_left_out(answer.withheld, total, language) if sentences and answer.withheld else "",
-        sources=tuple(replace(build_cited_source(one), quote="") for one in answer.citations) if said else (),
+        sources=tuple(replace(build_cited_source(one), quote="") for one in answer.citations) if answered else (),
         nearest_label=translate("nearest", language) if nearest else "",
         nearest=nearest,
         buttons=build_answer_buttons(view.ticket, language, answer.status, only_asker=only_asker, ask=ask),
@@ -144,11 +144,11 @@ def _describe_event(event: Event, language: str) -> str:
             return translate("writing", language)
 
 
-def _show_quote(view: View, said: Evidence) -> View:
+def _show_quote(view: View, evidence: Evidence) -> View:
     """Show a page's own words, unless there is a sentence of the answer already."""
     if view.sentences:
         return view
-    quote = _page_source(said.passage, said.document, quote=said.text)
+    quote = _page_source(evidence.passage, evidence.document, quote=evidence.text)
     return replace(view, quote=quote, quote_label=translate("quote_meanwhile", view.language))
 
 
@@ -246,9 +246,9 @@ def _build_evidence_items(
     by_origin = {
         origin: [one for one in claims if one.claim.origin == origin] for origin in ("user", "retrieved", "model")
     }
-    said, model = by_origin["user"] or by_origin["retrieved"], by_origin["model"]
+    stated, model = by_origin["user"] or by_origin["retrieved"], by_origin["model"]
     headings = (translate("evidence_answer", language) if model else "", translate("evidence_model", language))
-    for group, heading in zip((said, model), headings, strict=True):
+    for group, heading in zip((stated, model), headings, strict=True):
         for place, checked in enumerate(group):
             yield replace(_build_evidence_item(checked, known, language), heading="" if place else heading)
 

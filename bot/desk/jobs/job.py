@@ -67,7 +67,7 @@ class Interrupt(IntEnum):
     STOP = 2  # somebody wants no answer any more
     EDIT = 3  # it is asked in other words
     GIVE_UP = 4  # nothing more can be shown of it
-    REMOVE = 5  # what stands there is to go
+    REMOVE = 5  # what is posted is to go
 
 
 class JobInterrupted(Exception):

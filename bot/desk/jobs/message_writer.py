@@ -192,7 +192,7 @@ class MessageWriter:
             self._stored, self._sending = self.posted, notes.get("sending", self._sending)
 
     async def _found(self) -> PostedMessages:
-        """Ask for what stands there. What is stored and not found was deleted, as an edit of it will say.
+        """Ask for what is posted. What is stored and not found was deleted, as an edit of it will say.
 
         Or the platform cannot find it: of what only the asker sees it may know the first message alone.
         """

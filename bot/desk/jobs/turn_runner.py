@@ -104,7 +104,9 @@ def _was_cut_short(result: TurnResult | None) -> bool:
 
 
 async def run_job(job: Job) -> bool:
-    """Do everything that a question needs. Returns whether it is done with: not if somebody else has it, or at rest.
+    """Do everything that a question needs, and return whether it ended.
+
+    It did not where another process has it, or the server stops.
 
     Raises:
         asyncio.CancelledError: The process is about to end; the next start goes on.

@@ -70,7 +70,7 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
 
 
 async def reread_document(
-    app: App, address: str, sources: Mapping[str, SourceSettings], around: SourceContext
+    app: App, address: str, sources: Mapping[str, SourceSettings], context: SourceContext
 ) -> tuple[RefreshReport, ...]:
     """Read in the document that an address, key or title names; return a report for each corpus of it.
 
@@ -90,8 +90,8 @@ async def reread_document(
     reports, failures = list[RefreshReport](), list[Exception]()
     for corpus, name in names.items():
         try:
-            there = await asyncio.to_thread(open_source, sources[corpus], around)
-            if report := await refresh_document(there, corpus, app.passages, name):
+            source = await asyncio.to_thread(open_source, sources[corpus], context)
+            if report := await refresh_document(source, corpus, app.passages, name):
                 reports.append(report)
         except Exception as error:
             if not isinstance(error, ReportableError):
@@ -108,8 +108,8 @@ async def reread_document(
 
 def select_documents(found: Sequence[DocumentRef], address: str, corpus: str = "") -> tuple[DocumentRef, ...]:
     """Return the documents of the corpus; of these, where there are any, those whose key it is."""
-    there = tuple(one for one in found if not corpus or one.corpus == corpus)
-    return tuple(one for one in there if one.key == address.strip()) or there
+    matching = tuple(one for one in found if not corpus or one.corpus == corpus)
+    return tuple(one for one in matching if one.key == address.strip()) or matching
 
 
 async def _build_unknown_error(
@@ -125,8 +125,8 @@ async def _build_unknown_error(
     away = find_similar(address, await app.manifest.all_forgotten(), names)
     found = await _search_similar(app, address, names)
     near = [*(f"{_name_document(one)}, which was forgotten" for one in away), *map(_name_document, found)][:MAX_SIMILAR]
-    told = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
-    return NoSuchDocument(f"{where} “{address}”.", hint=told)
+    hint = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
+    return NoSuchDocument(f"{where} “{address}”.", hint=hint)
 
 
 def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:

@@ -233,8 +233,8 @@ class RefreshCorpus(Protocol):
 
 def find_last_refresh(settings: Settings, corpora: Sequence[CorpusInfo]) -> datetime | None:
     """Return when any corpus that has a source was last refreshed; None if none ever was."""
-    wanted = settings.sources
-    done = [info.refreshed for info in corpora if info.name in wanted and info.refreshed]
+    sources = settings.sources
+    done = [info.refreshed for info in corpora if info.name in sources and info.refreshed]
     return max(done, default=None)
 
 
@@ -256,7 +256,7 @@ async def refresh_every_source(settings: Settings, refresh: RefreshCorpus, due: 
 async def schedule_nights(
     settings: Settings,
     refresh: RefreshCorpus,
-    told: Callable[[NightReport], Awaitable[None]],
+    notify: Callable[[NightReport], Awaitable[None]],
     *,
     watch: NightLease,
     corpora: Sequence[CorpusInfo],
@@ -267,8 +267,8 @@ async def schedule_nights(
     A night that no process worked through is made up for at once. Before there ever was a night, those count that
     came after a corpus was last brought up to date.
 
-    `told` hears of each night that was worked here; what it raises is logged. `watch` sees to it that no other process
-    works it too.
+    `notify` hears of each night that was worked here; what it raises is logged. `watch` sees to it that no other
+    process works it too.
     """
     at = settings.schedule.at
     if at is None:
@@ -277,7 +277,7 @@ async def schedule_nights(
 
     async def work(due: datetime) -> None:
         if night := await watch.keep(due, lambda: refresh_every_source(settings, refresh, due)):
-            await told(night)
+            await notify(night)
 
     now = watch.clock()
     since = min(now, await watch.last() or find_last_refresh(settings, corpora) or now)
