@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping, MutableSequence, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from bot.desk.types import Place, PostedMessages, Question
 from bot.platforms.discord import discord_client, discord_directory
@@ -14,6 +14,7 @@ from bot.platforms.discord.discord_client import (
     DiscordApiClient,
     InteractionExpired,
     RequestRefused,
+    Route,
     ThreadArchived,
 )
 from bot.platforms.discord.discord_events import DiscordBotIdentity, build_snowflake
@@ -60,11 +61,6 @@ async def open_thread(call: DiscordApiClient, question: Question) -> None:
             raise
 
 
-async def reopen_thread(call: DiscordApiClient, thread: str) -> None:
-    """Take a thread out of the archive. Raises `CannotPost` where it is locked."""
-    await call(discord_client.CHANGE_CHANNEL, {"archived": False}, channel=thread)
-
-
 ORIGINAL_REPLY = "@original"
 _NO_REPLY = frozenset({50035, 160002})
 """What Discord says where a message cannot be replied to: it is no person's, or the history is hidden from us."""
@@ -77,22 +73,6 @@ class SentMessage:
     id: str
     empty: bool = False
     """Whether it shows nothing yet, and is to be edited once its id is stored: nobody finds it again."""
-
-
-class Delivery(Protocol):
-    """Puts the pages of one question's answer where they belong. Every method raises `PlatformError`."""
-
-    async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage: ...
-
-    async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None: ...
-
-    async def delete(self, page: int, number: str) -> None:
-        """Delete what is posted; what is gone is no error."""
-        ...
-
-    def spare(self) -> bool:
-        """Return whether there is room for an edit that can be left out."""
-        ...
 
 
 class ChannelDelivery:
@@ -117,22 +97,13 @@ class ChannelDelivery:
         return SentMessage(number)
 
     async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:  # noqa: ARG002
-        """Change a message; an archived thread is opened for that, if we may."""
-        body = build_body(message, self._question.key)
-        try:
-            await self._call(discord_client.EDIT, body, patience=patience, channel=self._channel, message=number)
-        except ThreadArchived as error:
-            await self._reopen(error)
-            await self._call(discord_client.EDIT, body, patience=patience, channel=self._channel, message=number)
+        await self._change(discord_client.EDIT, number, build_body(message, self._question.key), patience=patience)
 
-    async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - as `Way` has it
+    async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - as an interaction's needs it
+        """Delete a message; what is gone is no error."""
         self._deleted.append(number)
         with suppress(PostGone, ChannelUnavailable):
-            try:
-                await self._call(discord_client.DELETE, channel=self._channel, message=number)
-            except ThreadArchived as error:
-                await self._reopen(error)
-                await self._call(discord_client.DELETE, channel=self._channel, message=number)
+            await self._change(discord_client.DELETE, number)
 
     def spare(self) -> bool:
         """Return whether there is room for an edit that can be left out."""
@@ -157,12 +128,16 @@ class ChannelDelivery:
             answer = await self._call(discord_client.POST, alone, patience=patience, channel=self._channel)
         return answer
 
-    async def _reopen(self, archived: ThreadArchived) -> None:
-        """Take the thread out of the archive. Raises `Archived` where we may not."""
+    async def _change(self, route: Route, number: str, body: Any = None, *, patience: float = PATIENCE) -> None:
+        """Change a message; an archived thread is opened for that. Raises `ThreadArchived` where we may not."""
         try:
-            await reopen_thread(self._call, self._channel)
-        except CannotPost as error:
-            raise archived from error
+            await self._call(route, body, patience=patience, channel=self._channel, message=number)
+        except ThreadArchived as archived:
+            try:
+                await self._call(discord_client.CHANGE_CHANNEL, {"archived": False}, channel=self._channel)
+            except CannotPost as error:
+                raise archived from error
+            await self._call(route, body, patience=patience, channel=self._channel, message=number)
 
     def _reply_to(self) -> str:
         """Return the message that asks, where it stands in the same channel."""
@@ -235,6 +210,8 @@ class InteractionDelivery:
         return SentMessage(str((await self._call(discord_client.FOLLOW_UP, body, **self._ids))["id"]), empty=True)
 
 
+Delivery = ChannelDelivery | InteractionDelivery
+
 log = logging.getLogger(__name__)
 
 _SKEW = 60.0  # seconds by which our clock may be ahead of Discord's
@@ -251,9 +228,8 @@ async def call_for_help(
     for page, message in enumerate(render_messages(View(0, text=text, mentions=tuple(people)))):
         key = f"{once}/{page}"
         try:
-            answer = await call(
-                discord_client.POST, build_post(message, key, build_nonce(key, page)), channel=choose_channel(place)
-            )
+            body = build_post(message, key, build_nonce(key, page))
+            answer = await call(discord_client.POST, body, channel=choose_channel(place))
         except PlatformUnavailable as error:
             found = PostedMessages()
             if error.seconds is None:

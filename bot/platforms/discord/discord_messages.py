@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.desk.types import Place
-from bot.platforms.shared.payload_text import JsonObject
+from bot.platforms.shared.payload_text import JsonObject, count_units
 from bot.views.message_layout import (
     MessageLimits,
     MessagePage,
@@ -136,11 +136,6 @@ def _prefix_each_line(text: str, before: str, *, begins: bool) -> str:
 
 def measure_markdown(text: str) -> int:
     return count_units(escape_markdown(text))
-
-
-def count_units(text: str) -> int:
-    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
-    return len(text.encode("utf-16-le", "replace")) // 2
 
 
 CONTENT = MessageLimits(message=2_000, parts=100, part=2_000, row=5, measure=measure_markdown, markup=12, line=2, gap=2)

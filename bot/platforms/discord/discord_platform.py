@@ -23,14 +23,6 @@ TYPING_SECONDS = 8.0  # Discord shows that we are typing for ten
 _REMEMBERED = 1_000
 
 
-async def _keep_asker(asker: Asker) -> Asker:
-    return asker
-
-
-async def _wait_for_nothing(_: str) -> None:
-    """Wait for nothing."""
-
-
 class DiscordPlatform:
     """All servers that one bot is in, and its DMs. Implements `bot.platforms.shared.platform_contract.Platform`."""
 
@@ -44,8 +36,8 @@ class DiscordPlatform:
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
         refused: Callable[[], Awaitable[PlatformError]],
-        by_now: Callable[[Asker], Awaitable[Asker]] = _keep_asker,
-        settled: Callable[[str], Awaitable[None]] = _wait_for_nothing,
+        by_now: Callable[[Asker], Awaitable[Asker]],
+        settled: Callable[[str], Awaitable[None]],
         now: Callable[[], float] = time.time,
         zone: tzinfo = UTC,
     ) -> None:
@@ -85,11 +77,8 @@ class DiscordPlatform:
         answering, found = self._choose_reply(question), set[str]()
         if answering:
             original = await answering.original()
-            found |= (
-                {str(original["id"])}
-                if discord_messages.parse_mark(original) == discord_messages.build_mark(question.key)
-                else set()
-            )
+            if discord_messages.parse_mark(original) == discord_messages.build_mark(question.key):
+                found.add(str(original["id"]))
         if not question.only_asker:
             found |= set(await self._find_in_channel(question, instead=answering is not None))
         return PostedMessages(tuple(sorted(found, key=int)))
@@ -190,12 +179,8 @@ class DiscordPlatform:
         """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
         if not view.done:
             return posted
-        await discord_delivery.notify_unseen(
-            self._call,
-            self._build_channel_delivery(discord_delivery.mark_unseen_notice(question)),
-            question,
-            view.language,
-        )
+        notice = self._build_channel_delivery(discord_delivery.mark_unseen_notice(question))
+        await discord_delivery.notify_unseen(self._call, notice, question, view.language)
         raise CannotPost("Discord lets nobody show this to its asker alone any more.")
 
     async def _show_typing(self, channel: str) -> None:

@@ -11,7 +11,7 @@ from bot.access import Asker
 from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
-from bot.platforms.shared.payload_text import Json, JsonObject, read_object
+from bot.platforms.shared.payload_text import Json, JsonObject, count_units, read_object
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.platforms.slack.slack_client import SlackApiClient
 from bot.platforms.slack.slack_events import is_direct, is_ts
@@ -22,7 +22,6 @@ from bot.platforms.slack.slack_messages import (
     NOTHING,
     PREFIX,
     build_label,
-    count_units,
     parse_action,
     render_plain,
 )

@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from bot.desk.types import Place, Question
-from bot.platforms.shared.payload_text import JsonObject
+from bot.platforms.shared.payload_text import JsonObject, count_units
 from bot.platforms.slack.slack_markup import PERSON, build_rich_text, escape_markdown, escape_mrkdwn
 from bot.views.message_layout import (
     MessageLimits,
@@ -34,11 +34,6 @@ def measure_mrkdwn(text: str) -> int:
 
 def measure_markdown(text: str) -> int:
     return count_units(escape_markdown(text))
-
-
-def count_units(text: str) -> int:
-    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
-    return len(text.encode("utf-16-le", "replace")) // 2
 
 
 SECTIONS = MessageLimits(message=9_000, parts=46, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2, gap=80)
@@ -80,7 +75,7 @@ def parse_action(action_id: str, value: str) -> tuple[ButtonAction, int] | None:
 def build_label(text: str, longest: int = _LONGEST) -> JsonObject:
     """Return a plain text that is short enough for a button or a title."""
     shown = " ".join(text.split())
-    shown = shown if _count_utf16(shown) <= longest else shown[: longest // 2 - 1] + "…"
+    shown = shown if count_units(shown) <= longest else shown[: longest // 2 - 1] + "…"
     return {"type": "plain_text", "text": shown, "emoji": True}
 
 
@@ -103,10 +98,6 @@ def _build_feedback(up: Button, down: Button) -> JsonObject:
 
 def _build_opinion(button: Button) -> JsonObject:
     return {"text": build_label(button.label), "value": f"{button.action.value}:{button.ticket}"}
-
-
-def _count_utf16(text: str) -> int:
-    return len(text.encode("utf-16-le", "replace")) // 2
 
 
 def render_plain(text: str) -> str:

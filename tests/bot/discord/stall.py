@@ -105,6 +105,14 @@ def question(channel: str, message: str, *, thread: str = "", at: float = 0, **m
     return replace(made, **more)
 
 
+async def _stay(asker: Asker) -> Asker:
+    return asker
+
+
+async def _settle(_: str) -> None:
+    """Wait for nothing."""
+
+
 async def _never() -> PlatformError:
     await asyncio.Event().wait()
     raise AssertionError
@@ -116,6 +124,15 @@ async def opened() -> AsyncIterator[Stall]:
     clock = ManualClock(1_790_000_000.0)
     async with serve(clock=clock) as discord, aiohttp.ClientSession() as session:
         call = DiscordApiClient(session, BOT_TOKEN, discord.api, DiscordRateLimit(clock.now, clock.advance))
-        platform = DiscordPlatform(call, US, connected=nullcontext, ready=lambda: "", refused=_never, now=clock.now)
+        platform = DiscordPlatform(
+            call,
+            US,
+            connected=nullcontext,
+            ready=lambda: "",
+            refused=_never,
+            by_now=_stay,
+            settled=_settle,
+            now=clock.now,
+        )
         yield Stall(discord, clock, platform, call)
         assert discord.errors == []
