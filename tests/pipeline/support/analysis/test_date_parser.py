@@ -189,3 +189,8 @@ def test_a_date_bears_out_what_is_no_more_precise(source: str, claim: str, cover
 )
 def test_may_is_a_month_by_its_capital_and_days_have_words(text: str, said: list[str]) -> None:
     assert [one.said for one in find_dates(tokenize(text)) if one.day] == said
+
+
+@pytest.mark.parametrize("text", ["The cable is 1500km long.", "It grew by 1500% since.", "It cost $1500 then."])
+def test_what_touches_a_unit_or_a_currency_is_no_year(text: str) -> None:
+    assert find_dates(tokenize(text)) == ()

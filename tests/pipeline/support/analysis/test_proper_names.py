@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.support.analysis.parsed_sentence import parse_sentence
-from pipeline.support.analysis.proper_names import find_names
+from pipeline.support.analysis.proper_names import find_names, is_near_spelling
 from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
 
 
@@ -105,3 +105,17 @@ def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
 )
 def test_a_name_that_could_stand_beside_another_contradicts_nothing(sentence: str, passage: str) -> None:
     assert FindingOutcome.CONTRADICTED not in {one.outcome for one in check_rules(sentence, [passage])}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("anders", "anderz", True),
+        ("jonas", "jonaz", False),
+        ("solberg", "solbergs", True),
+        ("solberg", "solbirk", False),
+    ],
+)
+def test_a_letter_may_be_wrong_in_a_word_of_six(one: str, other: str, same: bool) -> None:  # noqa: FBT001
+    assert is_near_spelling(one, other) is same
+    assert is_near_spelling(other, one) is same

@@ -223,3 +223,28 @@ def test_a_king_need_not_be_numbered_where_there_is_one_only() -> None:
     assert {one.outcome for one in check_rules("Halvard III lost the battle.", [passage])} == {FindingOutcome.FOUND}
     told = check_rules("Halvard III lost the battle.", [passage.replace("Halvard", "Halvard IV")])
     assert FindingOutcome.FOUND not in {one.outcome for one in told if one.kind is FindingKind.NUMBER}
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "value"),
+    [
+        ("One third of it is gone.", "One third", 1 / 3),
+        ("Two thirds of it are gone.", "Two thirds", 2 / 3),
+        ("Three-quarters of it are gone.", "Three-quarters", 3 / 4),
+        ("A third of it is gone.", "third", 1 / 3),
+    ],
+)
+def test_a_fraction_in_words_is_one_number(text: str, said: str, value: float) -> None:
+    assert [(number.said, number.values) for number in read(text)] == [(said, (pytest.approx(value),))]
+
+
+def test_a_unit_of_two_words_belongs_to_its_number() -> None:
+    (number,) = read("It is 5 square kilometres large.")
+    assert number.said == "5 square kilometres"
+
+
+def test_a_number_that_is_said_without_a_unit_too_is_not_said_in_another_unit() -> None:
+    told = check_rules("Visitors walk 5 km.", ["The lake has a shore of 5 miles.", "There were 5 boats."])
+    assert [finding.outcome for finding in told if finding.kind is FindingKind.UNIT] == []
+    told = check_rules("Visitors walk 5 km.", ["The lake has a shore of 5 miles."])
+    assert [finding.instead for finding in told if finding.kind is FindingKind.UNIT] == ["5 miles"]
