@@ -78,12 +78,14 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
     hits = await retrieve_passages(SearchQuery(claim.text, claim.time, unchecked=True), kit.limits.evidence, kit)
     sentences = collect_sentences(hits)
     if not sentences:
-        kit.tell(ClaimChecked(record_unfounded(claim.text)))
+        kit.tell(ClaimChecked(record_undecided(claim.text, (), NO_EVIDENCE, "nothing")))
         return ()
     try:
         found = await request_verification(claim.text, sentences, context.talk, kit.ask, student=kit.limits.student)
     except PipelineError as error:
-        kit.tell(ClaimChecked(record_unverified(claim.text, sentences, error)))
+        kit.tell(
+            ClaimChecked(record_undecided(claim.text, sentences, f"it could not be verified: {error}", "unverified"))
+        )
         raise
     kit.tell(ClaimChecked(record_claim(claim.text, sentences, found)))
     if found.verdict is not Verdict.SUPPORTS:
@@ -127,15 +129,9 @@ def record_claim(
     return CheckedClaim(Claim(claim, origin="model"), found.verdict, named, found.reasoning, others, because)
 
 
-def record_unfounded(claim: str) -> CheckedClaim:
-    return record_claim(
-        claim, (), Verification(Verdict.NOT_ENOUGH_INFO, reasoning=NO_EVIDENCE), VerdictReason("nothing")
-    )
-
-
-def record_unverified(claim: str, sentences: Sequence[Evidence], error: PipelineError) -> CheckedClaim:
-    found = Verification(Verdict.NOT_ENOUGH_INFO, reasoning=f"it could not be verified: {error}")
-    return record_claim(claim, sentences, found, VerdictReason("unverified"))
+def record_undecided(claim: str, sentences: Sequence[Evidence], why: str, kind: str) -> CheckedClaim:
+    """Record a claim of the model's own that has no verdict, for want of evidence or of a model."""
+    return record_claim(claim, sentences, Verification(Verdict.NOT_ENOUGH_INFO, reasoning=why), VerdictReason(kind))
 
 
 async def bind_claim(claim: str, evidence: tuple[Evidence, ...], supports: Supports) -> tuple[SourcedFinding, ...]:
@@ -181,7 +177,7 @@ class ClaimVerifier:
     async def verify_stream(self, claims: AsyncIterator[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
         """Return the claims that passages support, in their order, bound to the sentences that say so.
 
-        None where nothing is claimed. All verdicts are told. Where claims break off, those that came are verified.
+        None where nothing is claimed. All verdicts are reported. Where claims break off, those that came are verified.
 
         Raises:
             SearchUnavailable, BudgetExceeded: at once.
@@ -216,7 +212,7 @@ class ClaimVerifier:
     async def _verify_claim_once(self, claim: TimedClaim) -> tuple[SourcedFinding, ...]:
         case = await self._queue_claim(claim)
         if not case.sentences:
-            self._kit.tell(ClaimChecked(record_unfounded(claim.text)))
+            self._kit.tell(ClaimChecked(record_undecided(claim.text, (), NO_EVIDENCE, "nothing")))
             return ()
         settled = await case.settled
         if isinstance(settled, PipelineError):
@@ -262,7 +258,8 @@ class ClaimVerifier:
             self._calls += [self._tasks.create_task(self._verify_together((case,))) for case in left]
         else:
             for case in left:
-                self._kit.tell(ClaimChecked(record_unverified(case.claim, case.sentences, fault)))
+                why = f"it could not be verified: {fault}"
+                self._kit.tell(ClaimChecked(record_undecided(case.claim, case.sentences, why, "unverified")))
                 case.settled.set_result(fault)
         self._send_queued()
 
