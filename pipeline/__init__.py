@@ -1,1 +1,1 @@
-"""Thinks: a conversation in, an answer out."""
+"""Turn a conversation into an answer."""

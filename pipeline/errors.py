@@ -1,4 +1,4 @@
-"""What can go wrong in a turn, shaped by what the caller will do.
+"""The errors of a turn, shaped by what the caller will do.
 
 PipelineError                say it in one line, with what to do
 ├── SearchUnavailable        the search failed: say so aloud, an outage never looks like "I don't know"

@@ -1,4 +1,4 @@
-"""Everything that a system may touch, and what a system is."""
+"""What a system is, and the kit of all that it may touch."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

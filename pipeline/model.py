@@ -1,4 +1,4 @@
-"""What a language model is to the pipeline: a call, its reply, and the protocol that an adapter keeps.
+"""The language model as the pipeline knows it: a call, its reply, and the protocol that an adapter keeps.
 
 `pipeline.llm` is the adapter for servers that speak OpenAI's chat protocol; tests hand in scripted models.
 """

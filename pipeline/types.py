@@ -1,4 +1,4 @@
-"""The nouns that are thought: conversations in, answers out, and what may be watched on the way."""
+"""Values of the pipeline: conversations in, answers out, and the events that may be watched meanwhile."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,1 +1,1 @@
-"""One template for each model call with its worked examples, and the code that renders and sends them."""
+"""Prompt templates, one for each model call, with worked examples, and the code that renders and sends them."""
