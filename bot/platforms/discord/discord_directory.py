@@ -142,9 +142,8 @@ async def find_our_pages(
 ) -> PostedMessages:
     """Return our messages that carry the mark of a key, in the order in which they stand."""
     ours = [one async for one in _read_after(call, choose_channel(place), after) if _is_ours(one, us)]
-    return PostedMessages(
-        tuple(sorted((str(one["id"]) for one in ours if parse_mark(one) == build_mark(key)), key=int))
-    )
+    marked = (str(one["id"]) for one in ours if parse_mark(one) == build_mark(key))
+    return PostedMessages(tuple(sorted(marked, key=int)))
 
 
 async def read_conversation(
@@ -159,9 +158,8 @@ async def read_conversation(
         return ()
     place, found = question.place, deque[ConversationMessage]()
     apart = not place.workspace or place.thread not in {"", question.message}
-    async for message in (
-        _read_before(call, choose_channel(place), question_time(question)) if apart else _read_replied(call, question)
-    ):
+    before = _read_before(call, choose_channel(place), question_time(question))
+    async for message in before if apart else _read_replied(call, question):
         if one := _to_turn(message, us):
             found.appendleft(one)
         if len(found) >= most:
@@ -226,9 +224,8 @@ def _to_turn(message: Json, us: discord_events.DiscordBotIdentity) -> Conversati
         text, user = discord_events.extract_text(person.raw, us, person.names), person.user
     else:
         return None
-    return (
-        ConversationMessage(number, user, text, discord_events.parse_snowflake_time(number)) if text.strip() else None
-    )
+    at = discord_events.parse_snowflake_time(number)
+    return ConversationMessage(number, user, text, at) if text.strip() else None
 
 
 def _is_whole(message: Json) -> bool:
@@ -274,10 +271,9 @@ def read_message_text(message: Json, user: str) -> str:
 
 def _text_parts(message: Json) -> str:
     content = message.get("content")
-    embeds = (
-        "\n".join(_embed_texts(one)) for one in read_objects(message, "embeds") if one.get("type") in {None, "rich"}
-    )
-    found = [content if isinstance(content, str) else "", *embeds, *_component_texts(message)]
+    embeds = [one for one in read_objects(message, "embeds") if one.get("type") in {None, "rich"}]
+    texts = ("\n".join(_embed_texts(one)) for one in embeds)
+    found = [content if isinstance(content, str) else "", *texts, *_component_texts(message)]
     return "\n".join(one for one in found if one.strip())
 
 

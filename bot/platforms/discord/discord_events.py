@@ -31,10 +31,8 @@ def list_intents(*, message_content: bool) -> int:
 
 
 def build_invitation(application: str) -> str:
-    scopes = "bot%20applications.commands"
-    return (
-        f"https://discord.com/oauth2/authorize?client_id={application}&scope={scopes}&permissions={INVITE_PERMISSIONS}"
-    )
+    what = f"scope=bot%20applications.commands&permissions={INVITE_PERMISSIONS}"
+    return f"https://discord.com/oauth2/authorize?client_id={application}&{what}"
 
 
 def may_moderate(permissions: object) -> bool:
@@ -226,10 +224,6 @@ def _is_from_person(message: Json, author: Json, us: DiscordBotIdentity) -> bool
     return not automatic and isinstance(kind, int) and kind in _PEOPLES
 
 
-def _parse_message(data: Json, us: DiscordBotIdentity) -> DiscordMessagePosted | None:
-    return parse_posted(data, us)
-
-
 def _parse_edited(data: Json, us: DiscordBotIdentity) -> DiscordMessageEdited | None:
     # Discord says the same when it adds a preview of a link, and then no time of an edit is set.
     now = parse_posted(data, us) if data.get("edited_timestamp") else None
@@ -239,9 +233,8 @@ def _parse_edited(data: Json, us: DiscordBotIdentity) -> DiscordMessageEdited | 
 def _parse_deleted(data: Json, _: DiscordBotIdentity) -> DiscordMessageDeleted | None:
     channel, many = read_id(data, "channel_id"), data.get("ids")
     found = read_ids(many) if many is not None else read_ids([data.get("id")])
-    return (
-        DiscordMessageDeleted(read_id(data, "guild_id"), channel, tuple(sorted(found))) if channel and found else None
-    )
+    guild = read_id(data, "guild_id")
+    return DiscordMessageDeleted(guild, channel, tuple(sorted(found))) if channel and found else None
 
 
 def _parse_guild(data: Json, us: DiscordBotIdentity) -> PlaceUpdate | None:
@@ -274,11 +267,8 @@ def _parse_role(data: Json, us: DiscordBotIdentity) -> PlaceUpdate | None:
     number = read_id(role, "id")
     if not guild or not number:
         return None
-    return PlaceUpdate(
-        guild,
-        roles=_parse_names([role]),
-        ours=number if read_id(read_object(role, "tags"), "bot_id") == us.user else "",
-    )
+    ours = number if read_id(read_object(role, "tags"), "bot_id") == us.user else ""
+    return PlaceUpdate(guild, roles=_parse_names([role]), ours=ours)
 
 
 def _parse_channels(listed: Iterable[Json], guild: str) -> tuple[ChannelInfo, ...]:
@@ -291,7 +281,7 @@ def _parse_names(roles: Iterable[Json]) -> dict[str, str]:
 
 PARSERS: Mapping[str, Callable[[Json, DiscordBotIdentity], DiscordEvent]] = MappingProxyType(
     {
-        "MESSAGE_CREATE": _parse_message,
+        "MESSAGE_CREATE": parse_posted,
         "MESSAGE_UPDATE": _parse_edited,
         "MESSAGE_DELETE": _parse_deleted,
         "MESSAGE_DELETE_BULK": _parse_deleted,

@@ -39,9 +39,8 @@ async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit
         call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, pacing)
         try:
             application, user = await call(APPLICATION), await call(ME)
-            servers = [
-                found for guild in settings.servers for found in await _check_server(call, guild, str(user["id"]))
-            ]
+            us = str(user["id"])
+            servers = [found for guild in settings.servers for found in await _check_server(call, guild, us)]
         except CannotPost as error:
             return (CheckResult("fail", f"Discord: the bot token is refused. {error}", _TOKEN),)
         except PlatformError as error:

@@ -275,9 +275,8 @@ class DiscordArchive:
         """Return when the last question was asked, by its id. Raises `StorageError`."""
         last = await self._queue.newest("discord")
         number = last.key.partition("#")[0].rpartition("/")[2] if last else ""
-        return (
-            discord_events.parse_snowflake_time(number).timestamp() if number.isascii() and number.isdigit() else None
-        )
+        is_id = number.isascii() and number.isdigit()
+        return discord_events.parse_snowflake_time(number).timestamp() if is_id else None
 
     async def channels(self, since: float) -> AsyncIterator[str]:
         """Yield the channels and open threads in which something was written since then. Raises `PlatformError`."""

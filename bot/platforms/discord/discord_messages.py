@@ -41,10 +41,8 @@ def format_link(title: str, url: str) -> str:
     target, label = sanitize_url(url), " ".join(title.split())
     if target:
         return f"[{escape_markdown(label or url.strip())}](<{target}>)"
-    shown = " ".join(url.split())
-    return (
-        f"{escape_markdown(label)} ({escape_markdown(shown)})" if label and shown else escape_markdown(label or shown)
-    )
+    title, shown = escape_markdown(label), escape_markdown(" ".join(url.split()))
+    return f"{title} ({shown})" if title and shown else title or shown
 
 
 _PERSON = lazy_compile(r"<@!?(\d{1,20})>")
@@ -88,9 +86,8 @@ def render_markdown(part: MessagePart) -> str:
     begun = part.state and part.runs and part.runs[0].style is TextStyle.NOTE
     said = f"{_SIGNS.get(part.state, '❔')} " if begun else ""
     for run in part.runs:
-        said += _prefix_each_line(
-            _render_run(run, part.kind), _choose_prefix(run, part.kind), begins=not said or said.endswith("\n")
-        )
+        prefix = _QUOTATION if run.style is TextStyle.QUOTE else _SUBTEXT if part.kind in _SMALL else ""
+        said += _prefix_each_line(_render_run(run, part.kind), prefix, begins=not said or said.endswith("\n"))
     return said.strip("\n") if said.strip() else ""
 
 
@@ -111,17 +108,7 @@ def _render_run(run: TextRun, kind: PartKind) -> str:
 
 def _wrap_each_line(mark: str, text: str) -> str:
     """Return each line of a text between marks, with the blanks at its ends left outside."""
-    return "\n".join(_wrap_line(mark, line) for line in text.split("\n"))
-
-
-def _wrap_line(mark: str, line: str) -> str:
-    core = line.strip()
-    before, _, after = line.partition(core) if core else (line, "", "")
-    return f"{before}{mark}{core}{mark}{after}" if core else line
-
-
-def _choose_prefix(run: TextRun, kind: PartKind) -> str:
-    return _QUOTATION if run.style is TextStyle.QUOTE else _SUBTEXT if kind in _SMALL else ""
+    return re.sub(r"\S(?:.*\S)?", lambda found: f"{mark}{found[0]}{mark}", text)
 
 
 def _prefix_each_line(text: str, before: str, *, begins: bool) -> str:

@@ -77,9 +77,8 @@ async def _check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
     from bot.platforms.slack.slack_client import build_web_client
 
     try:
-        await build_web_client("", settings.api_url).apps_connections_open(
-            app_token=settings.app_token.get_secret_value()
-        )
+        client, token = build_web_client("", settings.api_url), settings.app_token.get_secret_value()
+        await client.apps_connections_open(app_token=token)
     except SlackApiError as error:
         return (CheckResult("fail", f"Slack: the app token opens no socket: {_error_code(error)}.", _APP_TOKEN),)
     except Exception as error:  # noqa: BLE001 - as above
@@ -90,9 +89,8 @@ async def _check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
 def _check_http(settings: SlackSettings) -> Sequence[CheckResult]:
     secret = settings.signing_secret.get_secret_value()
     if len(secret) != _SECRET_LENGTH or not set(secret) <= _LETTERS:
-        return (
-            CheckResult("warn", "Slack: the signing secret does not look like one (32 digits and a to f).", _SECRET),
-        )
+        unlike = "Slack: the signing secret does not look like one (32 digits and a to f)."
+        return (CheckResult("warn", unlike, _SECRET),)
     return (CheckResult("ok", "Slack: there is a signing secret; Slack sends to /slack/events."),)
 
 

@@ -176,9 +176,8 @@ class SlackPlatform:
         for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone):
             key = secrets.token_hex(8)
             try:
-                answer = await self._call(
-                    "chat.postMessage", **slack_messages.build_post(place, message, build_mark(CALL, key))
-                )
+                facts = slack_messages.build_post(place, message, build_mark(CALL, key))
+                answer = await self._call("chat.postMessage", **facts)
             except PlatformUnavailable as error:
                 found = PostedMessages() if error.seconds is not None else await find_help_call(self._call, place, key)
                 if not found:

@@ -36,9 +36,8 @@ class StreamedState:
 
     @property
     def size(self) -> int:
-        return self.text + sum(
-            _count_bytes(card, "title") + 2 * _count_bytes(card, "details") for _, card in self.cards
-        )
+        sizes = (_count_bytes(card, "title") + 2 * _count_bytes(card, "details") for _, card in self.cards)
+        return self.text + sum(sizes)
 
 
 def build_opening_chunks(view: View) -> tuple[list[JsonObject], StreamedState]:
