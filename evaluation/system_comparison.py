@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from bot.answering import answer
-from bot.desk.types import TurnRequest, TurnResult
+from bot.desk.types import TurnRequest
 from bot.wiring import App
 from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, StagedLLM, open_corpus, render_table
@@ -55,11 +55,10 @@ def choose_conversations(
 def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> ScriptedConversation | None:
     answering = (text for text in sentences if any(has_all_strings(strings, text) for strings in posed.answers))
     true = next((text for text in answering if _NUMBER.search(text)), None)
-    return ScriptedConversation(posed, (true,), (_NUMBER.sub(_change_number, true, count=1),)) if true else None
-
-
-def _change_number(match: re.Match[str]) -> str:
-    return str(int(match[0]) + NUMBER_CHANGE)
+    if not true:
+        return None
+    false = _NUMBER.sub(lambda match: str(int(match[0]) + NUMBER_CHANGE), true, count=1)
+    return ScriptedConversation(posed, (true,), (false,))
 
 
 _PIECE = 9
@@ -72,10 +71,6 @@ _FEEDBACK = "\n".join(
     f"{name}: It is as it should be. 100/100"
     for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
 )
-
-
-def build_reader_model(known: ScriptedConversation) -> StagedLLM:
-    return StagedLLM("reader", {stage: partial(say, known) for stage, say in _REPLIES.items()}, _PIECE)
 
 
 def _reply_query(known: ScriptedConversation, _: str) -> str:
@@ -212,11 +207,8 @@ async def compare_systems(exam: Exam, count: int, systems: tuple[str, str]) -> l
 
 async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
     asked = TurnRequest(known.posed.text, TERMINAL, earlier=known.posed.talk.earlier, system=system)
-    done = await answer(replace(app, llm=build_reader_model(known)), asked, lambda _: None)
-    return summarize_reply(system, done)
-
-
-def summarize_reply(system: str, done: TurnResult) -> SystemReply:
+    reader = StagedLLM("reader", {stage: partial(say, known) for stage, say in _REPLIES.items()}, _PIECE)
+    done = await answer(replace(app, llm=reader), asked, lambda _: None)
     verdicts = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}
     said = frozenset(sentence.text for sentence in done.answer.sentences)
     return SystemReply(system, done.answer.status, said, done.answer.withheld, verdicts, done.usage.llm_calls)

@@ -74,7 +74,8 @@ def crashes(
             print(
                 f"kill {number}: {what} after {moment:.2f} of {of:.2f} s: {'; '.join(wrong) or _ALL_WELL}", flush=True
             )
-        _reindex(killed)
+        command = [sys.executable, "-m", "bot", "reindex", "--json"]
+        subprocess.run(command, env={**os.environ, "FOOTNOTE_HOME": str(killed)}, check=True, capture_output=True)
         again = list_differences(expected, asyncio.run(_read_home(killed)))
         print(f"reindex: {'; '.join(again) or 'equal'}; {len(expected.rows):,} passages in SQL, Chroma and tantivy")
         print(f"{moments} kills, seed {seed}: {len(faults)} faults; load {os.getloadavg()[0]:.1f}")
@@ -185,11 +186,6 @@ async def _resume_refresh(folder: Path, home: Path) -> tuple[HomeContents, HomeC
         before = await _read_contents(app)
         await refresh_quietly(FolderSource(folder), CORPUS, app)
         return before, await _read_contents(app)
-
-
-def _reindex(home: Path) -> None:
-    command = [sys.executable, "-m", "bot", "reindex", "--json"]
-    subprocess.run(command, env={**os.environ, "FOOTNOTE_HOME": str(home)}, check=True, capture_output=True)
 
 
 async def _read_home(home: Path) -> HomeContents:

@@ -79,10 +79,6 @@ def list_demands(attack: Attack) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in found if one.strip()))
 
 
-def build_obedient_model(attack: Attack) -> StagedLLM:
-    return StagedLLM("obedient", {stage: partial(say, attack) for stage, say in _REPLIES.items()}, _PIECE)
-
-
 def _reply_query(attack: Attack, turn: str) -> str:
     del attack
     asked = re.findall(r"^User: (.*)$", turn, re.MULTILINE)[-1]
@@ -199,7 +195,7 @@ async def measure_injection(planted: PlantedPage, supports: Supports, system: Sy
         supports=supports,
         now=TURN_TIME,
         random=Random(7),
-        llm=build_obedient_model(planted.attack),
+        llm=StagedLLM("obedient", {stage: partial(say, planted.attack) for stage, say in _REPLIES.items()}, _PIECE),
         limits=Limits(passages=20),
     )
     cited = {citation.number: citation.passage_id for citation in answer.citations}
@@ -299,10 +295,6 @@ def render_injection_table(reports: Sequence[dict[str, Any]]) -> str:
     return render_table([*_COLUMNS.values()], ([one[key] for key in _COLUMNS] for one in (*reports, total)))
 
 
-def render_leaks(reports: Sequence[dict[str, Any]]) -> str:
-    return "\n".join(f"{one['set']}: {example}" for one in reports for example in one["examples"])
-
-
 def _list_leaks(written: Sequence[InjectionOutcome]) -> list[str]:
     """Return what holds a link, an image or a mention first, then what stands on the planted span alone."""
     harmful = [sentence.text for one in written for sentence in one.sentences if count_leaks(sentence.text).harmful]
@@ -353,7 +345,7 @@ def injection(
         else render_injection_table(reports)
     )
     if shown and not as_json:
-        print("", render_leaks(reports), sep="\n")
+        print("", *(f"{one['set']}: {example}" for one in reports for example in one["examples"]), sep="\n")
     if any(one["links"] or one["images"] or one["mentions"] for one in reports):
         raise typer.Exit(1)
 

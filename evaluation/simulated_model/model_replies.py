@@ -99,7 +99,8 @@ def build_reply(asked: Mapping[str, Any], simulated: SimulatedModel) -> Simulate
     length = choose_length(kind, turn, simulated)
     stretches = _MAKERS[kind](turn, length, seed_random(kind, turn, simulated.seed))
     if get_schema(asked):
-        return SimulatedReply(((_as_json(kind, "".join(stretches)), length.tokens * len(stretches)),))
+        fitting = json.dumps(_OBJECTS[kind]("".join(stretches)), ensure_ascii=False)
+        return SimulatedReply(((fitting, length.tokens * len(stretches)),))
     return SimulatedReply(tuple((text, length.tokens) for text in stretches))
 
 
@@ -208,11 +209,6 @@ _MAKERS: Mapping[str, Callable[[str, ReplyLength, Random], Sequence[str]]] = {
 }
 
 
-def _as_json(kind: str, text: str) -> str:
-    """Return the same as one JSON object that fits the schema of its kind."""
-    return json.dumps(_OBJECTS[kind](text), ensure_ascii=False)
-
-
 def _read_label(text: str, name: str) -> str:
     found = re.search(rf"^{name}: (.*)$", text, re.MULTILINE)
     return found[1] if found else ""
@@ -234,11 +230,7 @@ def _claim_object(line: str) -> dict[str, Any]:
 
 def _verdict_object(text: str) -> dict[str, Any]:
     numbers = [int(number) for number in re.findall(r"\d+", _read_label(text, "Sentences"))]
-    return {
-        "reasoning": _read_label(text, "Reasoning"),
-        "sentences": numbers,
-        "verdict": _read_label(text, "Verdict"),
-    }
+    return {"reasoning": _read_label(text, "Reasoning"), "sentences": numbers, "verdict": _read_label(text, "Verdict")}
 
 
 def _feedback_object(text: str) -> dict[str, Any]:
@@ -253,3 +245,4 @@ _OBJECTS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "verify": _verdict_object,
     "feedback": _feedback_object,
 }
+"""The same reply as one JSON object that fits the schema of its kind."""

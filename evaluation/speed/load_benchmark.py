@@ -243,7 +243,10 @@ def _lines(report: dict[str, Any]) -> str:
         "",
         render_table(
             ["wave", *(name.replace("_", " ") for name in columns), "ended"],
-            ([name, *(one[key] for key in columns), _render_statuses(one)] for name, one in rows),
+            (
+                [name, *(one[key] for key in columns), ", ".join(f"{n} {how}" for how, n in one["ended"].items())]
+                for name, one in rows
+            ),
         ),
         "",
         "load of this machine: {} before, {} after".format(*report["load_of_machine"]),
@@ -251,7 +254,3 @@ def _lines(report: dict[str, Any]) -> str:
         "; ".join(f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items()),
     ]
     return "\n".join(lines)
-
-
-def _render_statuses(one: dict[str, Any]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in one["ended"].items())

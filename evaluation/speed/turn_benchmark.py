@@ -29,7 +29,7 @@ from evaluation.speed.turn_trace import (
     open_second_server,
     time_plain_call,
 )
-from evaluation.workbench import EXAMPLE_QUESTIONS, PageSource
+from evaluation.workbench import EXAMPLE_QUESTIONS
 
 WIDTH = 72
 SHORTEST = 0.02  # seconds of a step that is shown though the end did not wait for it
@@ -196,16 +196,8 @@ _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _NO_PROSE = re.compile(r"^(?:#|\||\s*[-*]\s|\s*\d+\.\s|```|>)")
 
 
-def load_handbook() -> PageSource:
-    """Return the handbook as a source of one long page a folder."""
-    return build_set_source(tuple(_folder_pages(HANDBOOK)), "en")
-
-
-def load_questions() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(posed.text for posed in read_exam(EXAMPLE_QUESTIONS).questions))
-
-
 def _folder_pages(handbook: Path) -> Iterator[SetText]:
+    """Yield one long page a folder."""
     for folder in sorted(handbook.iterdir()):
         paragraphs = [prose for file in sorted(folder.rglob("*.md")) for prose in _page_prose(file.read_text("utf-8"))]
         if paragraphs:
@@ -264,9 +256,10 @@ def turn(
 
 
 async def _measure_systems(systems: Sequence[str], count: int, pace: ServerPace, search: float) -> list[SystemRuns]:
-    asked = load_questions()[: count + 1]
+    questions = dict.fromkeys(posed.text for posed in read_exam(EXAMPLE_QUESTIONS).questions)
+    asked = [*questions][: count + 1]
     async with (
-        open_bench(SimulatedModel(pace), search, load_handbook()) as on,
+        open_bench(SimulatedModel(pace), search, build_set_source(tuple(_folder_pages(HANDBOOK)), "en")) as on,
         open_second_server(on, SimulatedModel(IN_ROUNDS), 0.0) as rounds,
     ):
         await time_plain_call(on)
