@@ -21,6 +21,7 @@ from pathlib import Path
 
 ROOMS = ("bot", "pipeline", "ingest", "storage", "evaluation")
 CROWDED = 10
+VARIANTS = frozenset({"systems", "sources", "readers", "checks", "prompts", "versions"})  # one entry each, however many
 MENTION = "test_a_question_is_answered_in_place_with_footnotes"
 DOCUMENT = "# Leave\n\nEverybody has 27 days of paid leave a year. Leave is asked for two weeks ahead.\n"
 CLAIM = "Everybody has 27 days of paid leave in each year."
@@ -153,7 +154,8 @@ def print_folders(repo: Path) -> None:
     }
     crowded = {folder: count for folder, count in counts.items() if count > CROWDED or folder.parent == repo}
     for folder, count in sorted(crowded.items()):
-        print(f"  {folder.relative_to(repo)!s:<38}{count:>4}{'  crowded' if count > CROWDED else ''}")
+        remark = "" if count <= CROWDED else "  variants" if folder.name in VARIANTS else "  crowded"
+        print(f"  {folder.relative_to(repo)!s:<38}{count:>4}{remark}")
 
 
 def list_entries(folder: Path) -> Iterator[Path]:
