@@ -197,7 +197,7 @@ def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack) -> Pas
     lexical = LexicalIndex(settings.home / "lexical")
     stack.callback(lexical.close)
     # They end first: what was cancelled may still be in the middle of a commit.
-    threads = IndexThreads.started(stack)
+    threads = IndexThreads.start(stack)
     return PassageStore(manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first)
 
 

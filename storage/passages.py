@@ -54,7 +54,7 @@ class IndexThreads:
     """One thread for computing in Python: more would keep the interpreter from each other and the writer."""
 
     @staticmethod
-    def started(stack: ExitStack) -> "IndexThreads":
+    def start(stack: ExitStack) -> "IndexThreads":
         sizes = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2, "think": 1}
         pools = {name: ThreadPool(f"index-{name}", threads=size) for name, size in sizes.items()}
         return IndexThreads(**{name: stack.enter_context(pool) for name, pool in pools.items()})

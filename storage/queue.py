@@ -67,8 +67,8 @@ class Queue:
         renewed = own.values(lease_until=until).returning(questions.c.ticket)
         return await self._write(lambda connection: frozenset(connection.execute(renewed).scalars()))
 
-    async def try_writing(self) -> None:
-        await self.database.try_writing()
+    async def check_writable(self) -> None:
+        await self.database.check_writable()
 
     async def release(self, ticket: int) -> None:
         """Return a running question to the queue, with its progress."""
@@ -112,7 +112,7 @@ class Queue:
         """
         return await self._write(lambda connection: _finish_question(connection, ticket, outcome, text, gone=gone))
 
-    async def take_back(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
+    async def retract(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
         """Request that the answer to a question be removed; one that is done waits again for that, in its turn.
 
         Returns the question; None where there is none or it is gone already. The first request stays.

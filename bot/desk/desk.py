@@ -164,7 +164,7 @@ class Desk:
     async def _take_back(self, ticket: int, *, by: str, why: str) -> None:
         """Remove what is posted, or about to be. Once that is stored, the next start does what this one does not."""
         for _ in range(_MAX_RETRACTION_TRIES):
-            row = await self._queue.take_back(ticket, by=by, why=why)
+            row = await self._queue.retract(ticket, by=by, why=why)
             if row is None:
                 return
             self._scheduler.enqueue(row)

@@ -36,7 +36,7 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
     async def database() -> str:
         if file and _file_identity(file) != begun:
             return f"{file} is no longer the file that was opened: put it back, and start the server again."
-        await app.queue.try_writing()
+        await app.queue.check_writable()
         return ""
 
     async def disk() -> str:

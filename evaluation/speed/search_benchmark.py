@@ -109,7 +109,7 @@ async def _measure(home: Path, passages: int, ingested: int, questions: int) -> 
 
 def open_store(home: Path, embedder: Embedder, database: Database, stack: ExitStack) -> PassageStore:
     """Open a store over a database; `stack` closes it."""
-    threads = IndexThreads.started(stack)
+    threads = IndexThreads.start(stack)
     dense = DenseIndex(home / "chroma", embedder=embedder.name)
     stack.callback(dense.close)
     lexical = LexicalIndex(home / "lexical")

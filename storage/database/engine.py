@@ -59,7 +59,7 @@ class Database:
         """Run `function` in one transaction that sees one state of the database. Raises as `write` does."""
         return await self._readers.run(_run_transaction, self._engine, self._file, function)
 
-    async def try_writing(self) -> None:
+    async def check_writable(self) -> None:
         """Write something that changes nothing, to find out whether anything can be written. Raises as `write` does."""
         await self.write(_write_unused_number)
 

@@ -28,7 +28,7 @@ def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStor
         stack.callback(dense.close)
         lexical = LexicalIndex(home / "lexical")
         stack.callback(lexical.close)
-        threads = IndexThreads.started(stack)  # they end first: a cancelled call may still be writing
+        threads = IndexThreads.start(stack)  # they end first: a cancelled call may still be writing
         yield PassageStore(Manifest(database), dense, lexical, embedder, threads)
 
 

@@ -315,10 +315,10 @@ async def test_what_is_to_be_taken_back_is_not_done_before_it_is_gone(queue: Que
     (ticket,) = await put(queue, "a")
     assert await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
     await queue.note(ticket, turn_id="t", posted=["p"])
-    running = await queue.take_back(ticket, by="U1", why="deleted")
+    running = await queue.retract(ticket, by="U1", why="deleted")
     delivered = await queue.finish(ticket, "delivered")
     (waiting,) = await queue.open("two", NOON)
-    again = await queue.take_back(ticket, by="U2", why="later")
+    again = await queue.retract(ticket, by="U2", why="later")
 
     assert running is not None
     assert again is not None
@@ -329,7 +329,7 @@ async def test_what_is_to_be_taken_back_is_not_done_before_it_is_gone(queue: Que
         {"by": "U1", "why": "deleted"},
     )
     assert await queue.finish(ticket, "retracted", gone=True)
-    assert await queue.take_back(ticket, by="U1", why="deleted") is None
+    assert await queue.retract(ticket, by="U1", why="deleted") is None
     assert not await queue.open("two", NOON)
 
 
@@ -338,11 +338,11 @@ async def test_what_is_done_waits_again_to_be_taken_back(queue: Queue) -> None:
     (ticket,) = await put(queue, "a")
     await queue.note(ticket, turn_id="t", posted=["p"])
     await queue.finish(ticket, "delivered")
-    row = await queue.take_back(ticket, by="U1", why="deleted")
+    row = await queue.retract(ticket, by="U1", why="deleted")
 
     assert row is not None
     assert (row.state, row.outcome, row.turn_id, row.posted) == ("waiting", "", "t", ("p",))
-    assert await queue.take_back(99, by="U1", why="deleted") is None
+    assert await queue.retract(99, by="U1", why="deleted") is None
 
 
 async def test_a_question_that_was_reworded_since_it_was_answered_waits_again(queue: Queue) -> None:

@@ -162,7 +162,7 @@ class MemoryQueue:
         await self._set(ticket, owner="", **over)
         return done
 
-    async def take_back(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
+    async def retract(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
         await self.world.reach("take_back")
         row = self.world.rows[ticket]
         if "taken_back" not in row.body:
