@@ -3,8 +3,9 @@
 import pytest
 
 from bot.access import Asker, is_same_person, may_be_told
-from bot.desk.authorized_turn import deny_unseen
+from bot.desk.authorized_turn import ACTION_FAILED, deny_unseen, find_last_action
 from bot.desk.turn_record import read_turn_record
+from storage.types import EntryKind, LogEntry
 from tests.bot.desk.acted import Told, in_channel, in_dm
 
 TERMINAL = Asker("terminal", "terminal")
@@ -64,3 +65,16 @@ def test_an_answer_needs_what_it_cites_and_evidence_all_it_was_made_from(told, h
 def test_what_may_not_be_seen_is_refused_in_the_language_of_whoever_looks():
     """And in English where that is not known: never in the question's."""
     assert deny_unseen("").words == deny_unseen("en").words != deny_unseen("de").words
+
+
+def test_what_was_done_once_is_known_by_its_feedback_alone():
+    """An entry of another kind may have a field of the same name."""
+    shared, failed = ({"what": "share", "state": state} for state in ("done", ACTION_FAILED))
+    edited, rated = (
+        LogEntry("t", EntryKind.EDITED, {"what": "share"}),
+        LogEntry("t", EntryKind.FEEDBACK, {"what": "up"}),
+    )
+
+    assert find_last_action([edited, rated], "share") == {}
+    assert find_last_action([LogEntry("t", EntryKind.FEEDBACK, shared), edited, rated], "share") == shared
+    assert find_last_action([LogEntry("t", EntryKind.FEEDBACK, failed)], "share") == {}

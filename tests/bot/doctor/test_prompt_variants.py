@@ -6,8 +6,15 @@ from hypothesis import strategies as st
 
 from bot.doctor.call_kinds import Grade
 from bot.doctor.examiner import CaseOutcome, RecordedCall
-from bot.doctor.prompt_variants import Figures, compute_figures, compute_percentile, estimate_turn_seconds
+from bot.doctor.prompt_variants import (
+    Figures,
+    compute_figures,
+    compute_percentile,
+    estimate_turn_seconds,
+    list_prompt_variants,
+)
 from pipeline.errors import ModelUnavailable
+from pipeline.llm.model_settings import ModelSettings
 from storage.types import Verdict
 
 S, N = Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO
@@ -120,3 +127,14 @@ def test_a_turn_counts_once_what_runs_at_once() -> None:
     assert estimate_turn_seconds(found) == 6 + 4 + 1 + 5
     assert estimate_turn_seconds({kind: one for kind, one in found.items() if kind not in {"feedback", "refine"}}) == 10
     assert estimate_turn_seconds({kind: one for kind, one in found.items() if kind != "split"}) is None
+
+
+def test_the_plain_format_is_asked_everything_and_the_others_what_has_a_structure() -> None:
+    """The way that students are asked is their own."""
+    ways = list_prompt_variants(ModelSettings(), student=False, compare=True, stages=(), system="wikichat")
+    plain = next(way for way in ways if way.name == "text")
+    others = [way for way in ways if way is not plain and not way.student]
+
+    assert any(not kind.structured for kind in plain.kinds)
+    assert others
+    assert all(kind.structured for way in others for kind in way.kinds)

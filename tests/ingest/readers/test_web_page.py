@@ -136,3 +136,11 @@ def test_nothing_is_no_text():
     """An empty page has no blocks."""
     assert web_page.read_web_page(b"<html></html>").items == ()
     assert web_page.read_web_page(b"<!-- -->").items == ()
+
+
+def test_the_header_of_a_part_is_its_title_and_that_of_the_page_the_sites():
+    """Also where the page has no main part."""
+    markup = b"""<html><body><header><p>Our site</p></header>
+    <section><header><h2>Leave</h2></header><p>Thirty days of leave, as agreed.</p></section></body></html>"""
+
+    assert web_page.read_web_page(markup).items == (Heading(2, "Leave"), Block("Thirty days of leave, as agreed."))
