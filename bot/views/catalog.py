@@ -10,17 +10,17 @@ from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.types import CheckedClaim, VerdictReason
 
 
-def translate(occasion: str, language: str, **facts: object) -> str:
-    """Return the sentence for an occasion in a language (ISO 639-1), in English where there is none, with its facts.
+def translate(message_id: str, language: str, **facts: object) -> str:
+    """Return the sentence of an id in a language (ISO 639-1), with its facts; in English where there is none.
 
     Raises:
-        KeyError: There is no such occasion, or a fact is missing.
+        KeyError: There is no such id, or a fact is missing.
     """
-    return _load_language(language)[occasion].format(**facts)
+    return _load_language(language)[message_id].format(**facts)
 
 
-def has_message(occasion: str) -> bool:
-    return occasion in _load_language("en")
+def has_message(message_id: str) -> bool:
+    return message_id in _load_language("en")
 
 
 def list_languages() -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def render_reason(found: CheckedClaim, language: str) -> str:
 
 def _render_reason_sentence(reason: VerdictReason, language: str) -> str:
     """Return a reason as a sentence; empty for one that this version does not know."""
-    occasion, names = f"reason_{reason.kind}", _QUOTED_FACTS.get(reason.kind, ())
-    if not has_message(occasion) or len(names) != len(reason.facts):
+    message_id, names = f"reason_{reason.kind}", _QUOTED_FACTS.get(reason.kind, ())
+    if not has_message(message_id) or len(names) != len(reason.facts):
         return ""
-    return translate(occasion, language, **dict(zip(names, reason.facts, strict=True)))
+    return translate(message_id, language, **dict(zip(names, reason.facts, strict=True)))

@@ -203,7 +203,7 @@ class SlackActions:
         return by, language or "en"
 
     async def _perform(self, action: ButtonAction, ticket: int, press: ButtonPress, by: Asker, language: str) -> str:
-        """Return what whoever pressed is told; empty where they see it anyway. Raises `Denied`, `StorageError`."""
+        """Return what whoever pressed is told; empty where they see it anyway. Raises `ActionDenied`."""
         match action:
             case ButtonAction.STOP | ButtonAction.RETRACT:
                 do = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
@@ -223,7 +223,7 @@ class SlackActions:
                 return words
 
     async def _show_evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
-        """Show a modal of the evidence, and return whether. Raises `Denied` where none is open that could say so."""
+        """Show a modal of the evidence, and return whether. Raises `ActionDenied` where none is open."""
         looking = asyncio.ensure_future(self._actions.evidence(ticket, by, language=language))
         done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
         of = f"{ticket}{_SEPARATOR}{press.channel}"

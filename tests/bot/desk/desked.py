@@ -400,11 +400,11 @@ def office(
         await append(world, entry)
 
     answer = system.answer
-    knowing = DeskPorts(plan, answer, answer, final, entries, added, interrupt, unanswered, readable, governs)
+    ports = DeskPorts(plan, answer, answer, final, entries, added, interrupt, unanswered, readable, governs)
     clock = Clock(now, sleep or waits.sleep)
     pace = SchedulerSettings(room or ConcurrencyLimit(8, 4), grace=5.0)
     queue = MemoryQueue(world)
-    desk = Desk(queue, {HOUSE: platform}, knowing, pace, sole=sole, clock=clock)
+    desk = Desk(queue, {HOUSE: platform}, ports, pace, sole=sole, clock=clock)
     return Office(world, platform, system, desk, waits, queue)
 
 
