@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.docs.reading import NASTY, Read
+from tests.tools.page_reading import NASTY, Read
 from tools.pictures.__main__ import PICTURES, SCENES
 from tools.pictures.discord import discord_page as discord
 from tools.pictures.discord.discord_scenes import SCENES as DISCORD
