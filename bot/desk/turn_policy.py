@@ -25,7 +25,8 @@ from bot.server.supervisor import Clock
 from bot.settings.settings_tables import BudgetSettings
 from bot.views import view_reducer
 from bot.views.catalog import list_asked_claims, translate
-from bot.views.turn_view import View, remove_share_button
+from bot.views.turn_view import View
+from bot.views.view_reducer import remove_share_button
 from bot.wiring import App
 from pipeline.errors import NotAClaim
 from pipeline.stages.claim_check import extract_statements

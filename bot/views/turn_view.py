@@ -1,17 +1,15 @@
-"""What can be shown of a turn, and the buttons beneath it: frozen values whose every text is raw.
+"""Define what can be shown of a turn: frozen values whose every text is raw.
 
 A platform escapes as its very last step. Nothing here may reach a reader unescaped: quotations carry a page's own
 markup, titles are what somebody typed.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from bot.views.catalog import translate
-from pipeline.types import AnsweredSentence, Status
+from pipeline.types import AnsweredSentence
 
 
 class ButtonAction(StrEnum):
@@ -128,41 +126,3 @@ class EvidenceView:
     items: tuple[EvidenceItem, ...] = ()
     sources: tuple[ShownSource, ...] = ()
     text: str = ""  # our own words where there is nothing to show, such as that it cannot be read here
-
-
-_LABELS = {ButtonAction.UP: "👍", ButtonAction.DOWN: "👎"}
-_WITH_FEEDBACK = (Status.ANSWERED, Status.ABSTAINED)
-_WITHOUT_HELP = (Status.CHATTED, Status.CANCELLED)
-
-
-def build_stop_buttons(ticket: int, language: str) -> tuple[Button, ...]:
-    return (_build_button(ButtonAction.STOP, ticket, language),)
-
-
-def build_answer_buttons(
-    ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool
-) -> tuple[Button, ...]:
-    """Return the buttons of an answer; `ask` says whether there are people to ask."""
-    actions = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN] if status in _WITH_FEEDBACK else []
-    if ask and status not in _WITHOUT_HELP:
-        actions.append(ButtonAction.ASK)
-    if status is Status.ANSWERED:
-        actions.append(ButtonAction.SHARE if only_asker else ButtonAction.RETRACT)
-    return tuple(_build_button(action, ticket, language, alone=only_asker) for action in actions)
-
-
-def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
-    """Return the buttons where there is nobody to share an answer with, as in a DM."""
-    return tuple(one for one in buttons if one.action is not ButtonAction.SHARE)
-
-
-def build_confirmation(action: ButtonAction, language: str) -> Confirmation:
-    """Return what is asked before an answer is retracted, or a person is asked about what nobody else sees."""
-    keys = (f"{action.value}_sure", f"button_{action.value}", f"{action.value}_not")
-    return Confirmation(*(translate(key, language) for key in keys))
-
-
-def _build_button(action: ButtonAction, ticket: int, language: str, *, alone: bool = False) -> Button:
-    label = _LABELS.get(action) or translate(f"button_{action.value}", language)
-    to_be_sure = action is ButtonAction.RETRACT or (alone and action is ButtonAction.ASK)
-    return Button(action, label, ticket, build_confirmation(action, language) if to_be_sure else None)

@@ -11,14 +11,15 @@ from types import MappingProxyType
 from bot.desk.types import TurnResult
 from bot.views.catalog import list_asked_claims, render_left_out, render_reason, translate
 from bot.views.turn_view import (
+    Button,
+    ButtonAction,
     ClaimCard,
+    Confirmation,
     EvidenceItem,
     EvidenceView,
     ShownSource,
     ShownVerdict,
     View,
-    build_answer_buttons,
-    build_stop_buttons,
 )
 from pipeline.types import (
     AnsweredSentence,
@@ -41,6 +42,9 @@ _VERDICTS: Mapping[Verdict, tuple[str, str]] = MappingProxyType({
     Verdict.NOT_ENOUGH_INFO: ("❔", "verdict_unknown"),
 })  # fmt: skip
 """A sign that can be told from others at a glance, and the key of its words."""
+_LABELS = {ButtonAction.UP: "👍", ButtonAction.DOWN: "👎"}
+_WITH_FEEDBACK = (Status.ANSWERED, Status.ABSTAINED)
+_WITHOUT_HELP = (Status.CHATTED, Status.CANCELLED)
 
 
 def start_view(ticket: int, language: str, *, notice: str = "") -> View:
@@ -265,3 +269,36 @@ def _build_evidence_item(checked: CheckedClaim, known: Mapping[str, ShownSource]
 def _drop_repeated_quote(source: ShownSource, text: str) -> ShownSource:
     """Return a source without its quotation where the claim is a part of it, word for word."""
     return replace(source, quote="") if " ".join(text.split()) in " ".join(source.quote.split()) else source
+
+
+def build_stop_buttons(ticket: int, language: str) -> tuple[Button, ...]:
+    return (_build_button(ButtonAction.STOP, ticket, language),)
+
+
+def build_answer_buttons(
+    ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool
+) -> tuple[Button, ...]:
+    """Return the buttons of an answer; `ask` says whether there are people to ask."""
+    actions = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN] if status in _WITH_FEEDBACK else []
+    if ask and status not in _WITHOUT_HELP:
+        actions.append(ButtonAction.ASK)
+    if status is Status.ANSWERED:
+        actions.append(ButtonAction.SHARE if only_asker else ButtonAction.RETRACT)
+    return tuple(_build_button(action, ticket, language, alone=only_asker) for action in actions)
+
+
+def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
+    """Return the buttons where there is nobody to share an answer with, as in a DM."""
+    return tuple(one for one in buttons if one.action is not ButtonAction.SHARE)
+
+
+def build_confirmation(action: ButtonAction, language: str) -> Confirmation:
+    """Return what is asked before an answer is retracted, or a person is asked about what nobody else sees."""
+    keys = (f"{action.value}_sure", f"button_{action.value}", f"{action.value}_not")
+    return Confirmation(*(translate(key, language) for key in keys))
+
+
+def _build_button(action: ButtonAction, ticket: int, language: str, *, alone: bool = False) -> Button:
+    label = _LABELS.get(action) or translate(f"button_{action.value}", language)
+    to_be_sure = action is ButtonAction.RETRACT or (alone and action is ButtonAction.ASK)
+    return Button(action, label, ticket, build_confirmation(action, language) if to_be_sure else None)

@@ -30,7 +30,8 @@ from bot.platforms.discord.discord_messages import (
 from bot.platforms.shared.payload_text import JsonObject
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
-from bot.views.turn_view import ButtonAction, EvidenceView, build_confirmation
+from bot.views.turn_view import ButtonAction, EvidenceView
+from bot.views.view_reducer import build_confirmation
 from storage.errors import StorageError
 
 COMMENT, PAGE = f"{PREFIX}comment", f"{PREFIX}page"

@@ -8,19 +8,12 @@ from hypothesis import strategies as st
 
 from bot.views.catalog import translate
 from bot.views.message_layout import build_blocks
-from bot.views.turn_view import (
-    ButtonAction,
-    ClaimCard,
-    Confirmation,
-    ShownSource,
-    ShownVerdict,
-    View,
-    remove_share_button,
-)
+from bot.views.turn_view import ButtonAction, ClaimCard, Confirmation, ShownSource, ShownVerdict, View
 from bot.views.view_reducer import (
     apply_event,
     finish_check_view,
     finish_view,
+    remove_share_button,
     show_queue_position,
     start_view,
     stop_view,
