@@ -8,11 +8,11 @@ from bot.platforms.discord.discord_actions import build_evidence_message
 from bot.platforms.discord.discord_messages import escape_markdown, render_first, render_messages
 from bot.views.turn_view import EvidenceView, View
 from tests.bot.views.views import evidences, views
-from tests.tools.page_reading import NASTY, Read, words
 from tests.platforms.discord import seeing
 from tests.platforms.discord.town import town
 from tests.platforms.discord.world import BOT, Message
 from tests.platforms.slack.clock import FastClock
+from tests.tools.page_reading import NASTY, Read, words
 from tools.pictures.discord.component_drawing import drawn
 from tools.pictures.discord.discord_markdown import markdown
 from tools.pictures.discord.discord_page import Before, Shown, channel, message

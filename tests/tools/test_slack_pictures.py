@@ -11,8 +11,8 @@ from bot.platforms.slack.slack_streaming import build_opening_chunks
 from bot.views.turn_view import EvidenceView, View
 from tests.bot.slack.payloads import texts
 from tests.bot.views.views import evidences, views
-from tests.tools.page_reading import NASTY, Read, words
 from tests.platforms.slack.world import BOT, Message, Stream
+from tests.tools.page_reading import NASTY, Read, words
 from tools.pictures.markup import Undrawn
 from tools.pictures.picture_page import Done
 from tools.pictures.slack.block_drawing import drawn
