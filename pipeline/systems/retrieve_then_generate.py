@@ -1,0 +1,34 @@
+"""Answer from what one search finds, in one call of the model: the baseline that other systems are held against.
+
+Unlike `wikichat` it looks up the question as it was asked, shows the model the sentences of the passages as they stand
+instead of summaries, has it claim nothing from memory, and refines no draft. The guarantee is the same: every sentence
+passes the gate against the passages that it cites.
+"""
+
+from pipeline.kit import Kit, SystemEntry
+from pipeline.stages.answer_draft import say_all, stream_draft
+from pipeline.stages.passage_retrieval import collect_sentences, order_rivals_by_date, quote_evidence
+from pipeline.stages.question_analysis import detect_small_talk, validate_question
+from pipeline.stages.turn_context import prepare_context
+from pipeline.types import Conversation, Status
+
+
+async def answer(talk: Conversation, kit: Kit) -> Status:
+    """Write an answer over the sentences found, and say what passes. Raises any `PipelineError`."""
+    validate_question(talk.question.text, kit.limits)
+    if detect_small_talk(talk.question.text):
+        return Status.CHATTED
+    context = await prepare_context(talk, kit)
+    findings = order_rivals_by_date(quote_evidence(collect_sentences(context.nearest)))
+    if not findings:
+        return Status.ABSTAINED
+    said = await say_all(stream_draft(context, findings, kit, refined=True), findings, context, kit)
+    return Status.ANSWERED if said else Status.ABSTAINED
+
+
+ENTRY = SystemEntry(
+    "retrieve-then-generate",
+    "Writes an answer over the passages of one search in one call; the baseline.",
+    answer,
+    calls=("answer", "verify"),
+)
