@@ -20,7 +20,7 @@ from bot.desk.types import TurnRequest
 from bot.wiring import App
 from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, StagedLLM, open_corpus, render_table
-from pipeline.systems import SYSTEMS, find_system
+from pipeline.systems import DEFAULT_SYSTEM, find_system
 from storage.language.words import content_terms
 from storage.types import Verdict
 
@@ -135,6 +135,7 @@ _REPLIES: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
 }  # the reply at each stage, by the conversation and the last message of the prompt
 
 CONVERSATIONS = 20
+COMPARED = ("wikichat", DEFAULT_SYSTEM)  # two that should say the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class ReplyPair:
 def systems(
     questions: Annotated[Path, typer.Argument(help="A file of questions over a handbook.")] = EXAMPLE_QUESTIONS,
     count: Annotated[int, typer.Option(min=1, help="How many conversations.")] = CONVERSATIONS,
-    system: Annotated[list[str] | None, typer.Option(help="Which two; the first that ask a model if none.")] = None,
+    system: Annotated[list[str] | None, typer.Option(help=f"Which two; {' and '.join(COMPARED)} if none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Answer the same conversations with two systems, and list what only one of them says.
@@ -184,7 +185,7 @@ def systems(
 
     Example: footnote evaluate systems --count 5
     """
-    names = system or [name for name, entry in SYSTEMS.items() if entry.calls][:2]
+    names = system or COMPARED
     if len(names) != 2:
         raise typer.BadParameter("Two systems are compared.")
     first, second = (find_system(name).name for name in names)
