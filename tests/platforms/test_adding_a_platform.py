@@ -34,6 +34,16 @@ def install(folder: Path) -> None:
     (info / "entry_points.txt").write_text(f"[{group}]\n{lines}")
 
 
+def test_every_path_that_the_guide_names_is_there() -> None:
+    """Those with an `x` for both platforms."""
+    guide = (ROOT / "docs" / "adding-a-platform.md").read_text(encoding="utf-8")
+    paths = [one for one in re.findall(r"`([\w./]+)`", guide) if one.startswith(("bot/", "tests/")) or "toml" in one]
+    named = {re.sub(r"\bx(?=[/_])", name, one) for one in paths for name in ("slack", "discord")} - {"footnote.toml"}
+
+    assert len(named) > 20
+    assert [one for one in sorted(named) if not (ROOT / one).exists()] == []
+
+
 def test_what_the_guide_writes_answers_who_may_read(tmp_path: Path) -> None:
     """In the channel that the corpus names, with a footnote; elsewhere nothing of it is said."""
     install(tmp_path / "packages")

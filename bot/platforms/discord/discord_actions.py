@@ -59,7 +59,7 @@ def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
 
 
 def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonObject:
-    """Return what asks for a comment on an answer; `commented` reads it."""
+    """Return what asks for a comment on an answer; `parse_comment` reads it."""
     field: JsonObject = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
     field["max_length"] = min(MAX_COMMENT, _MOST)
     label = build_label(translate("discord_comment_label", language), _TITLE)

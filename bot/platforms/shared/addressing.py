@@ -46,8 +46,8 @@ def classify_audience(remark: IncomingMessage, *, joined: bool, follows: bool, e
 async def find_audience(remark: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
     """Return the same, and look up only what it depends on. Raises what `joined` raises."""
     in_thread = remark.within and not (remark.addressed or remark.to_others)
-    takes_part = in_thread and await joined(False)  # noqa: FBT003 - see `Joined`
-    follows = takes_part and not every and await joined(True)  # noqa: FBT003 - see `Joined`
+    takes_part = in_thread and await joined(False)  # noqa: FBT003 - see `Participates`
+    follows = takes_part and not every and await joined(True)  # noqa: FBT003 - see `Participates`
     return classify_audience(remark, joined=takes_part, follows=follows, every=every)
 
 
