@@ -1,1 +1,1 @@
-"""Server."""
+"""`footnote serve`: its lifecycle, background work, HTTP, control socket, logs and nights."""

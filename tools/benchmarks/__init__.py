@@ -1,1 +1,1 @@
-"""Benchmarks."""
+"""Benchmarks of single parts, for whoever changes them."""

@@ -52,7 +52,7 @@ def build_evidence_message(view: EvidenceView, of: str, page: int, language: str
 
 
 def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
-    """Return of what, and which page, a button that turns pages means; None where it is none of ours."""
+    """Parse a page button into its message and page; None for another button."""
     of, _, page = custom_id.removeprefix(f"{PAGE}:").rpartition(":")
     of = of.partition(":")[2]
     return (of, int(page)) if custom_id.startswith(f"{PAGE}:") and of and is_numeric_id(page) else None

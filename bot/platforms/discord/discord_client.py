@@ -119,7 +119,7 @@ class ThreadArchived(RequestRefused):
 
 
 class InteractionExpired(RequestRefused):
-    """An interaction's token is good no more."""
+    """The token of an interaction has expired."""
 
 
 _KINDS: Mapping[int, type[RequestRefused]] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""Bring what stands in Discord to what a view shows."""
+"""Post and edit messages in Discord until they show a view."""
 
 import time
 from collections import deque

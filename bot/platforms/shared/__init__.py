@@ -1,1 +1,1 @@
-"""Shared."""
+"""What platforms share: intake, addressing, catch-up, rate limits, look-ups and connections."""

@@ -1,4 +1,4 @@
-"""Remember what a platform says of channels and people, and ask again seldom."""
+"""Cache what a platform says of channels and people."""
 
 import asyncio
 import logging

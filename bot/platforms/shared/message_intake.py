@@ -1,4 +1,4 @@
-"""Hand what people write on a platform to the desk: in order, edits and deletions after what they are of."""
+"""Hand messages of a platform to the desk in order: an edit or a deletion follows its message."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine

@@ -49,7 +49,7 @@ def build_evidence_modal(view: EvidenceView, of: str, page: int, language: str, 
 
 
 def parse_page_turn(value: str) -> tuple[str, int] | None:
-    """Return of what, and which page, a button that turns pages means; None where it is none of ours."""
+    """Parse a page button into its message and page; None for another button."""
     of, _, page = value.rpartition(":")
     return (of, int(page)) if of and page.isascii() and page.isdigit() else None
 

@@ -1,4 +1,4 @@
-"""Bring what stands in Slack to what a view shows, and read back what stands there."""
+"""Post and edit messages in Slack until they show a view, and read back what was posted."""
 
 import secrets
 from collections import deque

@@ -262,7 +262,7 @@ async def schedule_nights(
     corpora: Sequence[CorpusInfo],
     pulse: float = CHECK_SECONDS,
 ) -> AsyncIterator[None]:
-    """Have the nights of `[schedule] nightly` within the block; none where it names no time.
+    """Schedule the nightly refreshes of `[schedule] nightly` within the block.
 
     A night that no process worked through is made up for at once. Before there ever was a night, those count that
     came after a corpus was last brought up to date.
