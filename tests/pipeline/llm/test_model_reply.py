@@ -151,3 +151,11 @@ async def test_a_model_may_be_set_not_to_think() -> None:
     async with asking(lambda _: Reply("In the Alps."), profile, thinks=False) as ask:
         assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
     assert ask.server.requests[0].body["max_tokens"] == 1_024
+
+
+def test_only_what_may_become_a_tag_is_waited_for() -> None:
+    """A reply that is streamed does not stop at every angle bracket."""
+    thoughts = ReasoningFilter(hold=False)
+    assert thoughts.feed("a <b") == "a <b"
+    assert thoughts.feed(" <th") == " "
+    assert thoughts.feed("in air") == "<thin air"
