@@ -47,8 +47,8 @@ hypothesis.settings.load_profile("footnote")
 
 SLOW = (
     *("bot/cli/test_entry_point", "bot/desk", "bot/server", "bot/test_end", "bot/test_model", "bot/test_simulated"),
-    *("docs", "evaluation", "examples", "platforms", "storage/indexes", "tools", "turns"),
-    *("ingest/refresh", "ingest/test_corpus_refresh", "ingest/test_killed", "ingest/test_real", "ingest/sources/test_real"),
+    *("docs", "evaluation", "examples", "ingest/refresh", "ingest/test_corpus_refresh", "ingest/test_killed"),
+    *("ingest/test_real", "ingest/sources/test_real", "platforms", "storage/indexes", "tools", "turns"),
 )
 """Places whose tests start processes, servers or homes: `make quick` leaves them to `make test`."""
 
