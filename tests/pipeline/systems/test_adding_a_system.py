@@ -28,12 +28,13 @@ CONTRACT = (
 
 
 @pytest.fixture
-def in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put the guide's file where systems are looked for."""
+def in_the_folder(tmp_path: Path) -> Iterator[None]:
+    """Give the package of systems a second folder, with the guide's file in it."""
     (tmp_path / "first_sentence.py").write_text(CODE, encoding="utf-8")
-    monkeypatch.setattr(pipeline.systems, "__path__", [*pipeline.systems.__path__, str(tmp_path)])
+    pipeline.systems.__path__.append(str(tmp_path))
     invalidate_caches()
     yield
+    pipeline.systems.__path__.remove(str(tmp_path))
     vars(pipeline.systems).pop("first_sentence", None)
 
 
