@@ -68,7 +68,7 @@ def _is_own_place(asker: Asker) -> bool:
     return asker.listed_server
 
 
-def may_be_told(asker: Asker, by: Asker, *, alone: bool) -> bool:
+def may_view_turn(asker: Asker, by: Asker, *, alone: bool) -> bool:
     """Return whether somebody (`by`) stands where a turn was answered, or is who asked.
 
     `alone` says whether the asker alone was shown the answer.

@@ -124,7 +124,7 @@ class App:
         return self.settings.system or (DEFAULT_SYSTEM if self.settings.model.configured else DEFAULT_WITHOUT_MODEL)
 
 
-async def find_readable(app: App, asker: Asker) -> tuple[str, ...]:
+async def find_visible_corpora(app: App, asker: Asker) -> tuple[str, ...]:
     """Return the corpora that there are and whose readers admit somebody where they stand. Raises `StorageError`."""
     readers = app.settings.visible_to
     return select_readable({info.name: readers.get(info.name, ()) for info in await app.manifest.catalogue()}, asker)

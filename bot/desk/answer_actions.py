@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Literal
 
-from bot.access import Asker, is_same_channel, is_same_person, may_be_told
+from bot.access import Asker, is_same_channel, is_same_person, may_view_turn
 from bot.desk.authorized_turn import (
     ACTION_BEGUN,
     ACTION_DONE,
@@ -26,7 +26,7 @@ from bot.desk.authorized_turn import (
     has_tried,
     is_asker_only,
 )
-from bot.desk.channel_settings import find_readable_corpora, load_channel_settings
+from bot.desk.channel_settings import find_searchable_corpora, load_channel_settings
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import DeliveryOutcome, PostedMessages, Question, log_event
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
@@ -73,7 +73,7 @@ class AnswerActions:
         Our own words where there are none that may be seen, whatever keeps them away.
         """
         async with self._deny_outage(language):
-            here = await find_readable_corpora(self._app, by)
+            here = await find_searchable_corpora(self._app, by)
             rows = await self._app.queue.conversation(conversation, limit=_MAX_QUESTIONS)
             turns = [turn for row in rows if (turn := await self._load_visible_turn(row, by))]
             results = [turn.result for turn in turns if turn.result]
@@ -166,7 +166,7 @@ class AnswerActions:
         question, record = decode_without_handle(row), read_turn_record(entries)
         if not record or record.retracted or row.outcome == DeliveryOutcome.RETRACTED:
             return None
-        return record if may_be_told(question.asker, by, alone=is_asker_only(question, entries)) else None
+        return record if may_view_turn(question.asker, by, alone=is_asker_only(question, entries)) else None
 
     @asynccontextmanager
     async def _act_once(self, ticket: int, by: Asker, language: str) -> AsyncIterator[AuthorizedTurn]:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.access import Asker, may_be_told
-from bot.desk.channel_settings import find_readable_corpora
+from bot.access import Asker, may_view_turn
+from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.jobs.job import decode_question
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import DeliveryOutcome, Question, TurnResult
@@ -112,13 +112,13 @@ async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> Aut
         StorageError: It cannot be looked up.
         ValueError: The record is not as any version wrote it.
     """
-    here = await find_readable_corpora(app, by)
+    here = await find_searchable_corpora(app, by)
     row = await app.queue.get(ticket)
     if not row or row.outcome == DeliveryOutcome.RETRACTED:
         raise deny_unseen(language)
     entries = await app.audit.turn(row.turn_id) if row.turn_id else ()
     question, record = decode_without_handle(row), read_turn_record(entries)
-    if not may_be_told(question.asker, by, alone=is_asker_only(question, entries)):
+    if not may_view_turn(question.asker, by, alone=is_asker_only(question, entries)):
         raise deny_unseen(language)
     if not record:
         raise ActionDenied(translate("acting_later", language or "en"))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from bot.access import Asker
 from bot.settings.settings_tables import Settings
 from bot.views.catalog import has_message, translate
-from bot.wiring import App, find_readable
+from bot.wiring import App, find_visible_corpora
 from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
 
@@ -64,10 +64,10 @@ QUOTING_SYSTEM = "extractive"
 """The system that asks no model; to have it answer is the only change of system that narrows."""
 
 
-async def find_readable_corpora(app: App, by: Asker) -> frozenset[str]:
+async def find_searchable_corpora(app: App, by: Asker) -> frozenset[str]:
     """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
     channel = await load_channel_settings(app, by.channel_id)
-    allowed = frozenset(await find_readable(app, by))
+    allowed = frozenset(await find_visible_corpora(app, by))
     return allowed if channel.corpora is None else allowed & set(channel.corpora)
 
 
@@ -178,7 +178,7 @@ async def change_channel(
         StorageError: it could not be kept.
     """
     _require_admin(channel, by, is_admin, language)
-    readable, ceiling = await find_readable(app, by), read_channel_table(app.settings, channel)
+    readable, ceiling = await find_visible_corpora(app, by), read_channel_table(app.settings, channel)
     now = narrow_channel_settings(ceiling, await app.overrides.of(channel))
     change = plan_channel_change(ceiling, readable, key.strip().lower(), value.strip(), language=language)
     await app.overrides.set(channel, change.key, change.value, by=by.user_id, was=getattr(now, change.key))
@@ -196,7 +196,7 @@ async def describe_channel(
     """
     _require_admin(channel, by, is_admin, language)
     now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)
-    readable = tuple(name for name in await find_readable(app, by) if now.corpora is None or name in now.corpora)
+    readable = tuple(name for name in await find_visible_corpora(app, by) if now.corpora is None or name in now.corpora)
     values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {
         "corpora": readable,
         "system": now.system or app.system,

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bot.access import is_same_person
 from bot.desk.authorized_turn import find_last_action, is_asker_only
-from bot.desk.channel_settings import find_readable_corpora
+from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.jobs.job import decode_question
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import MAX_EARLIER_TURNS, ConversationMessage, DeliveryOutcome, Question, log_event
@@ -49,7 +49,7 @@ async def recall_conversation(
         StorageError: the log cannot be read.
     """
     limit = max(app.settings.limits.turns, MAX_EARLIER_TURNS)
-    scope = await find_readable_corpora(app, question.asker)
+    scope = await find_searchable_corpora(app, question.asker)
     rows = await app.queue.conversation(question.conversation, before=row.ticket, limit=limit)
     own = [await _load_exchange(app, earlier, question, scope) for earlier in rows]
     messages = await _fetch_history(platform, question, limit, patience)

@@ -12,7 +12,7 @@ from time import monotonic
 
 from bot.access import Asker
 from bot.answering import answer, check_text, close_interrupted, record_unanswered
-from bot.desk.channel_settings import QUOTING_SYSTEM, find_readable_corpora, load_channel_settings
+from bot.desk.channel_settings import QUOTING_SYSTEM, find_searchable_corpora, load_channel_settings
 from bot.desk.desk import Desk
 from bot.desk.jobs.job import AnswerFunction, DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
@@ -235,7 +235,7 @@ class TurnPolicy:
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
         """Return the view that stays: with the nearest pages and buttons that may be seen there now."""
         channel = await load_channel_settings(self.app, question.place.channel_id)
-        here = await find_readable_corpora(self.app, question.asker)
+        here = await find_searchable_corpora(self.app, question.asker)
         nearest = tuple(hit for hit in result.answer.nearest if hit.passage.corpus in here)
         shown = replace(result, answer=replace(result.answer, nearest=nearest))
         checks = question.task == "check"
@@ -249,7 +249,7 @@ class TurnPolicy:
 
     async def is_readable(self, question: Question, turn: TurnRecord) -> bool:
         """Return whether an answer of the record, and what it counts, may still be shown where it was asked for."""
-        return turn.may_show_evidence(await find_readable_corpora(self.app, question.asker))
+        return turn.may_show_evidence(await find_searchable_corpora(self.app, question.asker))
 
     async def may_govern(self, question: Question, by: Asker) -> bool:
         """Return whether somebody may set the question's channel, and so stop and retract what others asked."""

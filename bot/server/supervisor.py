@@ -29,7 +29,7 @@ class TaskSupervisor:
         task.add_done_callback(self._discard)
         return task
 
-    async def soon(self, work: Awaitable[None]) -> None:
+    async def wait_briefly(self, work: Awaitable[None]) -> None:
         """Wait for some work, but not for long; it goes on then. Raises what it raises until then."""
         task = self.spawn(work)
         done, _ = await asyncio.wait({task}, timeout=SOON_SECONDS)

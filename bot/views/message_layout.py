@@ -124,7 +124,7 @@ def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
         yield from _build_lines(PartKind.LABEL, view.quote_label)
         yield ViewBlock(PartKind.QUOTE, (_build_numbered(replace(view.quote, number=0), zone),))
     yield from _build_lines(PartKind.TEXT, view.text)
-    yield from (block for one in view.judgements for block in _build_verdict(one))
+    yield from (block for one in view.judgements for block in _lay_out_verdict(one))
     yield from _build_paragraphs(view.sentences)
     yield from _build_lines(PartKind.LEFT_OUT, view.left_out)
     yield from _build_sources(PartKind.SOURCES, view.sources, zone)
@@ -161,7 +161,7 @@ def _build_claim(card: ClaimCard, language: str) -> ViewBlock:
     return ViewBlock(PartKind.CLAIM, ((state, *text, *pages),), card.state)
 
 
-def _build_verdict(found: ShownVerdict) -> Iterator[ViewBlock]:
+def _lay_out_verdict(found: ShownVerdict) -> Iterator[ViewBlock]:
     marks = (TextRun(" "), *map(_build_mark, found.numbers)) if found.numbers else ()
     yield from _build_lines(PartKind.LABEL, found.verdict)
     claim, reason = TextRun(f"“{found.claim}”", TextStyle.QUOTE), TextRun(f"\n{found.reason}")

@@ -108,11 +108,11 @@ def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = Fals
         return shown
     citations = result.answer.citations
     sources = tuple(map(build_cited_source, citations))
-    judgements = tuple(_build_verdict(one, citations, view.language) for one in found)
+    judgements = tuple(_show_verdict(one, citations, view.language) for one in found)
     return replace(shown, text="", judgements=judgements, collapsed="", sentences=(), left_out="", sources=sources)
 
 
-def _build_verdict(found: CheckedClaim, citations: Iterable[Citation], language: str) -> ShownVerdict:
+def _show_verdict(found: CheckedClaim, citations: Iterable[Citation], language: str) -> ShownVerdict:
     """Return a claim with its verdict, why, and the footnotes of the passages that show it or come nearest."""
     shown = {*found.evidence, *found.looked_at}
     numbers = tuple(one.number for one in citations if one.passage_id in shown)

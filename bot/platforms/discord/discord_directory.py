@@ -11,7 +11,7 @@ from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
 from bot.platforms.discord import DiscordSettings, discord_client, discord_events
 from bot.platforms.discord.discord_client import CHANNEL, MEMBER, ChannelUnavailable, DiscordApiClient, RequestRefused
 from bot.platforms.discord.discord_messages import build_mark, choose_channel, parse_mark
-from bot.platforms.shared.lookup_cache import MOST, PATIENT_SECONDS, LookupCache, confirm_lookup, guess_lookup
+from bot.platforms.shared.lookup_cache import MOST, PATIENT_SECONDS, LookupCache, lookup_or_default, lookup_or_raise
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
 from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.views.sanitize import WORD_JOINER
@@ -73,7 +73,7 @@ class DiscordDirectory:
             return Asker("discord", "dm", "", where, user, listed_server=own)
         return Asker("discord", "channel", channel.guild, where, user, listed_server=self.listed(channel.guild))
 
-    async def by_now(self, asker: Asker) -> Asker:
+    async def refresh_asker(self, asker: Asker) -> Asker:
         """Return somebody who asked a while ago, and where they stand by now: in a DM they may have left the team.
 
         Raises `PlatformUnavailable`.
@@ -81,12 +81,12 @@ class DiscordDirectory:
         if asker.kind != "dm":
             return asker
         looking = self._members.of(asker.user, PATIENT_SECONDS)
-        found = await confirm_lookup(looking, "Discord", "who somebody is", otherwise=ServerMember(member=False))
+        found = await lookup_or_raise(looking, "Discord", "who somebody is", otherwise=ServerMember(member=False))
         return replace(asker, listed_server=found.member)
 
     async def membership(self, user: str) -> ServerMember:
         """Return what somebody is in the team's servers: nobody where Discord does not say so in time."""
-        return await guess_lookup(self._members.of(user), "who somebody is", otherwise=ServerMember(member=False))
+        return await lookup_or_default(self._members.of(user), "who somebody is", otherwise=ServerMember(member=False))
 
     async def denied(self, user: str, roles: frozenset[str], *, direct: bool) -> bool:
         """Return whether settings deny somebody an answer; in a DM the roles count that they have in our servers."""

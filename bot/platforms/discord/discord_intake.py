@@ -256,8 +256,8 @@ _NOT_OURS = frozenset({10003, 10004, 50001, 50013})  # what Discord says where w
 _WITHOUT_MESSAGES = frozenset({4, 14, 15, 16})  # categories, directories, and forums, whose posts are threads
 
 
-class DiscordArchive:
-    """The servers that are the team's own. Implements `bot.platforms.shared.catch_up.MessageArchive`."""
+class DiscordHistoryReader:
+    """The servers that are the team's own. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
     def __init__(
         self,

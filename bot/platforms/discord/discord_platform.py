@@ -36,13 +36,13 @@ class DiscordPlatform:
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
         refused: Callable[[], Awaitable[PlatformError]],
-        by_now: Callable[[Asker], Awaitable[Asker]],
+        refresh_asker: Callable[[Asker], Awaitable[Asker]],
         settled: Callable[[str], Awaitable[None]],
         now: Callable[[], float] = time.time,
         zone: tzinfo = UTC,
     ) -> None:
         self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
-        self.connected, self.refused, self._ready, self._by_now = connected, refused, ready, by_now
+        self.connected, self.refused, self._ready, self._refresh_asker = connected, refused, ready, refresh_asker
         self._shown: dict[str, discord_messages.DiscordMessage] = {}
         self._typed: dict[str, float] = {}
         self._late = deque[str](maxlen=_REMEMBERED)
@@ -55,7 +55,7 @@ class DiscordPlatform:
 
     async def asker(self, question: Question) -> Asker:
         """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Discord does not say."""
-        return await self._by_now(question.asker)
+        return await self._refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
         """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""

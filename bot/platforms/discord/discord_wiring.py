@@ -27,7 +27,7 @@ from bot.platforms.discord.discord_directory import DiscordDirectory
 from bot.platforms.discord.discord_events import DiscordBotIdentity
 from bot.platforms.discord.discord_gateway import Gateway
 from bot.platforms.discord.discord_intake import (
-    DiscordArchive,
+    DiscordHistoryReader,
     DiscordIntake,
     detach_from_server,
     is_own_server,
@@ -241,7 +241,7 @@ async def open_client(
     await _sync_commands(call, us, user_install=settings.user_install)
     directory, replies = DiscordDirectory(call, settings), InteractionReplies(call)
     intake = DiscordIntake(app, desk, us, directory, tasks, Cooldown(settings.cooldown_seconds, call.pacing.now))
-    archive = DiscordArchive(app.queue, call, us, intake, settings.servers)
+    archive = DiscordHistoryReader(app.queue, call, us, intake, settings.servers)
     marker, now = ResumeMarker(app.settings.home, "discord"), lambda: clock.now().timestamp()
     catch_up = CatchUpRun(archive, desk, marker, now, call.pacing.sleep)
     actions = DiscordActions(desk, AnswerActions(app, platforms), replies, intake, zone)
@@ -255,7 +255,7 @@ async def open_client(
         connected=gateway.connected,
         ready=gateway.ready,
         refused=gateway.refused,
-        by_now=directory.by_now,
+        refresh_asker=directory.refresh_asker,
         settled=replies.settled,
         now=now,
         zone=zone,

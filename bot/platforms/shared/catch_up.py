@@ -81,7 +81,7 @@ class MissedQuestion:
     edited: bool  # whether its author has changed it since
 
 
-class MessageArchive(Protocol):
+class HistoryReader(Protocol):
     """What a platform keeps of what people wrote. Moments are seconds since 1970."""
 
     async def since(self) -> float | None:
@@ -101,7 +101,7 @@ class CatchUpRun:
     """Takes what was missed on one platform."""
 
     def __init__(
-        self, archive: MessageArchive, desk: Desk, marker: ResumeMarker, now: Callable[[], float], sleep: Sleep
+        self, archive: HistoryReader, desk: Desk, marker: ResumeMarker, now: Callable[[], float], sleep: Sleep
     ) -> None:
         self._archive, self._desk, self._marker = archive, desk, marker
         self._now, self._sleep = now, sleep

@@ -71,7 +71,7 @@ def _ignore_result(task: "asyncio.Task[Any]") -> None:
         task.exception()
 
 
-async def guess_lookup(looking: Awaitable[T], what: str, *, otherwise: T) -> T:
+async def lookup_or_default(looking: Awaitable[T], what: str, *, otherwise: T) -> T:
     """Return what a platform says; `otherwise` where it does not say so in time."""
     try:
         return await looking
@@ -80,7 +80,7 @@ async def guess_lookup(looking: Awaitable[T], what: str, *, otherwise: T) -> T:
         return otherwise
 
 
-async def confirm_lookup(looking: Awaitable[T], platform: str, what: str, *, otherwise: T) -> T:
+async def lookup_or_raise(looking: Awaitable[T], platform: str, what: str, *, otherwise: T) -> T:
     """Return what a platform says; `otherwise` where it refuses. Raises `PlatformUnavailable` where it may later."""
     try:
         return await looking

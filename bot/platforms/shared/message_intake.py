@@ -36,12 +36,12 @@ class MessageIntake:
         row = await self._app.queue.by_key(key)
         text, message = (row and await read()) or ("", None)
         if row and text and message and is_edit_addressed(message, unasked=bool(row.body.get("unasked"))):
-            await self._tasks.soon(self._desk.edit_question(key, text))
+            await self._tasks.wait_briefly(self._desk.edit_question(key, text))
 
     async def delete(self, channel: str, withdraw: Coroutine[Any, Any, None]) -> None:
         """Take back the answers to what was deleted. Raises `StorageError`."""
         await self._settle(channel)
-        await self._tasks.soon(withdraw)
+        await self._tasks.wait_briefly(withdraw)
 
     async def find_audience(self, message: IncomingMessage, conversation: str, author: str, *, every: bool) -> Audience:
         """Return whose a message is. Raises `StorageError`."""

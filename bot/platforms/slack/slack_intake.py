@@ -17,7 +17,13 @@ from bot.desk.desk import Desk
 from bot.desk.types import IntakeStatus, Question, QuestionState
 from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
-from bot.platforms.shared.lookup_cache import LOOK_SECONDS, PATIENT_SECONDS, LookupCache, confirm_lookup, guess_lookup
+from bot.platforms.shared.lookup_cache import (
+    LOOK_SECONDS,
+    PATIENT_SECONDS,
+    LookupCache,
+    lookup_or_default,
+    lookup_or_raise,
+)
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import PlatformError
@@ -66,15 +72,15 @@ class SlackDirectory:
         kind: Literal["dm", "channel"] = "dm" if direct else "channel"
         return Asker("slack", kind, self._us.team, channel, user, shared_with_other_organisations=others)
 
-    async def by_now(self, asker: Asker) -> Asker:
+    async def refresh_asker(self, asker: Asker) -> Asker:
         """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
         looking = self._shared(asker.channel, asker.user if asker.kind == "dm" else "", PATIENT_SECONDS)
-        others = await confirm_lookup(looking, "Slack", "who is in a channel", otherwise=True)
+        others = await lookup_or_raise(looking, "Slack", "who is in a channel", otherwise=True)
         return replace(asker, shared_with_other_organisations=others)
 
     async def shared(self, channel: str, user: str = "") -> bool:
         """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
-        return await guess_lookup(self._shared(channel, user, LOOK_SECONDS), "who is in a channel", otherwise=True)
+        return await lookup_or_default(self._shared(channel, user, LOOK_SECONDS), "who is in a channel", otherwise=True)
 
     async def _shared(self, channel: str, user: str, seconds: float) -> bool:
         if user:
@@ -175,8 +181,8 @@ _SKEW = 1.0  # seconds that may pass between when something is written and when 
 _TYPES = "public_channel,private_channel,im,mpim"
 
 
-class SlackArchive:
-    """One workspace. Implements `bot.platforms.shared.catch_up.MessageArchive`."""
+class SlackHistoryReader:
+    """One workspace. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
     def __init__(
         self, queue: Queue, call: SlackApiClient, us: slack_events.SlackBotIdentity, intake: SlackIntake

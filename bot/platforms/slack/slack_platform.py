@@ -119,13 +119,13 @@ class SlackPlatform:
         self,
         call: SlackApiClient,
         *,
-        by_now: Callable[[Asker], Awaitable[Asker]],
+        refresh_asker: Callable[[Asker], Awaitable[Asker]],
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
         zone: tzinfo = UTC,
     ) -> None:
         self._call, self._streaming, self._zone = call, LiveMessages(call), zone
-        self.connected, self._ready, self._by_now = connected, ready, by_now
+        self.connected, self._ready, self._refresh_asker = connected, ready, refresh_asker
         self._shown: dict[str, SlackMessage] = {}
         self._us = ""
         self._deleted = deque[str](maxlen=_REMEMBERED)
@@ -137,7 +137,7 @@ class SlackPlatform:
 
     async def asker(self, question: Question) -> Asker:
         """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Slack does not say."""
-        return await self._by_now(question.asker)
+        return await self._refresh_asker(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
         """Say what can be done: what only the asker sees can be neither changed nor read back."""

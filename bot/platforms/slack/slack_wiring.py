@@ -25,7 +25,7 @@ from bot.platforms.shared.platform_contract import Platform, PlatformError
 from bot.platforms.slack import read_slack_settings, slack_events
 from bot.platforms.slack.slack_actions import SlackActions, parse_press
 from bot.platforms.slack.slack_client import SlackAccessDenied, SlackApiClient, SlackRateLimit, build_web_client
-from bot.platforms.slack.slack_intake import SlackArchive, SlackDirectory, SlackIntake
+from bot.platforms.slack.slack_intake import SlackDirectory, SlackHistoryReader, SlackIntake
 from bot.platforms.slack.slack_markup import escape_mrkdwn
 from bot.platforms.slack.slack_platform import SlackPlatform
 from bot.platforms.slack.slack_transport import HttpTransport, SlackTransport, SocketTransport, SocketWatch
@@ -160,7 +160,7 @@ class SlackRouter:
     async def on_action(self, body: Json, ack: AsyncAck) -> None:
         """Do what a button says, as far as Slack waits for it."""
         if press := parse_press(body):
-            await self.tasks.soon(self.actions.press(press))
+            await self.tasks.wait_briefly(self.actions.press(press))
         await ack()
 
     async def on_comment(self, body: Json, ack: AsyncAck) -> None:
@@ -212,7 +212,7 @@ async def open_workspace(
     us, tasks = await _load_identity(call), TaskSupervisor()
     directory = SlackDirectory(call, us)
     intake = SlackIntake(app, desk, us, directory, tasks)
-    archive, marker = SlackArchive(app.queue, call, us, intake), ResumeMarker(app.settings.home, "slack")
+    archive, marker = SlackHistoryReader(app.queue, call, us, intake), ResumeMarker(app.settings.home, "slack")
     catch_up = CatchUpRun(archive, desk, marker, time.time, call.pacing.sleep)
     since = await catch_up.since()
     actions = SlackActions(desk, AnswerActions(app, platforms), call, directory, zone)
@@ -227,7 +227,7 @@ async def open_workspace(
         token = settings.app_token.get_secret_value()
         line = router.line = SocketTransport(slack, call, token, tasks, catch_up.run, since, hearing=hearing)
     platform = platforms["slack"] = SlackPlatform(
-        call, by_now=directory.by_now, connected=line.connected, ready=line.ready, zone=zone
+        call, refresh_asker=directory.refresh_asker, connected=line.connected, ready=line.ready, zone=zone
     )
     try:
         yield platform, line.routes

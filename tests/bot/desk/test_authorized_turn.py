@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.access import Asker, is_same_person, may_be_told
+from bot.access import Asker, is_same_person, may_view_turn
 from bot.desk.authorized_turn import ACTION_FAILED, deny_unseen, find_last_action
 from bot.desk.turn_record import read_turn_record
 from storage.types import EntryKind, LogEntry
@@ -36,7 +36,7 @@ NOBODY = Asker("slack", "dm")
 )
 def test_who_stands_where_a_turn_was_answered_or_asked_may_be_told(asker, by, alone, expected):
     """Everybody in its channel, unless it was for the asker alone; elsewhere the asker; at the terminal its owner."""
-    assert may_be_told(asker, by, alone=alone) is expected
+    assert may_view_turn(asker, by, alone=alone) is expected
 
 
 def test_nobody_is_the_same_person_as_nobody():

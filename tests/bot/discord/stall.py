@@ -130,7 +130,7 @@ async def opened() -> AsyncIterator[Stall]:
             connected=nullcontext,
             ready=lambda: "",
             refused=_never,
-            by_now=_stay,
+            refresh_asker=_stay,
             settled=_settle,
             now=clock.now,
         )

@@ -9,7 +9,7 @@ import pytest
 from bot.desk.types import Question
 from bot.platforms.discord.discord_events import DiscordMessagePosted, is_addressed
 from bot.platforms.discord.discord_gateway import ShardProgress, shard_of
-from bot.platforms.discord.discord_intake import PAGE, DiscordArchive
+from bot.platforms.discord.discord_intake import PAGE, DiscordHistoryReader
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from tests.bot.discord.stall import US, Stall, question
 from tests.bot.taker import Taker
@@ -36,7 +36,7 @@ class Row:
 def catching(stall: Stall, taker: Taker, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder. The second server is none of ours."""
     each: Any = taker
-    archive = DiscordArchive(each, stall.call, US, each, ("999", GUILD))
+    archive = DiscordHistoryReader(each, stall.call, US, each, ("999", GUILD))
     return CatchUpRun(archive, each, ResumeMarker(folder, "discord"), stall.clock.now, stall.clock.advance)
 
 

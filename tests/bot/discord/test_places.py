@@ -22,8 +22,8 @@ async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
     known = DiscordDirectory(call, DiscordSettings(servers=["1"]))
     taken = Asker("discord", "dm", "", "9", "5", listed_server=(await known.membership("5")).member)
     with pytest.raises(PlatformUnavailable):
-        await known.by_now(taken)
-    later = await known.by_now(taken)
+        await known.refresh_asker(taken)
+    later = await known.refresh_asker(taken)
     await known.close()
 
     assert (taken.listed_server, later.listed_server) == (False, True)

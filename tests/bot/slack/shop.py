@@ -78,5 +78,7 @@ async def opened() -> AsyncIterator[Shop]:
     async with serve(clock=clock) as slack:
         slack.subscribed = set()
         call = SlackApiClient(build_web_client(BOT_TOKEN, slack.api), SlackRateLimit(clock.now, clock.advance))
-        yield Shop(slack, clock, SlackPlatform(call, by_now=stays, connected=nullcontext, ready=lambda: ""), call)
+        yield Shop(
+            slack, clock, SlackPlatform(call, refresh_asker=stays, connected=nullcontext, ready=lambda: ""), call
+        )
         assert slack.errors == []

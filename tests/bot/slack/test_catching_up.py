@@ -12,7 +12,7 @@ from bot.desk.types import Question
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.slack import slack_events
 from bot.platforms.slack.slack_events import SlackBotIdentity, SlackMessagePosted
-from bot.platforms.slack.slack_intake import SlackArchive
+from bot.platforms.slack.slack_intake import SlackHistoryReader
 from storage.errors import StorageError
 from tests.bot.slack.shop import Shop, question
 from tests.bot.taker import Taker
@@ -35,7 +35,7 @@ def taking(**facts: Any) -> Taker:
 def catching(shop: Shop, taker: Taker, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder."""
     each: Any = taker
-    archive = SlackArchive(each, shop.call, US, each)
+    archive = SlackHistoryReader(each, shop.call, US, each)
     return CatchUpRun(archive, each, ResumeMarker(folder, "slack"), shop.clock.now, shop.clock.advance)
 
 

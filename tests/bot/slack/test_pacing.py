@@ -131,7 +131,7 @@ async def test_a_hundred_questions_at_once_are_answered_within_the_limits() -> N
     client = Counting(clock)
     platform = SlackPlatform(
         SlackApiClient(client, SlackRateLimit(clock.now, clock.sleep)),
-        by_now=stays,
+        refresh_asker=stays,
         connected=nullcontext,
         ready=lambda: "",
     )

@@ -168,8 +168,11 @@ async def test_what_was_not_known_in_time_is_asked_again_when_the_turn_comes():
     slack.away = 2
     asker = await known.asker("C1", "U1", direct=False)
     with pytest.raises(PlatformUnavailable):
-        await known.by_now(asker)
-    later, refused = await known.by_now(asker), await known.by_now(await known.asker("C?", "U1", direct=False))
+        await known.refresh_asker(asker)
+    later, refused = (
+        await known.refresh_asker(asker),
+        await known.refresh_asker(await known.asker("C?", "U1", direct=False)),
+    )
 
     assert asker.shared_with_other_organisations
     assert not later.shared_with_other_organisations
