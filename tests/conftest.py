@@ -61,6 +61,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Run one worker more than there are cores: a third of the time tests wait for processes and sockets."""
+    return (os.cpu_count() or 1) + 1
+
+
 _OURS = ("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_", "SLACK_", "DISCORD_")
 
 
