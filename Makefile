@@ -48,11 +48,11 @@ unit: $(VENV)/dev.stamp
 
 ## make quick    lint, and the tests that start no process, server or home: for every commit
 quick: lint
-	FOOTNOTE_QUICK=1 $(BIN)/python -m pytest -n auto -m "not slow" -q
+	SUITE=quick $(BIN)/python -m pytest -n auto -m "not slow" -q
 
 ## make thorough the suite with more examples of each property, and killed at every step on every platform (a quarter of an hour)
 thorough: $(VENV)/dev.stamp
-	FOOTNOTE_THOROUGH=1 $(BIN)/python -m pytest -n auto
+	SUITE=thorough $(BIN)/python -m pytest -n auto
 
 ## make format   what ruff can mend by itself
 format: $(VENV)/dev.stamp

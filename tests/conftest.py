@@ -46,9 +46,10 @@ hypothesis.settings.load_profile("footnote")
 
 
 SLOW = (
-    *("bot/cli/test_entry_point", "bot/desk", "bot/server", "bot/test_end", "bot/test_model", "bot/test_simulated"),
-    *("docs", "evaluation", "examples", "ingest/refresh", "ingest/test_corpus_refresh", "ingest/test_killed"),
-    *("ingest/test_real", "ingest/sources/test_real", "platforms", "storage/indexes", "tools", "turns"),
+    *("bot/cli/test_check", "bot/cli/test_entry_point", "bot/desk", "bot/doctor/test_examiner", "bot/server"),
+    *("bot/test_end", "bot/test_model", "bot/test_simulated", "docs", "evaluation", "examples", "ingest/refresh"),
+    *("ingest/sandbox", "ingest/test_corpus_refresh", "ingest/test_killed", "ingest/test_listings", "ingest/test_real"),
+    *("ingest/sources/test_real", "platforms", "storage/indexes", "storage/test_unwritable", "tools", "turns"),
 )
 """Places whose tests start processes, servers or homes: `make quick` leaves them to `make test`."""
 

@@ -1,8 +1,7 @@
-"""Whether there is time for everything: `make thorough` tries all that `make test` tries a part of."""
+"""How much is tried: `make thorough` tries all that `make test` tries a part of, and `make quick` less."""
 
 import os
 
-QUICK = bool(os.environ.get("FOOTNOTE_QUICK"))
-THOROUGH = bool(os.environ.get("FOOTNOTE_THOROUGH"))
+QUICK, THOROUGH = (os.environ.get("SUITE") == name for name in ("quick", "thorough"))
 EXAMPLES = 200 if THOROUGH else 5 if QUICK else 20
 """Of each property that does not say how many it needs."""
