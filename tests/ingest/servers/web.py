@@ -50,7 +50,7 @@ class WebServer(ThreadingHTTPServer):
         self.script = script
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.requests: list[Request] = []
-        self.open = 0
+        self.open: set[socket.socket] = set()
         self.most_open = 0
         """How many connections there were at once."""
         self.lock = threading.Lock()
@@ -71,13 +71,13 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         with self.server.lock:
-            self.server.open += 1
-            self.server.most_open = max(self.server.most_open, self.server.open)
+            self.server.open = {one for one in self.server.open if not _is_left(one)} | {self.connection}
+            self.server.most_open = max(self.server.most_open, len(self.server.open))
 
     def finish(self) -> None:
         super().finish()
         with self.server.lock:
-            self.server.open -= 1
+            self.server.open.discard(self.connection)
 
     def log_message(self, *_arguments: object) -> None:
         """Say nothing."""
@@ -169,3 +169,13 @@ def transport(script: Script) -> httpx.MockTransport:
         return httpx.Response(answer.status, headers=dict(answer.headers), content=iter([answer.body]))
 
     return httpx.MockTransport(answered)
+
+
+def _is_left(connection: socket.socket) -> bool:
+    """Return whether a client has closed its end, though the thread that served it may not have noticed yet."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
