@@ -48,7 +48,7 @@ unit: $(VENV)/dev.stamp
 
 ## make quick    lint, and the tests that start no process, server or home: for every commit
 quick: lint
-	SUITE=quick $(BIN)/python -m pytest -n auto -m "not slow" -q
+	SUITE=quick $(BIN)/python -m pytest -n auto -q
 
 ## make thorough the suite with more examples of each property, and killed at every step on every platform (a quarter of an hour)
 thorough: $(VENV)/dev.stamp

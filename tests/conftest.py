@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.thorough import EXAMPLES
+from tests.thorough import EXAMPLES, QUICK
 
 
 class NetworkForbidden(Exception):
@@ -45,8 +45,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("footnote")
 
 
+HERE = Path(__file__).parent
 SLOW = (
     *("bot/cli/test_check", "bot/cli/test_entry_point", "bot/desk", "bot/doctor/test_examiner", "bot/server"),
+    *("bot/discord/test_platform", "bot/slack/test_platform", "bot/views/test_pagination"),
     *("bot/test_end", "bot/test_model", "bot/test_simulated", "docs", "evaluation", "examples", "ingest/refresh"),
     *("ingest/sandbox", "ingest/test_corpus_refresh", "ingest/test_killed", "ingest/test_listings", "ingest/test_real"),
     *("ingest/sources/test_real", "platforms", "storage/indexes", "storage/test_unwritable", "tools", "turns"),
@@ -54,12 +56,10 @@ SLOW = (
 """Places whose tests start processes, servers or homes: `make quick` leaves them to `make test`."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow by where it stands, beside what is marked itself."""
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.relative_to(here).as_posix().startswith(SLOW):
-            item.add_marker(pytest.mark.slow)
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out what is slow where there is little time."""
+    inside = collection_path.is_relative_to(HERE) and collection_path.relative_to(HERE).as_posix()
+    return True if QUICK and inside and inside.startswith(SLOW) else None
 
 
 def pytest_xdist_auto_num_workers() -> int:
