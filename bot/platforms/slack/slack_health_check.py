@@ -23,7 +23,6 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "users:read": "knows whose organisation somebody is of, and their language",
     }
 )  # of the bot token
-SOCKET_SCOPE = "connections:write"  # of the app token, for Socket Mode
 MESSAGE_SCOPES = ("message.channels", "message.groups", "message.im", "message.mpim")
 """The events that all arrive as `message`."""
 
