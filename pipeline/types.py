@@ -62,7 +62,8 @@ class Support:
     holds: bool
     reasons: tuple[str, ...] = ()
     appealable: bool = False
-    """It failed on meaning alone, not on a number, a date or a name: a model may be asked before it is given up."""
+    """It fails, but not surely: on meaning alone, or on what stands in the question. A model may say otherwise."""
+    verbatim: bool = False  # it stands in a passage in these words, or in all but these: no model need be asked
     contradicted: bool = False  # the passages say something else in the place of a part of it
     doubtful: bool = False  # it holds, but not by so much that a model, where there is one, need not be asked
     because: tuple[VerdictReason, ...] = ()

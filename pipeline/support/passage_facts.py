@@ -85,6 +85,18 @@ def is_same_number(known: Number, number: Number) -> bool:
     return number.bound is not Bound.EXACTLY and not known.ordinal and _is_within_bound(known, number)
 
 
+def is_within_bound(known: Number, said: Number) -> bool:
+    """Return whether a quantity lies where a bound of the passages puts it: 100 hours is "over 80 hours"."""
+    if known.bound not in {Bound.OVER, Bound.UNDER} or known.ordinal or said.ordinal:
+        return False
+    if not is_same_unit(known.units, said.units) and (known.units or said.units):
+        amounts = convert_amount(said.values[0], said.units, known.units)
+    else:
+        amounts = said.values[:1]
+    limit = known.values[0]
+    return any(one >= limit if known.bound is Bound.OVER else one <= limit for one in amounts)
+
+
 def is_same_value(known: object, said: object) -> bool:
     """Return whether two values are numbers or dates, and the first makes the second true."""
     if isinstance(known, Number) and isinstance(said, Number):

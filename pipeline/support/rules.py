@@ -1,7 +1,7 @@
 """Check a sentence's numbers, dates, names and negations by rule: found, absent or contradicted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pipeline.support.alignment import Alignment, align
@@ -26,6 +26,8 @@ from pipeline.support.passage_facts import (
     has_number,
     is_list_count,
     is_name_ordinal,
+    is_same_number,
+    is_within_bound,
 )
 from pipeline.support.polarity import find_denials, find_missing_negation
 from pipeline.support.swaps import find_exception_swap, find_misdescription, find_role_swap, find_value_swap
@@ -44,13 +46,16 @@ class FindingKind(StrEnum):
 class FindingOutcome(StrEnum):
     """The outcome of a check. `CONTRADICTED` only where a passage says something else in its place.
 
-    `UNNAMED` is a name that is absent where a passage begins with "she" or "the film" and so may mean it.
+    `UNNAMED` is a name that is absent where a passage begins with "she" or "the film" and so may mean it. `ASKED` is
+    what no passage says and the asker does; `REPEATED` the same, where a passage says something else in its place.
     """
 
     FOUND = "found"
     ABSENT = "absent"
     CONTRADICTED = "contradicted"
     UNNAMED = "unnamed"
+    ASKED = "asked"
+    REPEATED = "repeated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +73,38 @@ class RuleFinding:
             return f"the passages say “{self.said}”"
         if self.outcome is FindingOutcome.UNNAMED:
             return f"no passage names “{self.said}”, unless it is meant by “{self.instead}”"
+        if self.outcome is FindingOutcome.ASKED:
+            return f"“{self.said}” is what was asked about; no passage mentions it"
         if self.outcome is FindingOutcome.ABSENT:
             return f"no passage mentions “{self.said}”"
         return f"says “{self.said}”; the passage says “{self.instead}”"
 
     @property
     def because(self) -> VerdictReason:
-        return VerdictReason(self.outcome.value, (self.said, self.instead) if self.instead else (self.said,))
+        told = {FindingOutcome.ASKED: FindingOutcome.ABSENT, FindingOutcome.REPEATED: FindingOutcome.CONTRADICTED}
+        key = told.get(self.outcome, self.outcome).value
+        return VerdictReason(key, (self.said, self.instead) if self.instead else (self.said,))
 
 
-def check_rules(sentence: str, passages: Sequence[str], *, context: Sequence[str] = ()) -> tuple[RuleFinding, ...]:
+def check_rules(
+    sentence: str, passages: Sequence[str], *, context: Sequence[str] = (), asked: Sequence[str] = ()
+) -> tuple[RuleFinding, ...]:
     """Look up a sentence's numbers, dates, units and names in the passages, and compare what it denies with them.
 
     `context` holds words from outside the passages that count as said in them: the titles of their pages, aliases.
+    `asked` is what the asker said: what only stands there is no evidence, but may be repeated.
     """
     facts = collect_facts(passages, context, detect_language(sentence))
     read = parse_sentence(sentence, choose_language(sentence, facts.passages))
     alignment = align(read, facts)
+    found = (
+        *((one, finding) for one in read.numbers for finding in _check_number(one, read, facts, alignment)),
+        *((one, finding) for one in read.dates for finding in _check_date(one, facts, alignment)),
+        *((one, finding) for one in find_names(read) for finding in _check_name(one, facts, alignment)),
+    )
+    question = collect_facts(asked, (), read.language) if asked else None
     return (
-        *(finding for number in read.numbers for finding in _check_number(number, read, facts, alignment)),
-        *_check_dates(read, facts, alignment),
-        *(finding for name in find_names(read) for finding in _check_name(name, facts, alignment)),
+        *(_excuse_asked(one, finding, question, alignment) if question else finding for one, finding in found),
         *(_check_denials(alignment) if alignment and alignment.coverage >= LEAST_COVERAGE else ()),
         *(_check_misplaced(facts, alignment) if alignment else ()),
     )
@@ -120,11 +136,10 @@ def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment |
     return kin[0].said if kin and not any(is_equal_quantity(one, number) for one in facts.numbers) else ""
 
 
-def _check_dates(sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
-    for date in sentence.dates:
-        found = has_date(facts, date)
-        instead = find_other_value(alignment, date, elsewhere=found) if alignment else ""
-        yield _build_finding(FindingKind.DATE, date.said, instead, found=found)
+def _check_date(date: Date, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
+    found = has_date(facts, date)
+    instead = find_other_value(alignment, date, elsewhere=found) if alignment else ""
+    yield _build_finding(FindingKind.DATE, date.said, instead, found=found)
 
 
 def _check_name(name: ProperName, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
@@ -163,6 +178,29 @@ def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[Rule
     if swapped:
         kind = FindingKind.DATE if isinstance(swapped[0], Date) else FindingKind.NUMBER
         yield _build_contradiction(kind, swapped[0].said, swapped[1])
+
+
+def _excuse_asked(
+    said: Number | Date | ProperName, finding: RuleFinding, question: PassageFacts, alignment: Alignment | None
+) -> RuleFinding:
+    """Return a finding against what the asker said as one that a model may overrule.
+
+    A number that lies where the passage's bound puts it is no longer against the passage: 100 is "over 80".
+    """
+    missed = finding.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
+    if not missed or not _is_asked(said, question):
+        return finding
+    source = alignment.source.numbers if alignment and isinstance(said, Number) else ()
+    if isinstance(said, Number) and any(is_within_bound(known, said) for known in source):
+        return replace(finding, outcome=FindingOutcome.ASKED, instead="")
+    return replace(finding, outcome=FindingOutcome.REPEATED if finding.instead else FindingOutcome.ASKED)
+
+
+def _is_asked(said: Number | Date | ProperName, question: PassageFacts) -> bool:
+    if isinstance(said, Number):
+        same = (one for one in question.numbers if is_same_number(one, said))
+        return any(is_same_unit(one.units, said.units) or not (one.units and said.units) for one in same)
+    return has_date(question, said) if isinstance(said, Date) else has_name(question, said)
 
 
 def _build_contradiction(kind: FindingKind, said: str, instead: str) -> RuleFinding:

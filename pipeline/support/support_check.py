@@ -1,15 +1,16 @@
 """Check whether passages say a sentence, in milliseconds and without a model server.
 
-A sentence that stands in a passage word for word is supported. Any other must pass two judges. The rules look for each
-of its numbers, dates, units and names in the passages, and for a denial: what they miss is not overruled by anything.
-The scorer weighs how well the rest of it is covered in words and in meaning: what fails only there may be put to a
-model, where there is one.
+A sentence that stands in a passage word for word, or all but, is supported. Any other must pass two judges. The rules
+look for each of its numbers, dates, units and names in the passages, and for a denial: what they miss is overruled by
+nothing, unless it stands in the question. The scorer weighs how well the rest of it is covered in words and in meaning:
+what fails only there may be put to a model, where there is one.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
 from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, load_scorer, select_closest
 from pipeline.types import Support
@@ -20,6 +21,14 @@ from storage.types import Evidence, Passage, PassageKind, Span, VerdictReason
 
 _PASSAGE_LINE = lazy_compile(r"\S(?:[^\n]*\S)?")
 _LIST_MARK = lazy_compile(r"(?:[-•*✓]|\d{1,3}[.)])\s+(?=\S)")
+_SILENT_MARKS = frozenset(',.;:"!—')
+_CONNECTIVES = tuple(
+    tuple(words.split())
+    for words in (
+        "in addition", "for example", "for instance", "that said", "as well", "also", "and", "but", "however",
+        "moreover", "furthermore", "additionally", "besides", "then", "so", "note that", "please note that",
+    )
+)  # fmt: skip
 _MARKED_LINE = lazy_compile(r"[^\S\n]*(?:[-•*✓]|\d{1,3}[.)])\s|[^\S\n]{2,}\S")
 
 
@@ -59,23 +68,24 @@ class SupportChecker:
     """Names that every page may be taken to speak of: the team's own, which its own pages seldom say."""
     scorer: Scorer = field(default_factory=load_scorer)
 
-    async def __call__(self, sentence: str, evidence: Sequence[Evidence]) -> Support:
+    async def __call__(self, sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
         """Decide whether the passages of the evidence, read together, say the sentence.
 
         The titles and other names of their pages count as said in them, as a page says "she" of whom it is about.
+        `asked` are the question and what was said before it: what comes from there may be repeated, but is no evidence.
         """
         passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
         unread = _find_unreadable(sentence, passages)
         if unread:
             return Support(0.0, holds=False, reasons=(unread,), because=(VerdictReason("unreadable"),))
-        verbatim = find_verbatim_passage(sentence, passages)
+        verbatim = find_verbatim_passage(sentence, passages) or _find_nearly_verbatim(sentence, passages)
         if verbatim:
             said = (f"stands verbatim in passage {verbatim}",)
-            return Support(1.0, holds=True, reasons=said, because=(VerdictReason("verbatim"),))
+            return Support(1.0, holds=True, verbatim=True, reasons=said, because=(VerdictReason("verbatim"),))
         if len(set(content_terms(sentence))) < MIN_CONTENT_WORDS:
             little = ("it says too little to be supported by anything",)
             return Support(0.0, holds=False, reasons=little, because=(VerdictReason("says_little"),))
-        found = await analyse_sentence(sentence, evidence, self.read, names=self.names)
+        found = await analyse_sentence(sentence, evidence, self.read, names=self.names, asked=asked)
         levels = self.scorer.thresholds
         return decide_support(found, self.scorer.score(found.features), levels[self.strictness], sure=levels["strict"])
 
@@ -93,9 +103,20 @@ class SentenceAnalysis:
         """Return what decides by itself: what is missing or contradicted, but no name that may be meant by "she"."""
         return tuple(one for one in self.found if one.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED})
 
+    @property
+    def in_doubt(self) -> tuple[RuleFinding, ...]:
+        """Return what decides nothing by itself, but lets nothing be sure."""
+        doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.REPEATED}
+        return tuple(one for one in self.found if one.outcome in doubts)
+
 
 async def analyse_sentence(
-    sentence: str, evidence: Sequence[Evidence], read: EmbedTokens, *, names: Sequence[str] = ()
+    sentence: str,
+    evidence: Sequence[Evidence],
+    read: EmbedTokens,
+    *,
+    names: Sequence[str] = (),
+    asked: Sequence[str] = (),
 ) -> SentenceAnalysis:
     """Look a sentence up in the passages of its evidence, by rule, by words and by meaning.
 
@@ -104,7 +125,7 @@ async def analyse_sentence(
     passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
     pages = ((one.document.title, *one.document.aliases, one.passage.section) for one in evidence)
     context = (*dict.fromkeys(name for page in pages for name in page if name), *names)
-    found = check_rules(sentence, [passage.text for passage in passages], context=context)
+    found = check_rules(sentence, [passage.text for passage in passages], context=context, asked=asked)
     said = [[passage.text[start:end] for start, end in find_quotable_spans(passage)] for passage in passages]
     nearest = select_closest(sentence, said)
     states, *source = await read([sentence, *nearest])
@@ -121,21 +142,26 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         contradicted = any(one.outcome is FindingOutcome.CONTRADICTED for one in against)
         why = tuple(dict.fromkeys(one.because for one in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
+    doubts = examined.in_doubt
+    if any(one.outcome is FindingOutcome.REPEATED for one in doubts):
+        why = tuple(dict.fromkeys(one.because for one in doubts))
+        return Support(score, holds=False, appealable=True, reasons=_list_reasons(doubts), because=why)
     if score < threshold:
         reason = f"too little of its meaning is in the passages ({score:.2f}, needed {threshold:.2f})"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
         return Support(score, holds=False, reasons=(reason, *nearest), appealable=True, because=why)
     reasons = (*_list_reasons(examined.found), *nearest)
     so = VerdictReason("said", said) if said else VerdictReason("so")
-    return Support(score, holds=True, reasons=reasons, doubtful=score < sure, because=(so,))
+    return Support(score, holds=True, reasons=reasons, doubtful=bool(doubts) or score < sure, because=(so,))
 
 
-async def check_verbatim(sentence: str, evidence: Sequence[Evidence]) -> Support:
+async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
     """Support only what stands word for word: the check of those who only quote."""
+    del asked
     found = find_verbatim_passage(sentence, [piece.passage for piece in evidence])
     reason = f"stands verbatim in passage {found}" if found else "does not stand verbatim in the passages it cites"
     because = VerdictReason("verbatim" if found else "not_verbatim")
-    return Support(float(bool(found)), holds=bool(found), reasons=(reason,), because=(because,))
+    return Support(float(bool(found)), holds=bool(found), verbatim=bool(found), reasons=(reason,), because=(because,))
 
 
 def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
@@ -146,6 +172,23 @@ def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
     """
     wanted = _normalise_space(sentence)
     return next((passage.id for passage in passages if wanted and wanted in _sentence_runs(passage)), "")
+
+
+def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
+    """Return the passage that has all of a sentence but its capitals, commas, stops and quotation marks; else "".
+
+    A connective that leads the sentence, or one of the passage's, adds nothing.
+    """
+    wanted = _list_plain_words(sentence)
+    if len(wanted) < MIN_CONTENT_WORDS:
+        return ""
+    runs = ((passage.id, _list_plain_words(run)) for passage in passages for run in _sentence_runs(passage))
+    return next((found for found, words in runs if words == wanted), "")
+
+
+def _list_plain_words(text: str) -> tuple[str, ...]:
+    low = tuple(word for word in tokenize(text).low if word not in _SILENT_MARKS)
+    return next((low[len(led) :] for led in _CONNECTIVES if low[: len(led)] == led), low)
 
 
 def _find_unreadable(sentence: str, passages: Sequence[Passage]) -> str:

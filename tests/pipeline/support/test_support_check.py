@@ -145,6 +145,36 @@ async def test_the_teams_own_name_counts_as_said(read: EmbedTokens) -> None:
     assert not (await SupportChecker(read)(sentence, evidence(MILL))).holds
 
 
+LEAVE = hit("Whoever takes over 80 hours of unpaid leave needs the approval of their manager.", key="l").passage
+
+
+async def test_what_was_asked_may_be_repeated(read: EmbedTokens) -> None:
+    """A figure of the asker's own is no evidence, but where the passage's bound puts it, it is not against it."""
+    sentence = "For 100 hours of unpaid leave you need the approval of your manager."
+    asked = await SupportChecker(read)(sentence, evidence(LEAVE), asked=("May I take 100 hours of unpaid leave?",))
+    unasked = await SupportChecker(read)(sentence, evidence(LEAVE))
+
+    assert (asked.holds, asked.doubtful) == (True, True)
+    assert (unasked.holds, unasked.appealable) == (False, False)
+
+
+async def test_what_was_asked_is_no_evidence(read: EmbedTokens) -> None:
+    """Where the passage has another value in its place, a model may say what the two have to do with each other."""
+    sentence = "For 60 hours of unpaid leave you need the approval of your manager."
+    support = await SupportChecker(read)(sentence, evidence(LEAVE), asked=("And for 60 hours?",))
+
+    assert (support.holds, support.appealable, support.contradicted) == (False, True, False)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["However, the office opens at nine.", "the office opens at nine", "Nobody knows, whether it closes at six."],
+)
+async def test_all_but_verbatim_is_verbatim(sentence: str) -> None:
+    """Capitals, commas, the last stop and a leading connective change nothing that is said."""
+    assert (await SupportChecker(_never)(sentence, evidence(OFFICE))).verbatim
+
+
 async def test_passages_are_read_together(read: EmbedTokens) -> None:
     """A sentence may take one detail from one passage and another from the next."""
     one = hit("Ingrid Solberg founded the paper mill in Lauvik.", key="a").passage
