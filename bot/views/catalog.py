@@ -56,7 +56,7 @@ def render_left_out(withheld: int, total: int, language: str) -> str:
 def render_answer_text(answer: Answer, question: Turn) -> str:
     """Return the text of an answer: its sentences with footnote marks, or our own words for its status; pure.
 
-    An abstention says how many statements were withheld: that nothing was found is not all that happened then.
+    An abstention after statements were withheld says how many, and not that nothing was found.
     """
     if answer.status is Status.ANSWERED:
         return "".join(map(render_sentence, answer.sentences)).strip()
@@ -66,8 +66,10 @@ def render_answer_text(answer: Answer, question: Turn) -> str:
         kind = detect_small_talk(question.text)
         return translate(kind.value if kind else "greeting", question.language)
     if answer.status is Status.ABSTAINED:
-        counted = render_left_out(answer.withheld, answer.withheld, question.language) if answer.withheld else ""
-        return "\n\n".join(filter(None, (translate("abstained", question.language), counted)))
+        if not answer.withheld:
+            return translate("abstained", question.language)
+        counted = render_left_out(answer.withheld, answer.withheld, question.language)
+        return f"{translate('unconfirmed', question.language)}\n\n{counted}"
     return "" if answer.status is Status.CANCELLED else translate("failed", question.language)
 
 

@@ -123,6 +123,7 @@ class MarkedSentence:
     """In the order of its marks, each once, from 1 up to how many pieces of evidence were offered."""
     paragraph: bool  # whether it begins a paragraph, an item, a row or a heading; never so for the first
     maimed: bool = False  # whether it lost a part with its marks or addresses; then it is given no evidence
+    borrowed: bool = False  # whether its numbers are those of the next sentence, as it has none of its own
 
 
 def split_sentences(reply: str, count: int) -> tuple[MarkedSentence, ...]:

@@ -1,11 +1,12 @@
 """Parse the replies of the stages, verdicts excepted: a query, bullets, timed claims, a draft, feedback on it. Pure."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pipeline.errors import UnreadableReply
+from pipeline.replies.abstention import is_about_notes, is_abstention
 from pipeline.replies.cited_sentences import MarkedSentence, SentenceSplitter
 from pipeline.replies.reply_format import (
     BOOLEAN,
@@ -218,7 +219,10 @@ NOTHING_REPLY = "NOTHING"  # what a model replies where no note helps
 
 
 class DraftSplitter:
-    """Splits a draft over `count` notes into sentences; none where it says that no note helps."""
+    """Splits a draft over `count` notes into sentences; none where it says, in one word or in prose, that none helps.
+
+    A sentence without a mark borrows those of the next: a model often marks only the last of what one note says.
+    """
 
     def __init__(self, count: int) -> None:
         self._splitter = SentenceSplitter(count)
@@ -226,22 +230,36 @@ class DraftSplitter:
         self._cites = False
 
     def feed(self, piece: str) -> tuple[MarkedSentence, ...]:
-        return self._released(self._splitter.feed(piece))
+        return tuple(self._release(self._splitter.feed(piece)))
 
     def close(self) -> tuple[MarkedSentence, ...]:
-        released = self._released(self._splitter.close())
-        if not self._cites and not any(_is_nothing_reply(sentence) for sentence in self._held):
-            raise UnreadableReply("no sentence has the number of a note in brackets behind it, such as [1]")
-        return released
+        released = tuple(self._release(self._splitter.close()))
+        if self._cites:
+            return released + tuple(_drop_nothing(self._held))
+        if not any(_is_nothing_reply(sentence) or is_abstention(sentence.text) for sentence in self._held):
+            raise UnreadableReply(
+                "no sentence has the number of a note in brackets behind it, such as [1]; "
+                f"where no note helps, the whole reply is the one word {NOTHING_REPLY}"
+            )
+        return ()
 
-    def _released(self, sentences: tuple[MarkedSentence, ...]) -> tuple[MarkedSentence, ...]:
-        self._cites = self._cites or any(sentence.numbers for sentence in sentences)
-        self._held += sentences
-        if not self._cites:
-            return ()
-        released = tuple(sentence for sentence in self._held if not _is_nothing_reply(sentence))
-        self._held = []
-        return released
+    def _release(self, sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentence]:
+        for sentence in sentences:
+            if not sentence.numbers:
+                self._held.append(sentence)
+                continue
+            self._cites = True
+            borrowing, self._held = self._held, []
+            for one in _drop_nothing(borrowing):
+                yield one if one.maimed else replace(one, numbers=sentence.numbers, borrowed=True)
+            yield from _drop_nothing([sentence])
+
+
+def _drop_nothing(sentences: Iterable[MarkedSentence]) -> Iterator[MarkedSentence]:
+    """Yield sentences without those that answer nothing: they speak of the notes, not of what notes say."""
+    for sentence in sentences:
+        if not _is_nothing_reply(sentence) and not is_about_notes(sentence.text):
+            yield sentence
 
 
 def _is_nothing_reply(sentence: MarkedSentence) -> bool:
@@ -250,6 +268,7 @@ def _is_nothing_reply(sentence: MarkedSentence) -> bool:
 
 CRITERIA = ("relevant", "natural", "non-repetitive", "temporally correct")
 PERFECT_SCORE = 100
+GOOD_SCORE = 90  # a draft that has it by every criterion is said as it is: what is left costs a call and mends little
 _SCORE = lazy_compile(r"(?<![\d.])(\d{1,3})(?:\.0)?\s*(?:/|out of)\s*100\b")
 _POINT = object_schema(remark=STRING, score=INTEGER)
 
@@ -266,8 +285,9 @@ class Feedback:
     points: tuple[CriterionScore, ...]
 
     @property
-    def perfect(self) -> bool:
-        return all(point.score >= PERFECT_SCORE for point in self.points)
+    def good(self) -> bool:
+        """Whether there is too little to make better for a call."""
+        return all(point.score >= GOOD_SCORE for point in self.points)
 
 
 def _criterion_key(criterion: str) -> str:

@@ -50,7 +50,7 @@ async def stream_refinement(
     text, begun = format_draft(drafted), False
     try:
         feedback = await kit.ask("feedback", FEEDBACK, stage="refine", talk=context.talk, draft=text)
-        if feedback.perfect:
+        if feedback.good:
             return
         facts = {"talk": context.talk, "draft": text, "feedback": feedback}
         refined = kit.stream("refine", DraftSplitter(len(findings)), stage="refine", **facts)

@@ -92,7 +92,8 @@ def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
     else:
         year = re.compile(rf"(?<!\d){query.time}(?!\d)")
         texts = [(hit.document.title, hit.passage.section, hit.passage.text) for hit in hits]
-        order = sorted(range(len(hits)), key=lambda place: not any(map(year.search, texts[place])))
+        # A page that is best by its words may give the year elsewhere, or not at all: it keeps its place.
+        order = sorted(range(len(hits)), key=lambda place: place > 0 and not any(map(year.search, texts[place])))
     return tuple(hits[place] for place in order)
 
 

@@ -63,15 +63,12 @@ def test_a_cancelled_turn_says_nothing() -> None:
 
 @pytest.mark.parametrize("language", ["en", "de", "tlh"])
 def test_an_abstention_says_what_was_withheld(language: str) -> None:
-    """How many statements, in the asker's language; nothing where there were none."""
+    """How many statements, in the asker's language, and not that nothing was found."""
     question = Turn("user", "Why?", language=language)
-    nothing = translate("abstained", language)
+    unconfirmed = f"{translate('unconfirmed', language)}\n\n{render_left_out(2, 2, language)}"
 
-    assert render_answer_text(Answer(Status.ABSTAINED), question) == nothing
-    assert (
-        render_answer_text(Answer(Status.ABSTAINED, withheld=2), question)
-        == f"{nothing}\n\n{render_left_out(2, 2, language)}"
-    )
+    assert render_answer_text(Answer(Status.ABSTAINED), question) == translate("abstained", language)
+    assert render_answer_text(Answer(Status.ABSTAINED, withheld=2), question) == unconfirmed
 
 
 @pytest.mark.parametrize("language", TABLE)

@@ -320,7 +320,7 @@ class TestFeedback:
             ("temporally correct", 100),
         ]
         assert feedback.points[1].remark == "Stiff, 3/100 words too many."
-        assert not feedback.perfect
+        assert not feedback.good
 
     @pytest.mark.parametrize("last", ["", "Temporally correct: Yes.", "Temporally correct: 1.50/100"])
     def test_a_criterion_without_a_score_is_unreadable(self, last: str) -> None:
@@ -333,4 +333,4 @@ class TestFeedback:
         point = {"remark": "Wow!", "score": 900}
         found = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), point)
 
-        assert FEEDBACK.from_json(found).perfect
+        assert FEEDBACK.from_json(found).good

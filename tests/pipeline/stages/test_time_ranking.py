@@ -43,8 +43,9 @@ def test_what_nobody_dated_is_oldest() -> None:
 
 
 def test_a_year_brings_forward_what_mentions_it() -> None:
-    """In title, section or text, as a number of its own; among those relevance decides."""
+    """In title, section or text, as a number of its own; among those relevance decides. The best hit keeps its place."""
     hits = [
+        dated("best", 1),
         dated("none", 1),
         dated("part", 1, text="No. 12016 and 20161."),
         dated("text", 1, text="Fares of 2016."),
@@ -52,7 +53,7 @@ def test_a_year_brings_forward_what_mentions_it() -> None:
         dated("title", 1, title="Fares (2016)"),
     ]
 
-    assert keys(rank_by_time(hits, SearchQuery("fares", 2016))) == ["text", "section", "title", "none", "part"]
+    assert keys(rank_by_time(hits, SearchQuery("fares", 2016))) == ["best", "text", "section", "title", "none", "part"]
 
 
 async def test_more_is_fetched_where_time_ranks() -> None:

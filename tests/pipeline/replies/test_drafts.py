@@ -1,0 +1,80 @@
+"""Drafts as they arrive: what is cited by which sentence, and when a model says in prose that the notes do not tell."""
+
+import pytest
+
+from pipeline.errors import UnreadableReply
+from pipeline.replies.abstention import is_about_notes, is_abstention
+from pipeline.replies.cited_sentences import MarkedSentence
+from pipeline.replies.stage_replies import DraftSplitter
+
+SILENT = (
+    "I'm sorry, but the notes don't mention a wifi password.",
+    "The provided information does not include the opening hours of the pool.",
+    "There is nothing in the notes that tells when the ferry sails.",
+    "Dazu steht in den Notizen leider nichts.",
+    "Les notes ne précisent pas le prix du billet.",
+    "Las notas no indican quién firma.",
+    "Le note non dicono nulla del traghetto.",
+    "As notas não mencionam o preço.",
+    "De notities vermelden niet wie er tekent.",
+    "В заметках об этом ничего не сказано.",
+    "笔记中没有提到价格。",
+    "メモには料金についての記載がありません。",
+    "لا تذكر الملاحظات سعر التذكرة.",
+)
+UNKNOWN = ("I don't know.", "I could not find that out.", "Das lässt sich leider nicht sagen.", "我不知道。")
+TELLING = (
+    "Notes may not be left on the board overnight.",
+    "Passages of the Skarholm ferry are not given to groups of more than 20.",
+    "Guests do not get a badge of their own.",
+    "Les notes de frais ne sont pas remboursées en décembre.",
+    "Notizen dürfen nicht im Flur liegen.",
+    "No bell of the museum was cast before 1700.",
+)
+
+
+def draft(text: str, size: int = 9) -> list[MarkedSentence]:
+    splitter = DraftSplitter(3)
+    given = [one for at in range(0, len(text), size) for one in splitter.feed(text[at : at + size])]
+    return [*given, *splitter.close()]
+
+
+@pytest.mark.parametrize("text", [*SILENT, *UNKNOWN])
+def test_prose_that_there_is_no_answer_is_no_draft(text: str) -> None:
+    """In the languages that we speak; it is not unreadable, so nobody is asked again and no turn fails."""
+    assert is_abstention(text)
+    assert draft(text) == []
+
+
+@pytest.mark.parametrize("text", SILENT)
+def test_a_sentence_about_the_notes_is_not_said(text: str) -> None:
+    """Even where it cites one, and beside others."""
+    assert [one.text for one in draft(f"{text[:-1]} [2]{text[-1]} The pier is made of oak [1].")] == [
+        "The pier is made of oak."
+    ]
+
+
+@pytest.mark.parametrize("text", TELLING)
+def test_what_notes_tell_is_said(text: str) -> None:
+    """Though it denies, or has the word “notes” in it."""
+    assert not is_about_notes(text)
+    assert draft(f"{text[:-1]} [1].") == [MarkedSentence(text, (1,), paragraph=False)]
+
+
+def test_a_sentence_without_a_mark_borrows_those_of_the_next() -> None:
+    """At the beginning and between; the last has no next one."""
+    found = draft("The pier is old. It is made of oak [2]. It was lost. That was in 1953 [1][3]. So it goes.")
+
+    assert [(one.text, one.numbers, one.borrowed) for one in found] == [
+        ("The pier is old.", (2,), True),
+        ("It is made of oak.", (2,), False),
+        ("It was lost.", (1, 3), True),
+        ("That was in 1953.", (1, 3), False),
+        ("So it goes.", (), False),
+    ]
+
+
+def test_a_draft_without_marks_is_told_both_ways_out() -> None:
+    """Numbers behind sentences, or the one word."""
+    with pytest.raises(UnreadableReply, match=r"such as \[1\]; where no note helps, .* NOTHING"):
+        draft("The pier is made of oak. It is long.")
