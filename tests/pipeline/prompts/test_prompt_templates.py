@@ -60,7 +60,7 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
 }
 SHOWN = {
     "query": 6, "summarise": 7, "generate": 0, "split": 8, "verify": 6, "draft": 4, "feedback": 6, "refine": 6,
-    "bullets": 3, "claims": 3, "verdicts": 3, "answer": 3,
+    "bullets": 3, "claims": 3, "verdicts": 3, "answer": 5,
 }  # fmt: skip
 MANNERS = [
     PromptMode(structured=structured, student=student) for structured in (False, True) for student in (False, True)
@@ -175,6 +175,32 @@ def test_examples_of_drafts_cite_notes(template: str) -> None:
         sentences = splitter.feed(reply.text) + splitter.close()
         assert all(sentence.numbers for sentence in sentences)
         assert bool(sentences) == (reply.text != "NOTHING")
+
+
+def test_drafts_are_shown_what_is_hard_to_get_right() -> None:
+    """Yes or no with the asker's own figure, a denial of what is taken for granted, a note that opens with "She"."""
+    shown = {one.facts["talk"].question.text: (one, reply) for one, reply in _shown("answer")}
+    (asked, own), (why, denial), (_, named) = (
+        next(pair for text, pair in shown.items() if text.startswith(opening)) for opening in ("May", "Why", "Great")
+    )
+
+    assert own.startswith("Yes, ")
+    assert "450" in own
+    assert "450" not in "".join(finding.text for finding in asked.facts["findings"])
+    assert "did not" in denial
+    assert not any("did not" in finding.text for finding in why.facts["findings"])
+    assert not re.search(r"\b[Ss]he worked", named)
+
+
+@pytest.mark.parametrize("template", ["claims", "split"])
+def test_claims_of_the_present_have_no_year(template: str) -> None:
+    """Evidence seldom names it, so that the claim would be left without any."""
+    present = [
+        claim["text"] for one, _ in _shown(template) for claim in one.reply["claims"] if claim["time"] == "recent"
+    ]
+
+    assert present
+    assert not [text for text in present if str(EXAMPLE_DAY.year) in text]
 
 
 @pytest.mark.parametrize("template", FACTS)

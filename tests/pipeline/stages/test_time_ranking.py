@@ -43,7 +43,7 @@ def test_what_nobody_dated_is_oldest() -> None:
 
 
 def test_a_year_brings_forward_what_mentions_it() -> None:
-    """In title, section or text, as a number of its own; among those relevance decides. The best hit keeps its place."""
+    """In title, section or text, as a number of its own; among those relevance decides. The best hit stays first."""
     hits = [
         dated("best", 1),
         dated("none", 1),
