@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from pipeline.errors import BudgetExceeded, ModelRefused, PipelineError, SearchUnavailable, UnreadableReply
 from pipeline.gate import SecondOpinion
-from pipeline.kit import Ask, Kit, Supports
+from pipeline.kit import Ask, Kit
 from pipeline.replies.reply_format import ReplyFormat
 from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter, TimedClaim
 from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
 from pipeline.stages.concurrency import capture_outcome, close_stream, gather_successes, select_successes
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences, quote_evidence, retrieve_passages
+from pipeline.stages.passage_retrieval import SourcedFinding, bind_finding, collect_sentences, retrieve_passages
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import ClaimChecked, ClaimExplained, Conversation
 from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, VerdictReason
@@ -90,7 +90,8 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
     kit.tell(ClaimChecked(record_claim(claim.text, sentences, found)))
     if found.verdict is not Verdict.SUPPORTS:
         return ()
-    return await bind_claim(claim.text, tuple(sentences[number - 1] for number in found.sentences), kit.supports)
+    named = tuple(sentences[number - 1] for number in found.sentences)
+    return await bind_finding(claim.text, named, kit.supports, checked=True)
 
 
 NO_EVIDENCE = "no passage was found to check it against"
@@ -132,12 +133,6 @@ def record_claim(
 def record_undecided(claim: str, sentences: Sequence[Evidence], why: str, kind: str) -> CheckedClaim:
     """Record a claim of the model's own that has no verdict, for want of evidence or of a model."""
     return record_claim(claim, sentences, Verification(Verdict.NOT_ENOUGH_INFO, reasoning=why), VerdictReason(kind))
-
-
-async def bind_claim(claim: str, evidence: tuple[Evidence, ...], supports: Supports) -> tuple[SourcedFinding, ...]:
-    """Return a claim as a finding; if its numbers, dates or names are not in its evidence, the sentences instead."""
-    support = await supports(claim, evidence)
-    return (SourcedFinding(claim, evidence),) if support.holds or support.appealable else quote_evidence(evidence)
 
 
 def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -217,7 +212,7 @@ class ClaimVerifier:
         settled = await case.settled
         if isinstance(settled, PipelineError):
             raise settled
-        return await bind_claim(claim.text, settled, self._kit.supports) if settled else ()
+        return await bind_finding(claim.text, settled, self._kit.supports, checked=True) if settled else ()
 
     async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
         """Retrieve evidence for a claim, and queue it for verification where there is any."""

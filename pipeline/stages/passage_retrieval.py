@@ -10,13 +10,14 @@ from datetime import UTC
 
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.extraction.quote_selection import is_contradiction, parse_statement
-from pipeline.kit import Kit
+from pipeline.kit import Kit, Supports
 from pipeline.replies.stage_replies import QUERY, bullets_format
 from pipeline.stages.concurrency import gather_successes
-from pipeline.stages.question_analysis import resolve_question
+from pipeline.stages.question_analysis import opens_with_pronoun, resolve_question
 from pipeline.stages.turn_context import TurnContext
-from pipeline.support.support_check import find_quotable_spans
-from storage.types import Document, Evidence, Hit, SearchQuery
+from pipeline.support.support_check import find_quotable_spans, is_in_list
+from storage.language.words import content_terms
+from storage.types import Document, Evidence, Hit, PassageKind, SearchQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,62 @@ def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
     )
 
 
+MAX_LED = 3  # so many sentences are gone back at most for whom or what a sentence's pronoun means
+
+
+def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Return evidence of which what begins with a pronoun begins with the sentence before that names whom it means."""
+    return tuple(dict.fromkeys(map(_bind_subject, evidence)))
+
+
+def _bind_subject(one: Evidence) -> Evidence:
+    start = one.span[0]
+    if one.passage.kind is not PassageKind.PROSE or is_in_list(one.passage.text, one.span):
+        return one
+    before = [span for span in find_quotable_spans(one.passage) if span[1] <= start][-MAX_LED:]
+    while _opens_with_pronoun(one, start) and before:
+        start = before.pop()[0]
+    # Where all that was gone back to leans on something, too, the sentence stands as it is.
+    span = one.span if _opens_with_pronoun(one, start) else (start, one.span[1])
+    return Evidence(one.passage.text[slice(*span)], one.passage, one.document, span)
+
+
+def _opens_with_pronoun(one: Evidence, start: int) -> bool:
+    return opens_with_pronoun(one.passage.text[start : one.span[1]], one.document.language)
+
+
 def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
-    return tuple(SourcedFinding(one.text, (one,)) for one in evidence)
+    """Return sentences as findings; one that names nobody is led by the title of its page."""
+    return tuple(SourcedFinding(_name_subject(one), (one,)) for one in bind_subjects(evidence))
+
+
+def _name_subject(one: Evidence) -> str:
+    text = " ".join(one.text.split())
+    return f"{one.document.title}: {text}" if _opens_with_pronoun(one, one.span[0]) else text
+
+
+async def bind_finding(
+    text: str, evidence: Sequence[Evidence], supports: Supports, *, checked: bool = False
+) -> tuple[SourcedFinding, ...]:
+    """Return a statement as a finding; in its place the sentences themselves, where they do not support it.
+
+    Of a statement that a model `checked`, or that names whom a pronoun means, the local check's doubt is not enough. A
+    statement about a row of a table must say which row.
+    """
+    support = await supports(text, evidence)
+    leans = any(_opens_with_pronoun(one, one.span[0]) for one in evidence)
+    holds = support.holds or (support.appealable and (checked or leans))
+    if holds and all(_names_row(text, one) for one in evidence):
+        return (SourcedFinding(text, bind_subjects(evidence)),)
+    return quote_evidence(evidence)
+
+
+def _names_row(text: str, one: Evidence) -> bool:
+    """Return whether a statement has a word of the cell that a row begins with, if it is about one."""
+    if one.passage.kind is not PassageKind.TABLE:
+        return True
+    label = set(content_terms(one.text.partition(";")[0].rpartition(": ")[2]))
+    return not label or not label.isdisjoint(content_terms(text))
 
 
 def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
@@ -161,7 +216,5 @@ async def _summarise_group(
     for bullet in found[: MAX_BULLETS * len(hits)]:
         if bullet.sentences:
             evidence = tuple(sentences[number - 1] for number in bullet.sentences)
-            support = await kit.supports(bullet.text, evidence)
-            # In the place of a bullet that its passage does not support stand the sentences it names.
-            findings += (SourcedFinding(bullet.text, evidence),) if support.holds else quote_evidence(evidence)
+            findings += await bind_finding(bullet.text, evidence, kit.supports)
     return tuple(findings)

@@ -4,11 +4,16 @@ from datetime import UTC, datetime
 
 from pipeline.stages.passage_retrieval import (
     SourcedFinding,
+    bind_finding,
+    bind_subjects,
     collect_sentences,
     deduplicate_findings,
     find_disagreeing,
     order_rivals_by_date,
+    quote_evidence,
 )
+from pipeline.types import Support
+from storage.types import PassageKind
 from tests.pipeline.world import hit
 
 OLD = hit("The ferry to Skarholm costs 12 crowns.", key="old.md", date=datetime(2021, 1, 1, tzinfo=UTC))
@@ -52,3 +57,64 @@ def test_of_those_that_disagree_the_newer_comes_first() -> None:
 def test_one_document_does_not_disagree_with_itself() -> None:
     """It has its reasons for two numbers."""
     assert find_disagreeing([finding(OLD), finding(OLD, "The ferry to Skarholm costs 13 crowns.")]) == ()
+
+
+HAGEN = hit("Oda Hagen comes from Bergen. She built the yard. It has two cranes.", key="hagen.md", title="The yard")
+ORPHAN = hit("She built the yard of Skarholm.", key="orphan.md", title="Oda Hagen")
+FARES = hit(
+    "Distance: Up to 10 km; Fare: 4 crowns\nDistance: Up to 25 km; Fare: 9 crowns",
+    key="fares.md",
+    kind=PassageKind.TABLE,
+)
+
+
+def quoted(*findings: SourcedFinding) -> list[str]:
+    return [one.text for one in findings]
+
+
+def test_a_sentence_that_begins_with_a_pronoun_is_bound_with_the_one_that_names() -> None:
+    """As one quotation of its passage, however many pronouns are between; what names is left as it is."""
+    named, she, it = collect_sentences([HAGEN])
+
+    assert [one.text for one in bind_subjects([named, she])] == [
+        "Oda Hagen comes from Bergen.",
+        "Oda Hagen comes from Bergen. She built the yard.",
+    ]
+    (whole,) = bind_subjects([it])
+    assert whole.text == HAGEN.passage.text == HAGEN.passage.text[slice(*whole.span)]
+
+
+def test_where_no_sentence_names_anybody_the_title_does() -> None:
+    """No note says only "she"."""
+    assert quoted(*quote_evidence(collect_sentences([ORPHAN]))) == ["Oda Hagen: She built the yard of Skarholm."]
+    assert quoted(*quote_evidence(collect_sentences([PIER])[1:])) == [PIER.passage.text]
+
+
+def answers(**verdict: bool):
+    async def supports(*_: object, **__: object) -> Support:
+        return Support(0.5, **{"holds": False, **verdict})
+
+    return supports
+
+
+async def test_a_statement_that_names_whom_a_pronoun_means_is_not_lost_by_a_doubt() -> None:
+    """The model is to judge that; what is surely false is replaced by what names, too."""
+    she = collect_sentences([HAGEN])[1:2]
+    said = "Oda Hagen built the yard."
+
+    (kept,) = await bind_finding(said, she, answers(appealable=True))
+    assert (kept.text, kept.evidence[0].text) == (said, "Oda Hagen comes from Bergen. She built the yard.")
+    assert quoted(*await bind_finding(said, she, answers())) == [kept.evidence[0].text]
+    assert quoted(*await bind_finding(said, collect_sentences([PIER])[:1], answers(appealable=True))) == [
+        "The pier is made of oak."
+    ]
+
+
+async def test_a_statement_about_a_row_says_which() -> None:
+    """Else the row stands in its place."""
+    near, _ = collect_sentences([FARES])
+
+    assert quoted(*await bind_finding("Up to 10 km cost 4 crowns.", [near], answers(holds=True))) == [
+        "Up to 10 km cost 4 crowns."
+    ]
+    assert quoted(*await bind_finding("The fare is 4 crowns.", [near], answers(holds=True))) == [near.text]
