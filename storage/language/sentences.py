@@ -203,16 +203,19 @@ def _is_period_end(before: str, block: str, place: int) -> bool:
     head = before[: len(before) - len(token)].rstrip()
     if not head and (token.isdigit() or len(token) == 1):
         return False  # the number of a list item
+    known = load_word_lists("abbreviations")
     following = _NEXT.match(block, place)
     word = following[0].casefold().replace("\u2019", "'") if following else ""
     initial = len(word) == 1 and block[place + 1 : place + 2] == "."
-    starts = word in load_word_lists("abbreviations")["starter"] and not initial
+    starts = word in known["starter"] and not initial
     if token.isdecimal():
         return starts or not _is_ordinal(head, token, word)
-    if head[-1:].isdecimal() and token in load_word_lists("abbreviations")["unit"]:
+    if head[-1:].isdecimal() and token in known["unit"]:
         return True
-    if token in load_word_lists("abbreviations")["letter"] and word != "chr" and not initial:
+    if token in known["letter"] and word != "chr" and not initial:
         return not word[:1].isdecimal()
+    if token.isalpha() and token.isupper() and len(token) > 1 and following and following[0][1:2].islower():
+        return token.casefold() not in known["open"] or starts  # HR. is no "Hr. Weber"
     return _is_word_end(token, starts=starts, numbered=word[:1].isdecimal() or _ROMAN.match(block, place) is not None)
 
 
@@ -221,11 +224,10 @@ def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:
     known, word = load_word_lists("abbreviations"), token.casefold()
     if word in known["last"]:
         return True
-    if word in known["number"]:
-        return not numbered
-    if word in known["bound"]:
+    if word in known["bound"] or (numbered and word in known["number"]):
         return False
-    if word in known["open"] or _ACRONYM.fullmatch(token) or (len(token) == 1 and token.isalpha()):
+    titled = token[:1].isupper() and word in known["title"]
+    if titled or word in known["open"] or _ACRONYM.fullmatch(token) or (len(token) == 1 and token.isalpha()):
         return starts
     return True
 

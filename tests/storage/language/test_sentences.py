@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.language.sentences import sentence_spans
+from storage.language.words import load_word_lists
 
 
 def cut(text: str) -> list[str]:
@@ -48,6 +49,10 @@ ENGLISH = [
     "Let n be positive and x < n.‖ Suppose that x is prime.",
     "He holds a Ph.D. in physics and an M.Sc.‖ He teaches.",
     "Ask Yahoo! or us.‖ What?! you say.",
+    "On the map Brig. Gen. Ada Stone met Adm. Lee and Vice Adm. Roe, then Lt. Col. Poe.‖ Gen. Poe left.",
+    "It takes approx. 30 days, max. 40, see Chap. 5.‖ Ask HR.‖ People in San Francisco, CA.‖ The lab is there.",
+    "Ask your GP.‖ Staff may ask our sales rep.‖ Users of the app.‖ Customers too.‖ Keep it in mind.‖ Then go.",
+    "He rose to Gen.‖ He left as a Sen.‖ The Gen. Assembly met Salmon P. Chase.",
     "no capital here.‖ so what?‖ it goes on.‖ e.g. so",
 ]
 GERMAN = [
@@ -58,6 +63,7 @@ GERMAN = [
     "„Komm her. Schnell!“, rief er.‖ »Nein.«‖ Sie blieb.",
     "Am 3. 10. 1990 kam Dr. Müller mit Frau Dipl.-Ing. Schmidt usw.‖ Alle da.",
     "Es waren 12.‖ Dann kamen mehr.",
+    "Hptm. Weber traf Hr. Lang und Dr. med. Sommer im Hbf.‖ Der Zug kam mind. 30 Minuten später, inkl. MwSt. Kosten.",
 ]
 OTHERS = [
     "« Bonjour ! » dit-il.‖ « Où est M. Dupont ? »‖ Il partit à 5 h. du matin, av. J.-C. sans doute.",
@@ -133,6 +139,34 @@ def test_long_thai_is_cut_at_spaces_only() -> None:
 def test_nothing_has_no_sentences(text: str) -> None:
     """White space alone holds no sentence."""
     assert sentence_spans(text) == ()
+
+
+def listed(*kinds: str) -> st.SearchStrategy[str]:
+    known = load_word_lists("abbreviations")
+    return st.sampled_from(sorted(word[0].upper() + word[1:] for kind in kinds for word in known[kind] - known["last"]))
+
+
+BEGINNINGS = load_word_lists("abbreviations")["starter"]
+NAMES = st.from_regex(r"[A-ZÉÖ][a-zéöß]{3,9}", fullmatch=True).filter(lambda name: name.casefold() not in BEGINNINGS)
+STARTERS = st.sampled_from(["The", "He", "They", "In", "Der", "Sie", "Elle", "Dans", "Los", "Nella", "Quando", "Het"])
+
+
+@given(st.lists(listed("open", "title", "bound"), min_size=1, max_size=3), st.lists(NAMES, min_size=1, max_size=3))
+def test_a_title_belongs_to_the_name_after_it(titles: list[str], names: list[str]) -> None:
+    """Ranks and titles of any language, alone or stacked, do not end the sentence before a name."""
+    check(f"In that year {' '.join(f'{title}.' for title in titles)} {' '.join(names)} went home.‖ Nobody else did.")
+
+
+@given(listed("open", "title"), STARTERS)
+def test_a_title_ends_a_sentence_before_a_word_that_begins_one(title: str, starter: str) -> None:
+    """Where both are possible, a pronoun, an article or a preposition after it decides for the end."""
+    check(f"Later they made her a {title}.‖ {starter} 1990 was the year.")
+
+
+@given(listed("number", "bound"), st.integers(1, 2100))
+def test_what_counts_belongs_to_its_number(word: str, number: int) -> None:
+    """Neither "No. 5" nor "approx. 30" is two sentences."""
+    check(f"It says {word.lower()}. {number} there.‖ Nothing more.")
 
 
 PIECES = st.sampled_from(
