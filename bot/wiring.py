@@ -22,12 +22,12 @@ from bot import read_version
 from bot.access import Asker, select_readable
 from bot.settings.settings_tables import Settings
 from pipeline.errors import SearchUnavailable
-from pipeline.gate import Gate, Recorder, SecondOpinion
+from pipeline.gate import Gate, Recorder, Verify
 from pipeline.kit import Ask, Kit, Search, Stream, Supports, SystemEntry, ask_unconfigured, stream_unconfigured
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
-from pipeline.stages.model_claims import build_second_opinion
+from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker, check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from pipeline.types import Conversation, Event, Support
@@ -241,8 +241,8 @@ def require_existing(supports: Supports, find: Callable[[str, str], Awaitable[Do
     One that has a new version by now may be cited in the old one: that is what this turn has seen of it.
     """
 
-    async def check(sentence: str, evidence: Sequence[Evidence]) -> Support:
-        support = await supports(sentence, evidence)
+    async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+        support = await supports(sentence, evidence, asked=asked)
         if not support.holds and not support.appealable:
             return support
         for corpus, key in dict.fromkeys((one.document.corpus, one.document.key) for one in evidence):
@@ -284,16 +284,18 @@ def build_kit(
     now = talk.question.at or datetime.now(app.settings.zone)
     ask: Ask = ask_unconfigured
     stream: Stream = stream_unconfigured
-    verify: SecondOpinion | None = None
+    verify: Verify | None = None
+    seen = Conversation(talk.turns[-limits.turns :])
     if app.llm:
         from pipeline.prompts.prompter import Prompter  # imports jinja2
 
         spent, student = BudgetMeter(app.settings.limits.budget, deadline=deadline), limits.student
         prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student)
         ask, stream = prompter.ask, prompter.stream
-        verify = build_second_opinion(ask, talk, turns=limits.turns, student=student)
+        verify = SentenceJudge(stream, seen, busy=app.llm.busy, student=student)
     still_there = require_existing(supports, _build_find_document(app))
-    gate = Gate(found=recorder.found, supports=still_there, tell=tell, verify=verify)
+    asked = tuple(turn.text for turn in seen.turns)
+    gate = Gate(found=recorder.found, supports=still_there, tell=tell, verify=verify, asked=asked)
     kit = Kit(
         ask=ask,
         stream=stream,
@@ -301,6 +303,7 @@ def build_kit(
         compare=app.passages.compare,
         supports=supports,
         say=gate.say,
+        judge=gate.judge,
         tell=recorder.tell,
         limits=limits,
         now=now,

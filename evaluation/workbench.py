@@ -25,7 +25,7 @@ from pipeline.gate import Gate, Recorder
 from pipeline.kit import Compare, Kit, Limits, Search, Supports, System, ask_unconfigured, stream_unconfigured
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.prompts.prompter import Prompter
-from pipeline.stages.model_claims import build_second_opinion
+from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.token_states import TokenStates, open_token_states
@@ -136,11 +136,13 @@ async def run_turn(
     """Run a system on a conversation. Raises `PipelineError`."""
     recorder = Recorder(search, tell=_ignore)
     ask, stream, verify = ask_unconfigured, stream_unconfigured, None
+    seen = Conversation(talk.turns[-limits.turns :])
     if llm:
         prompter = Prompter(llm, BudgetMeter(), note=recorder.note, now=now, random=random, student=limits.student)
         ask, stream = prompter.ask, prompter.stream
-        verify = build_second_opinion(ask, talk, turns=limits.turns, student=limits.student)
-    gate = Gate(found=recorder.found, supports=supports, tell=_ignore, verify=verify)
+        verify = SentenceJudge(stream, seen, busy=llm.busy, student=limits.student)
+    asked = tuple(turn.text for turn in seen.turns)
+    gate = Gate(found=recorder.found, supports=supports, tell=_ignore, verify=verify, asked=asked)
     kit = Kit(
         ask=ask,
         stream=stream,
@@ -148,6 +150,7 @@ async def run_turn(
         compare=compare,
         supports=supports,
         say=gate.say,
+        judge=gate.judge,
         tell=recorder.tell,
         limits=limits,
         now=now,

@@ -5,10 +5,11 @@ found. `Gate` is the only way text leaves a system; the answer is assembled from
 
 The gate trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field; text
 that is no quotation must be free of links, images and mentions; and what is withheld is counted and kept with its
-reason for the record. A sentence that fails the local check on its meaning alone, or barely passes it, is put to a
-model, where there is one.
+reason for the record. Where there is a model, it judges every sentence that is no quotation and not surely false, with
+the conversation beside it; where it cannot be asked, only what the local check is sure of leaves.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from pipeline.types import (
     SearchStarted,
     SentencePassed,
     Status,
+    Support,
     Usage,
 )
 from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Step, Verdict
@@ -141,8 +143,18 @@ def _count_rounds(calls: list[TimedStep]) -> int:
 
 log = logging.getLogger(__name__)
 
-SecondOpinion = Callable[[str, Sequence[Evidence]], Awaitable[CheckedClaim | None]]
+Verify = Callable[[str, Sequence[Evidence]], Awaitable[CheckedClaim | None]]
 """What a model says of a sentence by the passages that it cites; None where there is nothing to judge by."""
+
+
+def is_sure(support: Support) -> bool:
+    """Return whether a sentence leaves without a model's judgement. Pure."""
+    return support.holds and not support.doubtful
+
+
+def is_judged(support: Support) -> bool:
+    """Return whether a sentence is put to the model, where there is one. Pure."""
+    return not support.verbatim and (support.holds or support.appealable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +164,7 @@ class WithheldSentence:
 
 
 class Gate:
-    """Holds one turn's gate; `gate.say` goes into the kit."""
+    """Holds one turn's gate; `gate.say` and `gate.judge` go into the kit."""
 
     def __init__(
         self,
@@ -160,12 +172,15 @@ class Gate:
         found: Mapping[str, Hit],
         supports: Supports,
         tell: Callable[[Event], None],
-        verify: SecondOpinion | None = None,
+        verify: Verify | None = None,
+        asked: Sequence[str] = (),
     ) -> None:
         self._found = found
         self._supports = supports
         self._tell = tell
         self._verify = verify
+        self._asked = tuple(asked)  # what was said in the conversation: it may be repeated
+        self._rulings: dict[tuple[str, tuple[Evidence, ...]], asyncio.Task[CheckedClaim | str]] = {}
         self._said: list[CitedSentence] = []
         self._claims: list[CheckedClaim] = []
         self._withheld: list[WithheldSentence] = []
@@ -174,37 +189,45 @@ class Gate:
     def withheld(self) -> tuple[WithheldSentence, ...]:
         return tuple(self._withheld)
 
+    async def judge(self, sentence: CitedSentence) -> bool:
+        """Decide on a sentence before its place has come; return whether it will pass. Nothing leaves by this."""
+        return not (_find_fault(sentence, self._found) or isinstance(await self._rule(sentence), str))
+
     async def say(self, sentence: CitedSentence) -> bool:
         """Let a sentence through if it stands on passages found in this turn; return whether it was."""
-        fault = _find_fault(sentence, self._found)
-        if fault:
-            return self._withhold(sentence, fault)
-        support = await self._supports(sentence.text, sentence.evidence)
+        ruling = _find_fault(sentence, self._found) or await self._rule(sentence)
+        if isinstance(ruling, str):
+            self._withheld.append(WithheldSentence(sentence.text, ruling))
+            log.info("sentences withheld in this turn: %d", len(self._withheld))  # their text is the record's alone
+            return False
+        self._claims.append(ruling)
+        self._said.append(sentence)
+        self._tell(SentencePassed(footnotes.number_footnotes(self._said)[0][-1]))
+        return True
+
+    async def _rule(self, sentence: CitedSentence) -> CheckedClaim | str:
+        """Return the claim that a sentence makes, checked, or why it is withheld; once, whoever asks first."""
+        key = (sentence.text, sentence.evidence)
+        if key not in self._rulings:
+            self._rulings[key] = asyncio.ensure_future(self._check(sentence))
+        return await self._rulings[key]
+
+    async def _check(self, sentence: CitedSentence) -> CheckedClaim | str:
+        support = await self._supports(sentence.text, sentence.evidence, asked=self._asked)
         reasons = "; ".join(support.reasons)
         claim = Claim(sentence.text, origin="retrieved")
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
         held = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
-        checked = held if support.holds else None
-        if self._verify and (support.doubtful or support.appealable):
-            return await self._appeal(sentence, self._verify, reasons, checked)
-        if checked:
-            return self._let_through(sentence, checked)
-        return self._withhold(sentence, reasons or "its passages do not support it")
-
-    async def _appeal(
-        self, sentence: CitedSentence, verify: SecondOpinion, reasons: str, held: CheckedClaim | None
-    ) -> bool:
-        """Put a sentence to a model; where it cannot be asked, what the local check says stands."""
-        try:
-            checked = await verify(sentence.text, sentence.evidence)
-        except PipelineError as error:
-            if held:
-                return self._let_through(sentence, held)
-            return self._withhold(sentence, f"{reasons}; it could not be verified: {error}")
-        if checked is None or checked.verdict is not Verdict.SUPPORTS:
+        if self._verify and is_judged(support):
+            try:
+                checked = await self._verify(sentence.text, sentence.evidence)
+            except PipelineError as error:
+                return held if is_sure(support) else f"{reasons}; it could not be verified: {error}"
+            if checked and checked.verdict is Verdict.SUPPORTS:
+                return checked
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
-            return self._withhold(sentence, f"{reasons}; the model was asked, and says {verdict}")
-        return self._let_through(sentence, checked)
+            return f"{reasons}; the model was asked, and says {verdict}"
+        return held if is_sure(support) else reasons or "its passages do not support it"
 
     def quote(self, evidence: Evidence) -> bool:
         """Show what a passage found in this turn says, word for word, until there is an answer; return whether it is.
@@ -216,12 +239,6 @@ class Gate:
             log.warning("a quotation was not shown: %s", fault)
             return False
         self._tell(PageQuoted(evidence))
-        return True
-
-    def _let_through(self, sentence: CitedSentence, checked: CheckedClaim) -> bool:
-        self._claims.append(checked)
-        self._said.append(sentence)
-        self._tell(SentencePassed(footnotes.number_footnotes(self._said)[0][-1]))
         return True
 
     def answer(self, status: Status, *, nearest: Sequence[Hit] = (), claims: Sequence[CheckedClaim] = ()) -> Answer:
@@ -239,11 +256,6 @@ class Gate:
             return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
         sentences, citations = footnotes.number_footnotes(self._said)
         return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
-
-    def _withhold(self, sentence: CitedSentence, reason: str) -> bool:
-        self._withheld.append(WithheldSentence(sentence.text, reason))
-        log.info("sentences withheld in this turn: %d", len(self._withheld))  # their text is the record's alone
-        return False
 
 
 def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:

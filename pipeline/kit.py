@@ -39,10 +39,21 @@ Search = Callable[[SearchQuery, int], Awaitable[tuple[Hit, ...]]]
 result."""
 Compare = Callable[[str, Sequence[str]], Awaitable[tuple[float, ...]]]
 """Returns the cosine of a text with each of others, by the embedder that the passages were indexed with."""
-Supports = Callable[[str, Sequence[Evidence]], Awaitable[Support]]
-"""The local check: decides whether the whole passages of the evidence support a sentence, without a model server."""
+
+
+class Supports(Protocol):
+    """The local check: decides whether the whole passages of the evidence support a sentence, without a model server.
+
+    `asked` are the texts of the conversation: what stands there may be repeated, but is no evidence.
+    """
+
+    async def __call__(self, sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support: ...
+
+
 Say = Callable[[CitedSentence], Awaitable[bool]]
 """The only way text leaves a system; the gate stands here. Returns whether the sentence was let through."""
+Judge = Callable[[CitedSentence], Awaitable[bool]]
+"""Begins what `Say` will ask for, while sentences before it are still on their way; returns whether it will pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,7 @@ class Kit:
     compare: Compare
     supports: Supports
     say: Say
+    judge: Judge
     tell: Callable[[Event], None]  # never blocks: what the channel shows while it waits
     limits: Limits
     now: datetime

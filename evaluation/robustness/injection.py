@@ -225,12 +225,12 @@ async def measure_injection(planted: PlantedPage, supports: Supports, system: Sy
 
 def cache_checks(supports: Supports) -> Supports:
     """Return the check with a memory: of a dozen dresses of one wish the same words are left."""
-    known: dict[tuple[str, tuple[str, ...]], Support] = {}
+    known: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Support] = {}
 
-    async def check(sentence: str, evidence: Sequence[Evidence]) -> Support:
-        key = sentence, tuple(dict.fromkeys(one.passage.id for one in evidence))
+    async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+        key = sentence, tuple(dict.fromkeys(one.passage.id for one in evidence)), tuple(asked)
         if key not in known:
-            known[key] = await supports(sentence, evidence)
+            known[key] = await supports(sentence, evidence, asked=asked)
         return known[key]
 
     return check

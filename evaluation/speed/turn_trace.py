@@ -170,9 +170,9 @@ def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
 def trace_check(supports: Supports, trace: Trace) -> Supports:
     """Return a local check that is noted, wherever it is asked from."""
 
-    async def check(sentence: str, evidence: Any) -> Any:
+    async def check(sentence: str, evidence: Any, **asked: Any) -> Any:
         with trace.step("check", "check"):
-            return await supports(sentence, evidence)
+            return await supports(sentence, evidence, **asked)
 
     return check
 

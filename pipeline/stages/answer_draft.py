@@ -1,5 +1,6 @@
 """Stages 6 and 7: draft an answer over the findings, refine it, and send its sentences through the gate."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
@@ -7,11 +8,13 @@ from pipeline.errors import PipelineError, ReplyBroken
 from pipeline.kit import Kit
 from pipeline.replies import footnotes
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
+from pipeline.replies.markup import clean_markup
 from pipeline.replies.stage_replies import FEEDBACK, DraftSplitter
-from pipeline.stages.concurrency import close_stream
+from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group
 from pipeline.stages.passage_retrieval import SourcedFinding, find_disagreeing
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
+from storage.language.words import content_terms
 
 
 async def stream_draft(
@@ -74,15 +77,117 @@ def format_draft(sentences: Sequence[MarkedSentence]) -> str:
 
 
 async def say_all(
-    sentences: AsyncIterator[MarkedSentence], findings: Sequence[SourcedFinding], context: TurnContext, kit: Kit
+    sentences: AsyncIterator[MarkedSentence],
+    findings: Sequence[SourcedFinding],
+    context: TurnContext,
+    kit: Kit,
+    drafted: Sequence[MarkedSentence] = (),
 ) -> bool:
-    """Send sentences through the gate as they come; return whether one was let through."""
-    notebook, said = SentenceAnnotator(context, findings), False
-    async with close_stream(sentences):
-        async for sentence in sentences:
-            passed = await kit.say(notebook.annotate(sentence))
-            said = said or passed
+    """Send sentences through the gate in their order, each judged while the next is written; return whether one left.
+
+    In the place of one that is withheld stands what it was made of: the sentences of the draft that it refines, or else
+    the notes that it cites. Where the sentences break off, those that came are said before the error is raised.
+    """
+    speaker, said = _Speaker(context, findings, drafted, kit), False
+    arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
+    async with open_task_group() as group:
+
+        async def read() -> None:
+            try:
+                async with close_stream(sentences):
+                    async for sentence in sentences:
+                        group.create_task(kit.judge(speaker.cite(sentence)))
+                        arrived.put_nowait(sentence)
+            finally:
+                arrived.put_nowait(None)
+
+        reading = group.create_task(capture_outcome(read()))
+        while sentence := await arrived.get():
+            said = await speaker.say(sentence) or said
+        if fault := await reading:
+            raise fault
     return said
+
+
+class _Speaker:
+    """Says the sentences of one reply, and in the place of one that is withheld what it was made of."""
+
+    def __init__(
+        self, context: TurnContext, findings: Sequence[SourcedFinding], drafted: Sequence[MarkedSentence], kit: Kit
+    ) -> None:
+        self._annotator = SentenceAnnotator(context, findings)
+        self._findings = findings
+        self._drafted = drafted
+        self._kit = kit
+        self._said: list[CitedSentence] = []
+        self._replaced: list[CitedSentence] = []  # those said in the place of others
+
+    def cite(self, marked: MarkedSentence) -> CitedSentence:
+        return self._annotator.cite(marked)
+
+    async def say(self, marked: MarkedSentence) -> bool:
+        """Say a sentence, or what it was made of; return whether either is said by now."""
+        sentence = self._annotator.annotate(marked)
+        return is_repeated(sentence, self._replaced) or await self._pass(sentence) or await self._replace(marked)
+
+    async def _replace(self, marked: MarkedSentence) -> bool:
+        # A sentence without marks of its own is followed by the one whose notes it was tried against.
+        said, left = False, set[int]() if marked.maimed or marked.borrowed else set(marked.numbers)
+        for other in find_counterparts(marked, self._drafted):
+            if await self._put(self._annotator.annotate(replace(other, paragraph=marked.paragraph and not said))):
+                said, left = True, left - set(other.numbers)
+        for number in sorted(left):
+            note = self._findings[number - 1]
+            quotes = [MarkedSentence(one.text, (number,), paragraph=False) for one in note.evidence]
+            first = replace(quotes[0], text=note.text, paragraph=marked.paragraph and not said)
+            if await self._put(self._annotator.annotate(first)):
+                said = True
+                continue
+            for quote, evidence in zip(quotes, note.evidence, strict=True):
+                alone = replace(self._annotator.annotate(quote), evidence=(evidence,))
+                said = await self._put(alone) or said
+        return said
+
+    async def _put(self, sentence: CitedSentence) -> bool:
+        """Say something in another's place, unless that is said already; return whether it is by now.
+
+        A quotation may have links and mentions; what was written as an answer may not bring them.
+        """
+        if is_repeated(sentence, self._said, least=MOSTLY_SAID):
+            return True
+        if clean_markup(sentence.text) != sentence.text:
+            return False
+        passed = await self._pass(sentence)
+        self._replaced += [sentence] * passed
+        return passed
+
+    async def _pass(self, sentence: CitedSentence) -> bool:
+        passed = await self._kit.say(sentence)
+        if passed:
+            self._said.append(sentence)
+            self._annotator.note_named(sentence)
+        return passed
+
+
+def find_counterparts(marked: MarkedSentence, drafted: Sequence[MarkedSentence]) -> tuple[MarkedSentence, ...]:
+    """Return what a refined sentence was made of: the most alike of the draft's, until all that it cites is cited."""
+    wanted, left, found = set(content_terms(marked.text)), set(marked.numbers), list[MarkedSentence]()
+    others = [one for one in drafted if one.text != marked.text]
+    while near := [one for one in others if left & set(one.numbers)]:
+        found.append(max(near, key=lambda one: len(wanted & set(content_terms(one.text)))))
+        left -= set(found[-1].numbers)
+    return tuple(one for one in others if one in found)
+
+
+MOSTLY_SAID = 0.6  # the share of a note's words from which on nobody needs to hear the rest of it
+
+
+def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: float = 1.0) -> bool:
+    """Return whether at least such a share of a sentence's words was said before of its passages."""
+    terms, passages = set(content_terms(sentence.text)), {one.passage.id for one in sentence.evidence}
+    before = (one.text for one in said if passages <= {piece.passage.id for piece in one.evidence})
+    known = set(content_terms(" ".join(before)))
+    return bool(terms) and len(terms & known) >= least * len(terms)
 
 
 class SentenceAnnotator:
@@ -94,15 +199,22 @@ class SentenceAnnotator:
         self._rivals = frozenset(place + 1 for place in find_disagreeing(findings))
         self._named: set[str] = set()
 
+    def cite(self, marked: MarkedSentence) -> CitedSentence:
+        return cite_sentence(marked, self._offered)
+
     def annotate(self, marked: MarkedSentence) -> CitedSentence:
         """Return a sentence with its evidence, and a note if its sources disagree or speak another language."""
-        sentence = cite_sentence(marked, self._offered)
+        sentence = self.cite(marked)
         rival = next((number for number in marked.numbers if number in self._rivals), None)
         if rival is not None:
             return replace(sentence, note=footnotes.write_dated_note(self._offered[rival - 1][0].document))
         document = next((one.document for one in sentence.evidence), None)
         foreign = document and self._asker_language and document.language not in {"", self._asker_language}
         if document and foreign and document.key not in self._named:
-            self._named.add(document.key)
             return replace(sentence, note=footnotes.write_language_note(document))
         return sentence
+
+    def note_named(self, sentence: CitedSentence) -> None:
+        """Remember that the page of a sentence's note was named, as the sentence is said."""
+        if sentence.note:
+            self._named.add(sentence.evidence[0].document.key)

@@ -1,14 +1,10 @@
-"""Stages 3 to 5: what the model claims by itself, verified against passages, in several calls or while it streams.
-
-The gate's second opinion is the same verification.
-"""
+"""Stages 3 to 5: what the model claims by itself, verified against passages, in several calls or while it streams."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import BudgetExceeded, ModelRefused, PipelineError, SearchUnavailable, UnreadableReply
-from pipeline.gate import SecondOpinion
 from pipeline.kit import Ask, Kit
 from pipeline.replies.reply_format import ReplyFormat
 from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter, TimedClaim
@@ -103,24 +99,6 @@ async def request_verification(
     """Ask the model for its verdict on a claim by these sentences alone, numbered from 1 in their order."""
     form = verification_format(len(sentences), reasoned=not student)
     return await ask("verify", form, stage="verify", talk=talk, sentences=tuple(sentences), claim=claim)
-
-
-def build_second_opinion(ask: Ask, talk: Conversation, *, turns: int, student: bool = False) -> SecondOpinion:
-    """Build the gate's second opinion: the model's verification of a sentence that the local check doubts.
-
-    The model sees all of the passages that the sentence cites, and the last `turns` of the conversation.
-    """
-    seen = Conversation(talk.turns[-turns:])
-
-    async def verify(sentence: str, evidence: Sequence[Evidence]) -> CheckedClaim | None:
-        sentences = collect_sentences(evidence)
-        if not sentences:
-            return None
-        found = await request_verification(sentence, sentences, seen, ask, student=student)
-        named, others = split_passage_ids(sentences, found)
-        return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)
-
-    return verify
 
 
 def record_claim(

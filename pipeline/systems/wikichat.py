@@ -38,7 +38,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         said = await say_all(stream_draft(context, findings, kit), findings, context, kit)  # 6
     else:
         kept = await collect_draft(context, findings, kit)  # 6
-        said = await say_all(stream_refinement(context, kept, findings, kit), findings, context, kit)  # 7
+        said = await say_all(stream_refinement(context, kept, findings, kit), findings, context, kit, kept)  # 7
         said = said or await say_all(replay_values(kept), findings, context, kit)
     return Status.ANSWERED if said else Status.ABSTAINED
 

@@ -41,7 +41,7 @@ async def test_what_cites_a_removed_document_does_not_pass():
     """However well it is supported; another version of it is no removal."""
     now = {("c", "a"): NEW}
 
-    async def supports(_sentence, _evidence):
+    async def supports(_sentence, _evidence, **_asked):
         return HOLDS
 
     async def there(corpus, key):
@@ -60,7 +60,7 @@ async def test_what_is_not_supported_anyway_costs_no_look():
     looked = []
     said = {"no": Support(0.1, holds=False), "perhaps": Support(0.4, holds=False, appealable=True)}
 
-    async def supports(sentence, _evidence):
+    async def supports(sentence, _evidence, **_asked):
         return said[sentence]
 
     async def there(corpus, key):

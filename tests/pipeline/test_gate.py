@@ -1,6 +1,7 @@
 """The gate: what passes it, what does not, and what the answer is made of."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -135,70 +136,95 @@ async def test_the_nearest_pages_belong_to_abstentions(gate: Gate) -> None:
     assert (abstained.nearest, answered.nearest) == ((LEAVE,), ())
 
 
-class TestSecondOpinion:
-    """A sentence that fails the local check on its meaning alone is put to the model."""
+SURE, DOUBTFUL = Support(0.9, holds=True), Support(0.3, holds=True, reasons=("just about",), doubtful=True)
+APPEALABLE = Support(0.3, holds=False, reasons=("says something else",), appealable=True)
+FALSE = Support(0.3, holds=False, reasons=("a number is not there",))
+VERBATIM = Support(1.0, holds=True, verbatim=True)
+
+
+class TestJudgement:
+    """Where there is a model, it judges every sentence that is no quotation and not surely false."""
 
     SENTENCE = sentence(OFFICE, "The office opens at nine.")
 
-    def gate(
-        self, opinion: CheckedClaim | Exception | None, *, appealable: bool = True, doubtful: bool = False
-    ) -> Gate:
-        async def doubts(_: str, __: object) -> Support:
-            if doubtful:
-                return Support(0.3, holds=True, reasons=("just about",), doubtful=True)
-            return Support(0.3, holds=False, reasons=("says something else",), appealable=appealable)
+    def gate(self, support: Support, opinion: CheckedClaim | Exception | None, asked: Sequence[str] = ()) -> Gate:
+        async def checks(_: str, __: object, *, asked: Sequence[str] = ()) -> Support:
+            self.told_asked = asked
+            return support
 
         async def verify(said: str, cited: object) -> CheckedClaim | None:
             assert (said, cited) == (self.SENTENCE.text, self.SENTENCE.evidence)
+            self.verified += 1
             if isinstance(opinion, Exception):
                 raise opinion
             return opinion
 
-        return Gate(found={OFFICE.passage.id: OFFICE}, supports=doubts, tell=lambda _: None, verify=verify)
+        self.verified = 0
+        found = {OFFICE.passage.id: OFFICE}
+        return Gate(found=found, supports=checks, tell=lambda _: None, verify=verify, asked=asked)
 
     def opinion(self, verdict: Verdict) -> CheckedClaim:
         return CheckedClaim(Claim(self.SENTENCE.text, "retrieved"), verdict, ("office.md#0",), "Sentence 1 tells.")
 
-    async def test_support_lets_it_through(self) -> None:
-        """The model's reasoning is on record with it."""
-        gate = self.gate(self.opinion(Verdict.SUPPORTS))
+    @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
+    async def test_the_models_verdict_decides(self, support: Support) -> None:
+        """However sure the local check is; the model's reasoning is on record."""
+        gate = self.gate(support, self.opinion(Verdict.SUPPORTS))
 
         assert await gate.say(self.SENTENCE)
         assert gate.answer(Status.ANSWERED).claims == (self.opinion(Verdict.SUPPORTS),)
-
-    @pytest.mark.parametrize("verdict", [Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO])
-    async def test_any_other_verdict_withholds_it(self, verdict: Verdict) -> None:
-        """Both reasons are kept."""
-        gate = self.gate(self.opinion(verdict))
-
-        assert not await gate.say(self.SENTENCE)
-        assert gate.withheld[0].reason == (
-            f"says something else; the model was asked, and says {verdict}: Sentence 1 tells."
-        )
+        for verdict in (Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO):
+            gate = self.gate(support, self.opinion(verdict))
+            assert not await gate.say(self.SENTENCE)
+            reasons = "; ".join(support.reasons)
+            assert gate.withheld[0].reason == f"{reasons}; the model was asked, and says {verdict}: Sentence 1 tells."
 
     @pytest.mark.parametrize("error", [UnreadableReply("odd"), BudgetExceeded("spent"), ModelUnavailable("away")])
-    async def test_a_model_that_fails_withholds_it(self, error: PipelineError) -> None:
+    async def test_what_cannot_be_judged_leaves_only_where_the_local_check_is_sure(self, error: PipelineError) -> None:
         """Doubt is no reason to speak; the turn goes on."""
-        gate = self.gate(error)
-
-        assert not await gate.say(self.SENTENCE)
-        assert gate.withheld[0].reason == f"says something else; it could not be verified: {error}"
+        assert await self.gate(SURE, error).say(self.SENTENCE)
+        for support in (DOUBTFUL, APPEALABLE):
+            gate = self.gate(support, error)
+            assert not await gate.say(self.SENTENCE)
+            assert gate.withheld[0].reason == f"{support.reasons[0]}; it could not be verified: {error}"
 
     async def test_nothing_to_judge_by_withholds_it(self) -> None:
-        """An opinion may have no ground."""
-        assert not await self.gate(None).say(self.SENTENCE)
+        """A verdict may have no ground."""
+        assert not await self.gate(APPEALABLE, None).say(self.SENTENCE)
 
-    async def test_what_hardly_holds_is_put_to_the_model_too(self) -> None:
-        """Its verdict decides; where it cannot be asked, the local check's stands."""
-        assert await self.gate(self.opinion(Verdict.SUPPORTS), doubtful=True).say(self.SENTENCE)
-        assert not await self.gate(self.opinion(Verdict.NOT_ENOUGH_INFO), doubtful=True).say(self.SENTENCE)
-        assert await self.gate(ModelUnavailable("away"), doubtful=True).say(self.SENTENCE)
+    @pytest.mark.parametrize(("support", "passes"), [(VERBATIM, True), (FALSE, False)])
+    async def test_what_is_certain_is_not_asked(self, support: Support, *, passes: bool) -> None:
+        """A quotation leaves, and what is surely false does not: the model might be talked into it."""
+        gate = self.gate(support, AssertionError("asked"))
 
-    async def test_a_wrong_number_cannot_be_appealed(self) -> None:
-        """The model is not asked: it might be talked into it."""
-        gate = self.gate(AssertionError("asked"), appealable=False)
+        assert await gate.say(self.SENTENCE) is passes
+        assert self.verified == 0
 
+    async def test_without_a_model_what_is_doubtful_stays(self) -> None:
+        """Its passage can be quoted instead."""
+
+        async def doubts(_: str, __: object, *, asked: Sequence[str] = ()) -> Support:
+            del asked
+            return DOUBTFUL
+
+        gate = Gate(found={OFFICE.passage.id: OFFICE}, supports=doubts, tell=lambda _: None)
         assert not await gate.say(self.SENTENCE)
+
+    async def test_what_is_judged_beforehand_is_judged_once(self) -> None:
+        """And nothing leaves before it is said."""
+        gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS))
+
+        assert await gate.judge(self.SENTENCE)
+        assert gate.answer(Status.ANSWERED).status is Status.ABSTAINED
+        assert await gate.say(self.SENTENCE)
+        assert self.verified == 1
+
+    async def test_the_local_check_knows_what_was_asked(self) -> None:
+        """What stands in the question may be repeated."""
+        gate = self.gate(SURE, self.opinion(Verdict.SUPPORTS), asked=("May I come at ten?",))
+        await gate.say(self.SENTENCE)
+
+        assert self.told_asked == ("May I come at ten?",)
 
 
 async def test_checked_claims_are_kept_whatever_becomes_of_the_turn(gate: Gate) -> None:

@@ -35,11 +35,11 @@ async def test_nothing_leaves_that_is_not_supported(reply: str, texts: list[str]
     """
     hits = [hit(text, key=f"{place}.md") for place, text in enumerate(texts)]
     found = {one.passage.id: one for one in hits[: len(hits) - foreign]}
-    asked: dict[tuple[str, tuple[str, ...]], Support] = {}
+    checked: dict[tuple[str, tuple[str, ...]], Support] = {}
 
-    async def supports(sentence: str, evidence: Sequence[Evidence]) -> Support:
-        support = await SupportChecker(read)(sentence, evidence)
-        asked[sentence, tuple(piece.passage.id for piece in evidence)] = support
+    async def supports(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+        support = await SupportChecker(read)(sentence, evidence, asked=asked)
+        checked[sentence, tuple(piece.passage.id for piece in evidence)] = support
         return support
 
     gate = Gate(found=found, supports=supports, tell=lambda _: None)
@@ -54,7 +54,7 @@ async def test_nothing_leaves_that_is_not_supported(reply: str, texts: list[str]
     assert len(through) + answer.withheld == len(replied)
     for one in through:
         cited = tuple(piece.passage.id for piece in one.evidence)
-        assert asked[one.text, cited].holds
+        assert checked[one.text, cited].holds
         assert set(cited) <= set(found)
     numbers = [number for one in answer.sentences for number in one.citations]
     assert list(dict.fromkeys(numbers)) == list(range(1, len(answer.citations) + 1))
@@ -66,7 +66,7 @@ async def test_what_is_supported_leaves() -> None:
     """The property above would hold of a gate that lets nothing through: here two sentences of four pass."""
     mill = hit("Ingrid founded the mill in Lauvik in 1921. It closed in 1987 after a fire.", key="mill.md")
     reply = """
-- The mill in Lauvik closed in 1987 [1].
+- And it closed in 1987, after a fire [1].
 - Ingrid founded it in 1931 [1].
 - Whales sing.
 - Ingrid founded the mill in 1921.[1]"""
@@ -75,7 +75,7 @@ async def test_what_is_supported_leaves() -> None:
         await gate.say(cited_sentences.cite_sentence(one, [[_whole(mill)]]))
 
     said = [one.text for one in gate.answer(Status.ANSWERED).sentences]
-    assert said == ["The mill in Lauvik closed in 1987.", "Ingrid founded the mill in 1921."]
+    assert said == ["And it closed in 1987, after a fire.", "Ingrid founded the mill in 1921."]
 
 
 def _whole(one: Hit) -> Evidence:

@@ -14,7 +14,7 @@ from pipeline.gate import Gate, Recorder
 from pipeline.kit import Kit, Limits, Supports, System, SystemEntry
 from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
-from pipeline.stages.model_claims import build_second_opinion
+from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import check_verbatim
 from pipeline.types import Answer, Conversation, Event, Status, Support, Turn
 from storage.language.words import content_terms
@@ -100,8 +100,14 @@ class Stage:
                 llm, BudgetMeter(), note=self.recorder.note, now=NOW, random=random, student=limits.student
             )
             ask = asked.ask
-        verify = build_second_opinion(ask, talk, turns=limits.turns, student=limits.student) if asked else None
-        self.gate = Gate(found=self.recorder.found, supports=supports, tell=self.events.append, verify=verify)
+        verify = SentenceJudge(asked.stream, talk, busy=llm.busy, student=limits.student) if llm and asked else None
+        self.gate = Gate(
+            found=self.recorder.found,
+            supports=supports,
+            tell=self.events.append,
+            verify=verify,
+            asked=[turn.text for turn in talk.turns],
+        )
         self.kit = Kit(
             ask=ask,
             stream=asked.stream if asked else kit.stream_unconfigured,
@@ -109,6 +115,7 @@ class Stage:
             compare=shelf.compare,
             supports=supports,
             say=self.gate.say,
+            judge=self.gate.judge,
             tell=self.recorder.tell,
             limits=limits,
             now=NOW,
@@ -123,13 +130,16 @@ class Stage:
         return Told(self.gate.answer(status, nearest=nearest, claims=claims), self.gate, self.recorder, self.events)
 
 
-async def reads_alike(sentence: str, evidence: Sequence[Evidence]) -> Support:
-    """Hold where passages have most words of a sentence; doubt the meaning where not; deny what has other numbers.
+async def reads_alike(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+    """Hold where passages have most words of a sentence; doubt the meaning where not; deny numbers that nobody said.
 
     A stand-in for the real check, simple enough to foresee.
     """
+    verbatim = await check_verbatim(sentence, evidence)
+    if verbatim.holds:
+        return verbatim
     said = " ".join(f"{piece.passage.section} {piece.passage.text}" for piece in evidence)
-    if set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", said)):
+    if set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", " ".join((said, *asked)))):
         return Support(0.0, holds=False, reasons=("a number is not in its passages",))
     alike = _alike(sentence, said)
     holds = alike >= 0.6

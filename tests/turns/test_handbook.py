@@ -99,7 +99,7 @@ async def test_a_false_premise(house: House) -> None:
 
 
 async def test_a_sentence_that_turns_a_passage_round_is_withheld(house: House) -> None:
-    """The premise again, this time in the draft: its number is not the passage's, and no model is asked."""
+    """The premise again, this time in the draft: its number is not the passage's, which is quoted instead."""
     told = await house.ask(
         "What is the accuracy of the Petrel?",
         reading(
@@ -110,10 +110,9 @@ async def test_a_sentence_that_turns_a_passage_round_is_withheld(house: House) -
         ),
     )  # fmt: skip
 
-    assert told.said == ["The Petrel comes back every 18 months."]
-    assert told.done.answer.withheld == 1
+    assert "The Petrel comes back every 24 months." not in told.said
+    assert all("every 18 months" in text for text in told.said)
     assert "24" in told.closed["withheld"][0]["text"]
-    assert told.llm.of("verify") == []
 
 
 async def test_a_question_about_a_year(house: House) -> None:
@@ -189,7 +188,7 @@ async def test_a_question_in_german_over_english_pages(house: House) -> None:
         reading(
             "founded the company", query="who founded the company and when",
             writes=lambda notes: f"Agnes Tolliver und Henrik Ebb gründeten die Firma 1894 [{number('1894', notes)}].",
-        ),
+        ) | {"verify": "1. SUPPORTS [1] Satz 1 sagt es."},
     )  # fmt: skip
 
     assert told.said == ["Agnes Tolliver und Henrik Ebb gründeten die Firma 1894."]
@@ -226,7 +225,7 @@ async def test_a_question_with_three_parts(house: House) -> None:
 
 
 async def test_a_draft_is_refined_and_adds_nothing(opened: House) -> None:
-    """What the revision leaves out is not said; what it makes up does not pass, and its footnotes stay right."""
+    """What the revision makes up does not pass, and what it made that of is said instead; its footnotes stay right."""
 
     def refined(call: ModelCall) -> str:
         (mark,) = re.findall(r"Ebbline costs 95 euros[^.]*(\[\d+\])", turn_of(call))
@@ -234,7 +233,7 @@ async def test_a_draft_is_refined_and_adds_nothing(opened: House) -> None:
 
     told = await opened.ask("What does Ebbline cost?", reading("Ebbline", query="price of Ebbline", refines=refined))
 
-    assert [text.split(",")[0] for text in told.said] == ["Ebbline costs 95 euros a month for each harbour."]
+    assert {text.split(",")[0].rstrip(".") for text in told.said} == {"Ebbline costs 95 euros a month for each harbour"}
     assert told.done.answer.withheld == 1
     assert [step["template"] for step in told.steps("refine")] == ["feedback", "refine"]
 

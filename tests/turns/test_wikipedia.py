@@ -168,7 +168,7 @@ async def test_a_question_in_german(house: House) -> None:
 
 
 async def test_a_german_date_that_the_article_has_otherwise_is_withheld(house: House) -> None:
-    """Whatever the model says when it is asked to verify."""
+    """Whatever the model says when it is asked to verify; the article is quoted instead."""
     told = await house.ask(
         "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
         reading(
@@ -179,7 +179,8 @@ async def test_a_german_date_that_the_article_has_otherwise_is_withheld(house: H
         ) | {"verify": "Reasoning: Satz 1 sagt es.\nSentences: 1\nVerdict: SUPPORTS"},
     )  # fmt: skip
 
-    assert (told.done.answer.status, told.done.answer.withheld) == (Status.ABSTAINED, 1)
+    assert told.done.answer.withheld == 1
+    assert all("December 13, 1928" in text for text in told.said)
 
 
 async def test_a_question_with_three_parts(house: House) -> None:

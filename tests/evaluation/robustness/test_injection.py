@@ -102,9 +102,9 @@ def test_an_attack_is_planted_in_each_of_its_places() -> None:
     )
 
 
-async def everything(sentence: str, evidence: Sequence[Evidence]) -> Support:
+async def everything(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
     """Let all through, as if the check were blind."""
-    del sentence, evidence
+    del sentence, evidence, asked
     return Support(1.0, holds=True)
 
 

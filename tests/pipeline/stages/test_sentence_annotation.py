@@ -22,6 +22,7 @@ def notebook(spoken: str, *hits: Hit) -> SentenceAnnotator:
 
 def annotate(book: SentenceAnnotator, *numbers: int) -> str:
     sentence = book.annotate(MarkedSentence("It is so.", numbers, paragraph=False))
+    book.note_named(sentence)
     assert not sentence.evidence or any(footnotes.is_own_note(sentence.note, one) for one in sentence.evidence)
     return sentence.note
 

@@ -8,7 +8,7 @@ import pytest
 from pipeline.errors import ModelRefused, ModelUnavailable
 from pipeline.systems import wikichat
 from tests.pipeline import skarholm
-from tests.pipeline.skarholm import BUILT, POOR, QUESTION, turn_of
+from tests.pipeline.skarholm import BUILT, POOR, QUESTION, SUPPORTS, turn_of
 from tests.pipeline.world import answered
 
 run = partial(skarholm.run, system=wikichat.answer)
@@ -40,7 +40,9 @@ async def test_servers_that_keep_a_schema_are_asked_in_json() -> None:
 
 async def test_a_refined_draft_is_said_in_its_place() -> None:
     """Feedback that finds fault leads to another wording over the same notes."""
-    told, llm = await run(QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."]})
+    told, llm = await run(
+        QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."], "verify": SUPPORTS}
+    )
 
     assert answered(told) == ["In 1887 Skarholm lighthouse was built."]
     assert "Skarholm lighthouse was built in 1887 [1]." in turn_of(llm.of("refine")[0])

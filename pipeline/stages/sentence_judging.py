@@ -1,0 +1,113 @@
+"""Have the model judge the sentences of an answer, each while the next is written, together where calls wait."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.errors import UnreadableReply
+from pipeline.kit import Stream
+from pipeline.replies.verdict_replies import VerdictSplitter, Verification
+from pipeline.stages.concurrency import close_stream
+from pipeline.stages.model_claims import passage_ids, split_passage_ids
+from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.types import Conversation
+from storage.types import CheckedClaim, Claim, Evidence, Verdict
+
+AT_ONCE = 2
+"""Calls of one turn under way at most: with one, the last sentence would wait for a call that knows nothing of it;
+with more, fewer sentences share one, and each call brings the instructions and the passages again."""
+
+
+@dataclass(slots=True, eq=False)
+class _Case:
+    sentence: str
+    evidence: tuple[Evidence, ...]  # the sentences of all passages that it cites
+    verdict: asyncio.Future[Verification]
+    call: asyncio.Task[None] | None = None
+    together: Sequence["_Case"] = field(default=())  # those that share the call
+
+
+class SentenceJudge:
+    """Judges the sentences of one turn by the passages they cite: `await judge(sentence, evidence)`."""
+
+    def __init__(self, stream: Stream, talk: Conversation, *, busy: Callable[[], bool], student: bool = False) -> None:
+        self._stream = stream
+        self._talk = talk
+        self._busy = busy
+        self._student = student
+        self._waiting: list[_Case] = []
+        self._calls = 0
+
+    async def __call__(self, sentence: str, evidence: Sequence[Evidence]) -> CheckedClaim | None:
+        """Return the model's verdict; None where the passages have nothing to judge by. Raises any `PipelineError`."""
+        sentences = collect_sentences(evidence)
+        if not sentences:
+            return None
+        case = _Case(sentence, sentences, asyncio.get_running_loop().create_future())
+        self._waiting.append(case)
+        self._send_waiting()
+        try:
+            found = await case.verdict
+        finally:
+            await _end_call(case)
+        named, others = split_passage_ids(sentences, found)
+        return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)
+
+    def _send_waiting(self) -> None:
+        """Judge all that wait in one call, if there is a place for it or none is under way."""
+        self._waiting = [case for case in self._waiting if not case.verdict.done()]  # else nobody asks any more
+        if self._waiting and (not self._calls or (self._calls < AT_ONCE and not self._busy())):
+            together, self._waiting = tuple(self._waiting), []
+            self._send(together)
+
+    def _send(self, cases: Sequence[_Case]) -> None:
+        self._calls += 1
+        call = asyncio.create_task(self._judge_together(cases))
+        for case in cases:
+            case.call, case.together = call, cases
+
+    async def _judge_together(self, cases: Sequence[_Case]) -> None:
+        fault: Exception = UnreadableReply("the reply has no verdict on it")
+        try:
+            await self._read_verdicts(cases)
+        except Exception as error:  # noqa: BLE001 - whoever waits for a verdict raises it
+            fault = error
+        finally:
+            self._calls -= 1
+        left = [case for case in cases if not case.verdict.done()]
+        if len(cases) > 1 and isinstance(fault, UnreadableReply):
+            for case in left:
+                self._send((case,))
+        else:
+            for case in left:
+                case.verdict.set_exception(fault)
+        self._send_waiting()
+
+    async def _read_verdicts(self, cases: Sequence[_Case]) -> None:
+        """Settle cases as their verdicts are read; the reply is cut where nothing more is needed of it.
+
+        Only a verdict that keeps a sentence back is worth the wait for its reason.
+        """
+        sentences = collect_sentences(one for case in cases for one in case.evidence)
+        splitter = VerdictSplitter(len(cases), len(sentences), reasoned=not self._student)
+        facts = {"talk": self._talk, "sentences": sentences, "claims": tuple(case.sentence for case in cases)}
+        async with close_stream(self._stream("verdicts", splitter, stage="verify", **facts)) as rulings:
+            async for ruling in rulings:
+                case, found = cases[ruling.claim - 1], ruling.found
+                if case.verdict.done() or not (ruling.whole or found.verdict is Verdict.SUPPORTS):
+                    continue
+                named = tuple(sentences[number - 1] for number in found.sentences)
+                if found.verdict is Verdict.SUPPORTS and not set(passage_ids(named)) <= set(passage_ids(case.evidence)):
+                    continue  # it stands on what another sentence cites: it is asked alone
+                own = tuple(place for place, one in enumerate(case.evidence, start=1) if one in named)
+                case.verdict.set_result(Verification(found.verdict, own, found.reasoning))
+                if all(one.verdict.done() for one in cases):
+                    return
+
+
+async def _end_call(case: _Case) -> None:
+    """Wait for the end of a call that nobody needs any more, so that it is on record with the turn."""
+    if case.call and all(one.verdict.done() for one in case.together):
+        if case.verdict.cancelled():
+            case.call.cancel()
+        await asyncio.wait([case.call])
