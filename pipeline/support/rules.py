@@ -18,6 +18,7 @@ from pipeline.support.contradictions import (
     find_referring_word,
     find_row_mix,
 )
+from pipeline.support.doubts import find_doubts
 from pipeline.support.passage_facts import (
     PassageFacts,
     collect_facts,
@@ -34,6 +35,9 @@ from pipeline.support.swaps import find_exception_swap, find_misdescription, fin
 from storage.types import VerdictReason
 
 
+_Said = Number | Date | ProperName
+
+
 class FindingKind(StrEnum):
     NUMBER = "number"
     DATE = "date"
@@ -41,6 +45,7 @@ class FindingKind(StrEnum):
     NAME = "name"
     NEGATION = "negation"
     COMPARATIVE = "comparative"
+    WORDING = "wording"
 
 
 class FindingOutcome(StrEnum):
@@ -48,6 +53,7 @@ class FindingOutcome(StrEnum):
 
     `UNNAMED` is a name that is absent where a passage begins with "she" or "the film" and so may mean it. `ASKED` is
     what no passage says and the asker does; `REPEATED` the same, where a passage says something else in its place.
+    `CHANGED` is what may mean something else in the passage's words.
     """
 
     FOUND = "found"
@@ -56,6 +62,7 @@ class FindingOutcome(StrEnum):
     UNNAMED = "unnamed"
     ASKED = "asked"
     REPEATED = "repeated"
+    CHANGED = "changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +76,18 @@ class RuleFinding:
 
     @property
     def reason(self) -> str:
-        if self.outcome is FindingOutcome.FOUND:
-            return f"the passages say “{self.said}”"
-        if self.outcome is FindingOutcome.UNNAMED:
-            return f"no passage names “{self.said}”, unless it is meant by “{self.instead}”"
-        if self.outcome is FindingOutcome.ASKED:
-            return f"“{self.said}” is what was asked about; no passage mentions it"
-        if self.outcome is FindingOutcome.ABSENT:
-            return f"no passage mentions “{self.said}”"
+        by_outcome = {
+            FindingOutcome.FOUND: f"the passages say “{self.said}”",
+            FindingOutcome.UNNAMED: f"no passage names “{self.said}”, unless it is meant by “{self.instead}”",
+            FindingOutcome.ASKED: f"“{self.said}” is what was asked about; no passage mentions it",
+            FindingOutcome.ABSENT: f"no passage mentions “{self.said}”",
+        }
+        if self.outcome in by_outcome:
+            return by_outcome[self.outcome]
+        if not self.said:
+            return f"leaves out “{self.instead}”"
+        if not self.instead:
+            return f"no passage says “{self.said}” in this place"
         return f"says “{self.said}”; the passage says “{self.instead}”"
 
     @property
@@ -97,16 +108,18 @@ def check_rules(
     facts = collect_facts(passages, context, detect_language(sentence))
     read = parse_sentence(sentence, choose_language(sentence, facts.passages))
     alignment = align(read, facts)
-    found = (
+    found: tuple[tuple[_Said, RuleFinding], ...] = (
         *((one, finding) for one in read.numbers for finding in _check_number(one, read, facts, alignment)),
         *((one, finding) for one in read.dates for finding in _check_date(one, facts, alignment)),
         *((one, finding) for one in find_names(read) for finding in _check_name(one, facts, alignment)),
     )
     question = collect_facts(asked, (), read.language) if asked else None
+    allowed = frozenset[str]().union(*(part.stems for part in question.passages)) if question else frozenset[str]()
     return (
         *(_excuse_asked(one, finding, question, alignment) if question else finding for one, finding in found),
         *(_check_denials(alignment) if alignment and alignment.coverage >= LEAST_COVERAGE else ()),
         *(_check_misplaced(facts, alignment) if alignment else ()),
+        *(_check_wording(facts, alignment, allowed) if alignment else ()),
     )
 
 
@@ -181,7 +194,7 @@ def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[Rule
 
 
 def _excuse_asked(
-    said: Number | Date | ProperName, finding: RuleFinding, question: PassageFacts, alignment: Alignment | None
+    said: _Said, finding: RuleFinding, question: PassageFacts, alignment: Alignment | None
 ) -> RuleFinding:
     """Return a finding against what the asker said as one that a model may overrule.
 
@@ -196,11 +209,16 @@ def _excuse_asked(
     return replace(finding, outcome=FindingOutcome.REPEATED if finding.instead else FindingOutcome.ASKED)
 
 
-def _is_asked(said: Number | Date | ProperName, question: PassageFacts) -> bool:
+def _is_asked(said: _Said, question: PassageFacts) -> bool:
     if isinstance(said, Number):
         same = (one for one in question.numbers if is_same_number(one, said))
         return any(is_same_unit(one.units, said.units) or not (one.units and said.units) for one in same)
     return has_date(question, said) if isinstance(said, Date) else has_name(question, said)
+
+
+def _check_wording(facts: PassageFacts, alignment: Alignment, allowed: frozenset[str]) -> Iterator[RuleFinding]:
+    for doubt in find_doubts(alignment, facts, allowed):
+        yield RuleFinding(FindingKind.WORDING, doubt.said, FindingOutcome.CHANGED, doubt.instead)
 
 
 def _build_contradiction(kind: FindingKind, said: str, instead: str) -> RuleFinding:

@@ -106,7 +106,7 @@ class SentenceAnalysis:
     @property
     def in_doubt(self) -> tuple[RuleFinding, ...]:
         """Return what decides nothing by itself, but lets nothing be sure."""
-        doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.REPEATED}
+        doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.REPEATED, FindingOutcome.CHANGED}
         return tuple(one for one in self.found if one.outcome in doubts)
 
 
@@ -143,9 +143,10 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = tuple(dict.fromkeys(one.because for one in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     doubts = examined.in_doubt
-    if any(one.outcome is FindingOutcome.REPEATED for one in doubts):
-        why = tuple(dict.fromkeys(one.because for one in doubts))
-        return Support(score, holds=False, appealable=True, reasons=_list_reasons(doubts), because=why)
+    repeated = [one for one in doubts if one.outcome is FindingOutcome.REPEATED]
+    if repeated:
+        why = tuple(dict.fromkeys(one.because for one in repeated))
+        return Support(score, holds=False, appealable=True, reasons=_list_reasons(repeated), because=why)
     if score < threshold:
         reason = f"too little of its meaning is in the passages ({score:.2f}, needed {threshold:.2f})"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pipeline.support.analysis.date_parser import find_dates, implies_date
 from pipeline.support.analysis.tokenizer import tokenize
-from pipeline.support.rules import FindingOutcome, check_rules
+from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
 
 ENGLISH = [
     "January",
@@ -89,7 +89,7 @@ DAYS = st.dates(date(1000, 1, 1), date(2099, 12, 31))
 def test_a_date_is_found_however_it_is_written(day, one, other) -> None:
     told = check_rules(f"The bridge fell on {other(day)}.", [f"On {one(day)} the old bridge fell into the river."])
 
-    assert {finding.outcome for finding in told} == {FindingOutcome.FOUND}
+    assert {finding.outcome for finding in told if finding.kind is FindingKind.DATE} == {FindingOutcome.FOUND}
 
 
 @given(DAYS, DAYS, st.sampled_from(WRITINGS[:8]), st.sampled_from(WRITINGS[:8]))

@@ -68,7 +68,7 @@ def test_a_name_is_found_in_another_form(said: str, given: str) -> None:
         f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
     )
 
-    assert {one.outcome for one in told} == {FindingOutcome.FOUND}
+    assert {one.outcome for one in told if one.kind is not FindingKind.WORDING} == {FindingOutcome.FOUND}
 
 
 @pytest.mark.parametrize(

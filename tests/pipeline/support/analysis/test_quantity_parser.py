@@ -220,7 +220,8 @@ def test_a_quantity_is_found_in_another_unit_only_if_it_is_the_same(said: str, g
 def test_a_king_need_not_be_numbered_where_there_is_one_only() -> None:
     passage = "King Halvard lost the battle of the two rivers."
 
-    assert {one.outcome for one in check_rules("Halvard III lost the battle.", [passage])} == {FindingOutcome.FOUND}
+    told = [one for one in check_rules("Halvard III lost the battle.", [passage]) if one.kind is FindingKind.NUMBER]
+    assert {one.outcome for one in told} == {FindingOutcome.FOUND}
     told = check_rules("Halvard III lost the battle.", [passage.replace("Halvard", "Halvard IV")])
     assert FindingOutcome.FOUND not in {one.outcome for one in told if one.kind is FindingKind.NUMBER}
 

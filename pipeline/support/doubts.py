@@ -1,0 +1,246 @@
+"""Find what makes a sentence doubtful though no rule decides against it.
+
+A sentence that all but repeats a passage's sentence differs from it by what was changed, so each change of substance
+counts. Further from it, only those words count that bind or bound what is said (must, only, once, or, because), what
+is added at the end, and a condition that was left out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from itertools import pairwise, product
+from typing import NamedTuple
+
+from pipeline.support.alignment import Alignment
+from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses
+from pipeline.support.analysis.proper_names import find_name_forms, find_name_root, is_near_spelling
+from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_quantity
+from pipeline.support.analysis.tokenizer import TokenSpan, load_table
+from pipeline.support.passage_facts import PassageFacts, is_same_value
+from pipeline.support.polarity import find_negation_scopes
+from pipeline.support.swaps import may_change_roles
+
+NEARLY_THE_SAME = 0.65
+"""The share of a sentence's words that its source has in the same order, from which it all but repeats it."""
+_ALL_SAID = 0.9  # the share of its words that the source has, from which their order tells who did it to whom
+_MOSTLY_SAID = 0.6
+_HALF_SAID = 0.5
+_LEAST_LEFT = 0.34  # the share of a condition's words below which the sentence leaves it out
+_LEAD = 3  # tokens before a value in which its preposition stands
+_FEW_BETWEEN = 4
+_CLAUSE, _LONGER = 3, 2  # words of substance of a clause, and how much longer it may be in the source
+_ANSWERS = frozenset({"yes", "no"})
+
+
+class Doubt(NamedTuple):
+    """What a sentence says, and what its source says instead; one of them may be empty."""
+
+    said: str
+    instead: str = ""
+
+
+def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str] = frozenset()) -> Iterator[Doubt]:
+    """Yield what makes a sentence doubtful; `allowed` are stems that it may say though no passage has them."""
+    ours, theirs = alignment.sentence, alignment.source
+    if ours.text.at(0) in _ANSWERS and not ours.text.at(1).isalpha():
+        yield Doubt(ours.text.words[0])
+    yield from _find_added_bounds(alignment, facts)
+    yield from _find_changed_bindings(ours, theirs)
+    yield from _find_changed_joins(alignment)
+    yield from _find_other_limits(ours, theirs)
+    yield from _find_other_directions(ours, theirs)
+    yield from _find_dropped_condition(alignment)
+    yield from _find_added_end(alignment, facts, allowed)
+    nearly = len(alignment.pairs) >= NEARLY_THE_SAME * sum(map(bool, ours.stems))
+    if (nearly or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
+        yield from _find_reordered(alignment)
+    if nearly:
+        yield from _find_edits(alignment, facts.context.stems | allowed)
+
+
+def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Doubt]:
+    """Yield words such as "all", "only" and "because" that none of the sentences it may be taken from has.
+
+    "Only when" says of what is excepted what "except" says of the rest.
+    """
+    ours, theirs = alignment.sentence, alignment.source
+    most = len(ours.content & theirs.content)
+    related = [one for one in facts.sentences if 2 * len(ours.content & one.content) >= max(most, 2)]
+    known = {name for sentence in related for _, name, _ in find_binding_words(sentence)}
+    excepting = any(find_clauses(one).hedged or find_clauses(one).limited for one in related)
+    for kind, name, (first, last) in find_binding_words(ours):
+        before = ours.text.at(first - 1)
+        excused = before == "at" or (name == "only" and (excepting or before == "but"))
+        if kind == "added" and name not in known and not excused:
+            yield Doubt(ours.text.said(first, last))
+
+
+def _find_changed_bindings(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield "must" where the source has "may", and "twice" where it has "once"."""
+    given = find_binding_words(theirs)
+    for kind, name, place in find_binding_words(ours):
+        others = [said for known, other, said in given if known == kind and other != name]
+        if kind in {"modal", "frequency"} and others and not any(one[:2] == (kind, name) for one in given):
+            yield Doubt(ours.text.said(*place), theirs.text.said(*others[0]))
+
+
+def _find_changed_joins(alignment: Alignment) -> Iterator[Doubt]:
+    """Yield "and" where the source has "or" between the same words, or the other way round."""
+    ours, theirs = alignment.sentence, alignment.source
+    here, there = _locate_joins(ours), _locate_joins(theirs)
+    for (one, other), (two, another) in pairwise(alignment.pairs):
+        said = {here[at]: at for at in range(one + 1, two) if at in here}
+        given = {there[at]: at for at in range(other + 1, another) if at in there}
+        if said and given and said.keys().isdisjoint(given) and max(two - one, another - other) <= _FEW_BETWEEN:
+            yield Doubt(ours.text.said(one, two + 1), theirs.text.said(other, another + 1))
+
+
+def _locate_joins(sentence: ParsedSentence) -> dict[int, str]:
+    return {first: name for kind, name, (first, _) in find_binding_words(sentence) if kind == "join"}
+
+
+def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield "at least 14 days" where the source has "up to 14 days", or no limit; a denied limit is another one."""
+    if find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached:
+        return
+    for said in ours.numbers:
+        same = [one for one in theirs.numbers if _is_same_amount(one, said) and not one.ordinal]
+        limited = said.bound in {Bound.OVER, Bound.UNDER} and not said.ordinal
+        if same and limited and all(one.bound is not said.bound for one in same):
+            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, same[0]))
+
+
+def _is_same_amount(one: Number, other: Number) -> bool:
+    return not set(one.values).isdisjoint(other.values) or is_equal_quantity(one, other)
+
+
+def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield "from 2 pm" where the source has "until 2 pm"."""
+    for said, given in product((*ours.dates, *ours.numbers), (*theirs.dates, *theirs.numbers)):
+        here, there = _find_direction(ours, said.first), _find_direction(theirs, given.first)
+        if here and there and here != there and is_same_value(given, said):
+            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, given))
+
+
+def _find_direction(sentence: ParsedSentence, place: int) -> str:
+    known = _load_wording(sentence.language).directions
+    before = sentence.text.low[max(0, place - _LEAD) : place][::-1]
+    return next((known[low] for low in before if low in known), "")
+
+
+def _quote_lead(sentence: ParsedSentence, value: TokenSpan) -> str:
+    return sentence.text.said(max(0, value.first - 2), value.last)
+
+
+def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
+    """Yield the condition or exception that ends the source, and of which the sentence says nothing."""
+    ours, theirs = alignment.sentence, alignment.source
+    known = _load_wording(theirs.language).conditions
+    start = next((at for at, low in enumerate(theirs.text.low) if low in known and at > 1), 0)
+    if not start:
+        return
+    rule, condition = theirs.stems_in(0, start), theirs.stems_in(start, len(theirs.text))
+    left = len(condition & ours.content) <= _LEAST_LEFT * len(condition)
+    if condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(ours.content):
+        yield Doubt("", theirs.text.said(start, len(theirs.text)))
+
+
+def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
+    """Yield the end of a sentence of which no passage has a word: ", tax included"."""
+    ours = alignment.sentence
+    said = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content]
+    matched = {place for place, _ in alignment.pairs}
+    last = max((at for at in said if at in matched), default=-1)
+    end = [at for at in said if at > last]
+    known = allowed.union(*(part.stems for part in facts.everything))
+    if end and alignment.coverage >= _HALF_SAID and not any(ours.stems[at] in known or at in ours.valued for at in end):
+        yield Doubt(ours.text.said(end[0], end[-1] + 1))
+
+
+def _find_reordered(alignment: Alignment) -> Iterator[Doubt]:
+    """Yield words that the source has in another place of the sentence: who did what to whom.
+
+    A whole clause may stand elsewhere.
+    """
+    ours, theirs = alignment.sentence, alignment.source
+    settled = ours.valued.union(place for place, _ in alignment.pairs)
+    moved = [
+        at for at in range(len(ours.text)) if at not in settled and ours.stems[at] in ours.content & theirs.content
+    ]
+    places = [theirs.places[ours.stems[at]] for at in moved]
+    if len(moved) < _CLAUSE or places != sorted(places) or places[-1] - places[0] > _LONGER * (moved[-1] - moved[0]):
+        yield from (Doubt(ours.text.words[at]) for at in moved)
+
+
+def _find_edits(alignment: Alignment, allowed: frozenset[str]) -> Iterator[Doubt]:
+    """Yield words of substance and values that the source does not have there, and its bounds that were left out."""
+    ours, theirs = alignment.sentence, alignment.source
+    settled = ours.valued.union(place for place, _ in alignment.pairs)
+    binding = {at for _, _, place in find_binding_words(ours) for at in range(*place)}
+    directions = _load_wording(ours.language).directions.keys()
+    known = theirs.content | directions | allowed
+    for gap in alignment.gaps:
+        there = theirs.text.said(*gap.given).rstrip(" .") if gap.given[0] < gap.given[1] else ""
+        for place in range(*gap.said):
+            stem = ours.stems[place]
+            if (
+                place not in settled | binding
+                and stem in ours.content - known
+                and not _is_respelled(ours, place, theirs)
+            ):
+                yield Doubt(ours.text.words[place], there)
+    for value in (*ours.dates, *ours.numbers):
+        if value.first not in binding and not any(
+            is_same_value(one, value) for one in (*theirs.dates, *theirs.numbers)
+        ):
+            yield Doubt(value.said)
+    here = {name for _, name, _ in find_binding_words(ours)}
+    ends = [place for _, place in alignment.pairs]
+    for kind, name, (first, last) in find_binding_words(theirs):
+        if kind != "join" and name not in here and min(ends) < last and max(ends) >= first:
+            yield Doubt("", theirs.text.said(first, last))
+
+
+def _is_respelled(ours: ParsedSentence, place: int, theirs: ParsedSentence) -> bool:
+    """Return whether a capitalised word is another form of one of the source's: "Malmo", "Danish"."""
+    word, names = ours.text.low[place], [theirs.text.low[at] for at in theirs.capitals]
+    return place in ours.capitals and any(
+        one in find_name_forms(word) or find_name_root(one) == find_name_root(word) or is_near_spelling(word, one)
+        for one in names
+    )
+
+
+BindingWord = tuple[str, str, tuple[int, int]]
+"""A kind and a class of words, and where one of them stands."""
+
+
+@lru_cache(maxsize=4096)
+def find_binding_words(sentence: ParsedSentence) -> tuple[BindingWord, ...]:
+    """Return the words of a sentence that bind or bound what it says."""
+    low, known = sentence.text.low, _load_wording(sentence.language).phrases
+    return tuple(
+        (kind, name, (at, at + len(phrase)))
+        for at, word in enumerate(low)
+        for kind, name, phrase in known.get(word, ())
+        if low[at : at + len(phrase)] == phrase
+    )
+
+
+class _Wording(NamedTuple):
+    phrases: Mapping[str, tuple[tuple[str, str, tuple[str, ...]], ...]]  # by their first word
+    directions: Mapping[str, str]
+    conditions: frozenset[str]
+
+
+@cache
+def _load_wording(language: str) -> _Wording:
+    known = load_table("wording.json")
+    data = known.get(language, known["en"])  # the language of a few words is often taken for another
+    kinds = [*data["changed"].items(), ("added", data["added"])]
+    listed = [(kind, name, phrase) for kind, classes in kinds for name, phrase in _split_phrases(classes)]
+    phrases = {word: tuple(one for one in listed if one[2][0] == word) for word in {one[2][0] for one in listed}}
+    directions = {word: name for name in ("start", "end") for word in data[name].split()}
+    return _Wording(phrases, directions, frozenset(data["conditions"].split()))
+
+
+def _split_phrases(classes: Mapping[str, str]) -> Iterable[tuple[str, tuple[str, ...]]]:
+    return ((name, tuple(phrase.split())) for name, words in classes.items() for phrase in words.split("|"))
