@@ -9,6 +9,7 @@ from evaluation.robustness.crashes import crashes
 from evaluation.robustness.hostile import hostile
 from evaluation.robustness.injection import injection
 from evaluation.simulated_model.model_server import serve_model
+from evaluation.simulated_model.transcripts import transcripts
 from evaluation.speed.desk_benchmark import desk
 from evaluation.speed.load_benchmark import turns
 from evaluation.speed.refresh_benchmark import measure_refresh
@@ -28,6 +29,7 @@ app.command()(crashes)
 app.command()(injection)
 app.command()(hostile)
 app.command()(systems)
+app.command()(transcripts)
 speed.command()(desk)
 speed.command("refresh")(measure_refresh)
 speed.command()(search)

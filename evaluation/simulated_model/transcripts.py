@@ -1,0 +1,243 @@
+"""Replay conversations whose model was played by hand, and count by their labels what is said.
+
+A transcript keeps the model's replies by stage, and of each sentence that may be said what an independent reader made
+of it. Replies are found by what a prompt shows, not by its wording: a bullet where the sentences it cites are shown, a
+verdict where its claim is asked about. Text of documents stands in no transcript: a word, a stretch of words or a line
+of a prompt is named by its fingerprint, and is taken from the prompt again.
+"""
+
+import asyncio
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.answering import answer
+from bot.desk.types import TurnRequest, TurnResult
+from bot.wiring import App
+from evaluation.question_sets import Exam, read_exam
+from evaluation.workbench import TERMINAL, StagedLLM, open_corpus, render_table
+from ingest.types import DocumentSource, Listing
+from pipeline.types import Status, Turn
+from storage.language.words import content_terms
+from storage.types import Verdict
+
+OWN_TRANSCRIPTS = Path(__file__).parents[1] / "questions" / "transcripts" / "example_handbook.json"
+_WORD = re.compile(r"\w+")
+_LINE = re.compile(r"^\[?(\d+)[\]:] (.*?)(?: \(from: [^\n]*\))?$", re.MULTILINE)
+_CLAIM = re.compile(r"^(?:Claim|Sentence|Statement)(?: (\d+))?: (.*)$", re.MULTILINE)
+_STRETCH = re.compile(r"\{(\d+):([0-9a-f]{8})\}")
+_CITED = re.compile(r"\[@([0-9a-f]{8})\]")
+_DEFAULTS = {"generate": "Nothing", "split": "Nothing", "draft": "NOTHING", "refine": ""}
+
+
+def fingerprint(text: str) -> str:
+    """Return what names a text, whatever its case, marks and white space."""
+    return f"{zlib.crc32(' '.join(_WORD.findall(text.casefold())).encode()):08x}"
+
+
+def restore_reply(text: str, prompt: str) -> str:
+    """Return a kept reply with the words and the numbers of lines that it takes from a prompt; unknown ones go."""
+    numbers = {fingerprint(line): number for number, line in _LINE.findall(prompt)}
+    words = [(match.start(), match.end()) for match in _WORD.finditer(prompt)]
+
+    def find_stretch(match: re.Match[str]) -> str:
+        count = int(match[1])
+        for first, last in zip(words, words[count - 1 :], strict=False):
+            if fingerprint(prompt[first[0] : last[1]]) == match[2]:
+                return prompt[first[0] : last[1]]
+        return "[…]"
+
+    cited = _CITED.sub(lambda match: f"[{numbers[match[1]]}]" if match[1] in numbers else "", text)
+    return _STRETCH.sub(find_stretch, cited)
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptTurn:
+    """A question, what the model replied in its turn, and what is known of the sentences that may be said."""
+
+    question: str
+    answerable: bool
+    planted: str  # the wrong detail that the model was to put in; empty for none
+    replies: Mapping[str, Sequence[str]]  # by stage, in their order; bullets and verdicts apart
+    bullets: Sequence[str] = ()
+    rulings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By the fingerprint of a claim: its verdict, and the lines that settle it."""
+    labels: Mapping[str, str] = field(default_factory=dict)  # supported, unsupported or planted, by fingerprint
+    answer: frozenset[str] = frozenset()  # the sentences that hold the right answer; none if none does
+
+
+def read_transcripts(path: Path) -> tuple[tuple[str, tuple[TranscriptTurn, ...]], ...]:
+    """Return the conversations of a file, each with its system."""
+    talks = json.loads(path.read_text(encoding="utf-8"))["conversations"]
+    return tuple((talk["system"], tuple(map(_read_turn, talk["turns"]))) for talk in talks)
+
+
+def _read_turn(row: Mapping[str, Any]) -> TranscriptTurn:
+    names = ("replies", "bullets", "rulings", "labels")
+    kept = {name: row[name] for name in names if name in row}
+    held = frozenset(row.get("held_by", ()))
+    planted = str(row.get("planted", ""))
+    return TranscriptTurn(row["question"], bool(row.get("answerable", True)), planted, **kept, answer=held)
+
+
+def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
+    """Return the model of one turn."""
+    asked = Counter[str]()
+
+    def say(stage: str, prompt: str) -> str:
+        kept = turn.replies.get(stage) or [_DEFAULTS.get(stage, "")]
+        asked[stage] += 1
+        return restore_reply(kept[min(asked[stage], len(kept)) - 1], prompt)
+
+    stages: dict[str, Callable[[str], str]] = {name: partial(say, name) for name in ("query", *_DEFAULTS)}
+    by_content = {"summarise": partial(_say_bullets, turn), "verify": partial(_say_verdicts, turn)}
+    return StagedLLM("by hand", {**stages, **by_content})
+
+
+def _say_bullets(turn: TranscriptTurn, prompt: str) -> str:
+    shown = {fingerprint(line) for _, line in _LINE.findall(prompt)}
+    cited = ((bullet, set(_CITED.findall(bullet))) for bullet in turn.bullets)
+    found = [restore_reply(bullet, prompt) for bullet, lines in cited if lines and lines <= shown]
+    return "\n".join(f"- {text.replace('][', ', ')}" for text in found) or "None"
+
+
+def _say_verdicts(turn: TranscriptTurn, prompt: str) -> str:
+    lines = _LINE.findall(prompt)
+    ruled = [(number, *_rule(turn, claim, lines, prompt)) for number, claim in _CLAIM.findall(prompt)]
+    if ruled and not ruled[0][0]:
+        _, verdict, cited = ruled[0]
+        return f"Reasoning: So it is.\nSentences: {cited or '-'}\nVerdict: {verdict}"
+    return "\n".join(f"{number}. {verdict} [{cited}] So it is." for number, verdict, cited in ruled).replace("[] ", "")
+
+
+def _rule(turn: TranscriptTurn, claim: str, lines: Sequence[tuple[str, str]], prompt: str) -> tuple[str, str]:
+    """Return the verdict on a claim and the lines that settle it: as given, as labelled, or that nothing is known."""
+    verdict, named = turn.rulings.get(fingerprint(claim), ("", ""))
+    cited = ", ".join(re.findall(r"\[(\d+)\]", restore_reply(named, prompt)))
+    if verdict and (cited or verdict != Verdict.SUPPORTS):
+        return verdict, cited
+    if turn.labels.get(fingerprint(claim)) == "supported":
+        return Verdict.SUPPORTS, _find_nearest_line(claim, lines)
+    return Verdict.NOT_ENOUGH_INFO, ""
+
+
+def _find_nearest_line(claim: str, lines: Sequence[tuple[str, str]]) -> str:
+    terms = set(content_terms(claim))
+    return max(lines, key=lambda line: len(terms & set(content_terms(line[1]))))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """What became of a turn in a replay."""
+
+    turn: TranscriptTurn
+    status: Status
+    said: tuple[tuple[str, str], ...]  # each sentence, and its label; "quoted" or "unknown" where it has none
+
+    @property
+    def answered(self) -> bool:
+        return self.status is Status.ANSWERED
+
+    def says(self, *labels: str) -> bool:
+        return any(label in labels for _, label in self.said)
+
+    @property
+    def right(self) -> bool:
+        return bool(self.turn.answer) and self.turn.answer <= {fingerprint(text) for text, _ in self.said}
+
+
+def judge_turn(turn: TranscriptTurn, done: TurnResult) -> TurnOutcome:
+    passages = {one.number: one.passage_text for one in done.answer.citations}
+    said = []
+    for sentence in done.answer.sentences:
+        quoted = any(sentence.text in passages[number] for number in sentence.citations)
+        said.append((sentence.text, turn.labels.get(fingerprint(sentence.text), "quoted" if quoted else "unknown")))
+    return TurnOutcome(turn, done.answer.status, tuple(said))
+
+
+def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]]:
+    """Return how many of how many, for each measure; sentences that no reader has seen are in none but the last."""
+    labels = [label for one in outcomes for _, label in one.said]
+    known = [one for one in outcomes if one.turn.answerable]
+    unknown = [one for one in outcomes if not one.turn.answerable]
+    planted = [one for one in outcomes if one.turn.planted]
+    true = labels.count("supported") + labels.count("quoted")
+    lost = [one for one in known if one.answered and one.turn.answer and not one.right]
+    return {
+        "said sentences that are supported": (true, len(labels) - labels.count("unknown")),
+        "turns that say their planted detail": (sum(one.says("planted") for one in planted), len(planted)),
+        "answerable and not answered": (sum(not one.answered for one in known), len(known)),
+        "answered without the answer that the model gave": (len(lost), len(known)),
+        "right main answers": (sum(one.right for one in known), len(known)),
+        "unanswerable and abstained": (sum(not one.answered for one in unknown), len(unknown)),
+        "sentences said that no reader has seen": (labels.count("unknown"), len(labels)),
+    }
+
+
+@dataclass(frozen=True)
+class SelectedDocuments:
+    """Those of a source's documents that a transcript's turns found: the rest need not be indexed."""
+
+    source: DocumentSource
+    keys: frozenset[str]
+
+    @property
+    def reference(self) -> bool:
+        return self.source.reference
+
+    def expected(self) -> int | None:
+        return len(self.keys)
+
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
+        return Listing(one for one in self.source.documents(known, since) if one.key in self.keys)
+
+
+def read_documents(path: Path) -> Exam:
+    """Return a file's corpus and the documents of it that are needed. Raises `UnreadableSet`."""
+    exam = read_exam(path)
+    keys = json.loads(path.read_text(encoding="utf-8")).get("documents")
+    return replace(exam, source=SelectedDocuments(exam.source, frozenset(keys))) if keys else exam
+
+
+async def replay_file(path: Path, home: Path | None = None) -> list[TurnOutcome]:
+    """Replay the conversations of a file over its documents. Raises `UnreadableSet`."""
+    exam = read_documents(path)
+    async with open_corpus(exam.source, exam.corpus, home and home / path.stem) as app:
+        talks = [await _replay_talk(app, system, turns) for system, turns in read_transcripts(path)]
+        return [outcome for talk in talks for outcome in talk]
+
+
+async def _replay_talk(app: App, system: str, turns: Sequence[TranscriptTurn]) -> list[TurnOutcome]:
+    outcomes, said = [], list[Turn]()
+    for turn in turns:
+        asked = TurnRequest(turn.question, TERMINAL, earlier=tuple(said), system=system)
+        done = await answer(replace(app, llm=build_transcript_model(turn)), asked, lambda _: None)
+        outcomes.append(judge_turn(turn, done))
+        said += [Turn("user", turn.question), Turn("bot", done.text, titles=done.cited_titles)]
+    return outcomes
+
+
+def transcripts(
+    files: Annotated[list[Path] | None, typer.Argument(help="Files of transcripts; our own if none.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List what is said falsely, lost or not known.")] = False,
+    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder a file.")] = None,
+) -> None:
+    """Replay conversations whose model was played by hand, and count what is said by their labels.
+
+    Example: footnote evaluate transcripts evaluation/questions/transcripts/example_handbook.json --list
+    """
+    outcomes = [one for path in files or [OWN_TRANSCRIPTS] for one in asyncio.run(replay_file(path, home))]
+    rows = [(name, part, whole) for name, (part, whole) in count_outcomes(outcomes).items()]
+    print(render_table(("measure", "", "of"), rows))
+    for one in outcomes if listed else ():
+        wrong = [f"{label}: {text}" for text, label in one.said if label in {"unsupported", "planted", "unknown"}]
+        if wrong or (one.turn.answerable and not one.right) or (one.answered and not one.turn.answerable):
+            print(f"\n{one.turn.question} [{one.status}{', right' if one.right else ''}]", *wrong, sep="\n  ")
