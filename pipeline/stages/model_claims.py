@@ -124,6 +124,8 @@ def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.passage.id for one in evidence))
 
 
+CLAIMS_PER_CALL = 2
+"""So many claims are verified in one call while others are written: what was written last is what the draft waits for."""
 REASONING_GRACE_SECONDS = 1.0  # for so long a reason may still be written when the reply is whole: it is a few words
 SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
 
@@ -207,8 +209,8 @@ class ClaimVerifier:
         self._send_queued()
 
     def _send_queued(self) -> None:
-        """Verify all that is queued, if there is a place for the call or nothing more will join it."""
-        if self._waiting and not (self._coming and self._kit.busy()):
+        """Verify all that is queued, if it is enough and there is a place for it, or nothing more will join it."""
+        if self._waiting and not (self._coming and (self._kit.busy() or len(self._waiting) < CLAIMS_PER_CALL)):
             together, self._waiting = tuple(self._waiting), []
             self._calls.append(self._tasks.create_task(self._verify_together(together)))
 

@@ -4,6 +4,7 @@ Both systems of WikiChat's take the same script: where one generates and splits,
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 
@@ -70,11 +71,20 @@ def turn_of(call: ModelCall) -> str:
 
 
 def by_source(**lines: str) -> Callable[[ModelCall], str]:
-    """Return a line that depends on whose passage a call shows: `Ferry_fares` for the page “Ferry fares”."""
+    """Return lines that depend on whose passages a call shows: `Ferry_fares` for the page “Ferry fares”.
+
+    They count sentences from the first of their own passage.
+    """
 
     def line(call: ModelCall) -> str:
-        shown = turn_of(call)
-        return next((said for title, said in lines.items() if f"From: {title.replace('_', ' ')} (" in shown), "None")
+        shown = re.findall(r"^From: (.*)\n(\d+): ", turn_of(call), re.MULTILINE)
+        said = (
+            re.sub(r"\[(\d+)\]$", lambda mark, at=int(first): f"[{int(mark[1]) + at - 1}]", said, flags=re.MULTILINE)
+            for place, first in shown
+            for title, said in lines.items()
+            if place.startswith(title.replace("_", " ") + " (")
+        )
+        return "\n".join(said) or "None"
 
     return line
 
