@@ -31,6 +31,12 @@ from pipeline.stages.question_analysis import SmallTalk, detect_small_talk
         ("hi, thanks, bye", SmallTalk.THANKS),
         ("bye bye", SmallTalk.FAREWELL),
         ("See you later!", SmallTalk.FAREWELL),
+        ("Who are you?", SmallTalk.ABOUT),
+        ("help", SmallTalk.ABOUT),
+        ("Hi Footnote, what can you do?", SmallTalk.ABOUT),
+        ("<@U0123> Was kannst du?", SmallTalk.ABOUT),
+        ("你是谁？", SmallTalk.ABOUT),
+        ("thanks for your help", SmallTalk.THANKS),
     ],
 )
 def test_small_talk_is_told_by_kind(text: str, kind: SmallTalk) -> None:
@@ -45,6 +51,9 @@ def test_small_talk_is_told_by_kind(text: str, kind: SmallTalk) -> None:
         "Thanks, and what about part-timers?",
         "hello world",
         "Who said thanks?",
+        "Who are you allowed to bring?",
+        "What can you do about a broken badge?",
+        "Who can help me with my laptop?",
         "你好，公司有几天年假？",
         "ok",
         "great",
