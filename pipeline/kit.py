@@ -39,6 +39,8 @@ Search = Callable[[SearchQuery, int], Awaitable[tuple[Hit, ...]]]
 result."""
 Compare = Callable[[str, Sequence[str]], Awaitable[tuple[float, ...]]]
 """Returns the cosine of a text with each of others, by the embedder that the passages were indexed with."""
+Rerank = Callable[[str, Sequence[Evidence]], Awaitable[tuple[float, ...]]]
+"""Returns how well each sentence answers a question, read where it stands; nothing where there is no reader."""
 
 
 class Supports(Protocol):
@@ -54,6 +56,11 @@ Say = Callable[[CitedSentence], Awaitable[bool]]
 """The only way text leaves a system; the gate stands here. Returns whether the sentence was let through."""
 Judge = Callable[[CitedSentence], Awaitable[bool]]
 """Begins what `Say` will ask for, while sentences before it are still on their way; returns whether it will pass."""
+
+
+async def no_reader(question: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
+    del question, sentences
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,7 @@ class Kit:
     """Calls a function with arguments, one that computes for long, without keeping others waiting."""
     busy: Callable[[], bool] = lambda: False
     """Whether a call of the model would have to wait for its place now: what waits can be asked together."""
+    rerank: Rerank = no_reader
     quote: Callable[[Evidence], bool] = lambda _: False
     """Shows what a found page says, word for word, until there is an answer; returns whether it is shown."""
 

@@ -5,33 +5,42 @@ says counts only as far as it knows the script; terms count by how rare they are
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cache
+from dataclasses import dataclass, fields, replace
+from functools import cache, lru_cache
 from itertools import pairwise
 from statistics import fmean
 
 from pipeline.extraction.candidates import (
     AnswerType,
     Candidate,
+    asks_yes_or_no,
     classify_question,
     find_capitalized_names,
+    find_measures,
+    find_synonyms,
     has_answer_type,
     has_count,
+    has_listed_word,
+    has_measure,
+    is_conditional,
     is_number,
     load_table,
 )
 from storage.language.scripts import latin_share
 from storage.language.words import content_terms, terms, words
-from storage.types import Hit
+from storage.types import Hit, Span
 
 FOREIGN = 0.2
 """How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
 TRUSTED = 0.5  # from this trust on the weights are those that were fitted with cosines
 BORROWED = 0.5  # what a term borrowed from earlier turns weighs, beside one of the question's own
+SYNONYM = 0.6  # what a synonym of a term weighs, beside the term itself
 ANSWER_THRESHOLD = 0.5  # the least chance of being an answer with which a sentence is said
 TOPIC_DEPTH = (0.25, 0.4)
 """Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
+RERANKED = 8  # how many of the best candidates a reader reads, where there is one
 FEW_HITS = 25
 """With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
 COMPARED_HITS = 10  # how many of the best candidates the best is held against
@@ -52,6 +61,14 @@ class CandidateFeatures:
     amount: float  # 1 if a number or date is asked for and it has one, -1 if it has none, 0 if neither is asked for
     name: float  # the same of persons and places
     counts: float  # 1 if it says how many there are of what "how many" asks for
+    measured: float  # 1 if a quantity of a kind is asked for (money, time) and it has one, -1 if it has none, else 0
+    rule: float  # 1 if yes or no is asked for and it says what may, must or must not be, -1 if it does not, else 0
+    general: float  # 1 if a quantity, yes or no is asked for and it speaks of everyone or of every case
+    particular: float  # 1 if a quantity is asked for and it gives what comes on top, which is not asked for
+    conditional: float  # 1 if it opens with a condition
+    opening: float  # how near it is to the beginning of its passage: 1, 1/2, 1/3 ...
+    first: float  # the same of its passage in its document
+    reader: float  # what the kit's reader says of it; 0 where it was not read
     news: float  # how much it says that the question does not, growing slowly: log(1 + terms)
 
 
@@ -62,8 +79,11 @@ class ScoredQuestion:
     text: str
     language: str
     weights: Mapping[str, float]  # term -> weight; they sum to 1, unless there are no terms
+    synonyms: Mapping[str, frozenset[str]]  # term -> the terms that may stand for it
     sequence: frozenset[tuple[str, str]]
     kind: AnswerType | None
+    measures: frozenset[str]  # what is measured by the quantity that is asked for
+    yes_or_no: bool
     trust: float  # how far cosines are to be trusted, 0 to 1
 
     @property
@@ -86,7 +106,8 @@ def weigh_question(text: str, borrowed: str, language: str, hits: Sequence[Hit])
     passages = [collect_passage_terms(hit, language) for hit in hits]
     shares = dict.fromkeys(content_terms(borrowed, language), BORROWED)
     shares |= dict.fromkeys(content_terms(text, language), 1.0)
-    having = {term: sum(term in passage for passage in passages) for term in shares}
+    synonyms = find_synonyms(f"{text} {borrowed}", language)
+    having = {term: sum(measure_match(term, passage, synonyms) for passage in passages) for term in shares}
     rarities = {
         term: share * math.log1p((len(hits) - having[term] + 0.5) / (having[term] + 0.5))
         for term, share in shares.items()
@@ -96,8 +117,11 @@ def weigh_question(text: str, borrowed: str, language: str, hits: Sequence[Hit])
         text=text,
         language=language,
         weights={term: rarity / whole for term, rarity in rarities.items()},
+        synonyms=synonyms,
         sequence=frozenset(pairwise(terms(text, language))),
         kind=classify_question(text),
+        measures=find_measures(text),
+        yes_or_no=asks_yes_or_no(text),
         trust=latin_share(text) * (1.0 if language in {"", "en"} else FOREIGN),
     )
 
@@ -110,6 +134,21 @@ def score_candidates(
     return tuple(ScoredCandidate(*pair, weigh_features(pair[1], weights)) for pair in zip(found, features, strict=True))
 
 
+def rerank_candidates(
+    question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Sequence[float]
+) -> tuple[ScoredCandidate, ...]:
+    """Score candidates again, best first, by what a reader says of the first of them; the others count as its worst."""
+    if not read:
+        return tuple(ranked)
+    weights, said = load_weights(question.regime), [*read, *[min(read)] * (len(ranked) - len(read))]
+    features = [replace(one.features, reader=score) for one, score in zip(ranked, said, strict=True)]
+    again = (
+        ScoredCandidate(one.candidate, seen, weigh_features(seen, weights))
+        for one, seen in zip(ranked, features, strict=True)
+    )
+    return tuple(sorted(again, key=lambda one: one.score, reverse=True))
+
+
 def _extract_features(
     question: ScoredQuestion, found: Sequence[Candidate], cosines: Sequence[float]
 ) -> Iterator[CandidateFeatures]:
@@ -118,6 +157,12 @@ def _extract_features(
     passages = {one.rank: measure_share(question, collect_passage_terms(one.hit, question.language)) for one in found}
     known = [(one.rank, frozenset(content_terms(one.text, question.language))) for one in found]
     nothing = (-1, frozenset[str]())
+    quantity = bool(question.measures) or question.kind is AnswerType.NUMBER
+    begun: Counter[int] = Counter()
+    places: dict[tuple[int, Span], int] = {}
+    for one in found:
+        places[one.rank, one.span] = begun[one.rank]
+        begun[one.rank] += 1
     around = zip([nothing, *known], known, [*known[1:], nothing], strict=False)
     for candidate, cosine, (before, (rank, own), after) in zip(found, cosines, around, strict=True):
         running = set(pairwise(terms(candidate.text, question.language)))
@@ -134,6 +179,14 @@ def _extract_features(
             amount=_rate_answer_type(question, candidate.text, (AnswerType.NUMBER, AnswerType.DATE)),
             name=_rate_answer_type(question, candidate.text, (AnswerType.PERSON, AnswerType.PLACE)),
             counts=float(has_count(candidate.text, question.text, question.language)),
+            measured=(2.0 * has_measure(candidate.text, question.measures) - 1.0) if question.measures else 0.0,
+            rule=(2.0 * has_listed_word(candidate.text, "rules") - 1.0) if question.yes_or_no else 0.0,
+            general=float((quantity or question.yes_or_no) and has_listed_word(candidate.text, "general")),
+            particular=float(quantity and has_listed_word(candidate.text, "particular", known=question.text)),
+            conditional=float(is_conditional(candidate.text)),
+            opening=1 / (1 + places[candidate.rank, candidate.span]),
+            first=1 / (1 + candidate.hit.passage.position),
+            reader=0.0,
             news=math.log1p(len(own - question.weights.keys())),
         )
 
@@ -157,12 +210,24 @@ def load_weights(regime: str) -> Mapping[str, float]:
 
 def measure_share(question: ScoredQuestion, found: frozenset[str]) -> float:
     """Return the share of the question's terms, by weight, that are among `found`."""
-    return sum(weight for term, weight in question.weights.items() if term in found)
+    return sum(weight * measure_match(term, found, question.synonyms) for term, weight in question.weights.items())
+
+
+def measure_match(term: str, found: frozenset[str], synonyms: Mapping[str, frozenset[str]]) -> float:
+    """Return 1 if the term is found, less if only one is that may stand for it, else 0."""
+    if term in found:
+        return 1.0
+    return 0.0 if found.isdisjoint(synonyms.get(term, ())) else SYNONYM
 
 
 def collect_passage_terms(hit: Hit, language: str) -> frozenset[str]:
     """Return the content terms of a hit's passage with its title and section."""
-    return frozenset(content_terms(f"{hit.document.title}\n{hit.passage.section}\n{hit.passage.text}", language))
+    return _collect_terms(f"{hit.document.title}\n{hit.passage.section}\n{hit.passage.text}", language)
+
+
+@lru_cache(maxsize=256)
+def _collect_terms(text: str, language: str) -> frozenset[str]:
+    return frozenset(content_terms(text, language))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +242,11 @@ class AnswerFeatures:
     passage_terms: float
     pairs: float
     offers: float  # whether it has the kind of thing that is asked for: 1, -1, or 0 where none is
+    measured: float
+    rule: float
+    absent: float  # share of the question's terms, by weight, that no passage found has
+    rarest: float  # 1 if its passage has the heaviest of the question's terms, less if only a synonym, else 0
+    reader: float
     specifics: float  # share of the names and figures in the question that its passage has; 1 if there are none
     ahead: float  # how far its score is ahead of the mean of the best candidates
 
@@ -204,9 +274,26 @@ def extract_answer_features(
         passage_terms=best.features.passage_terms,
         pairs=best.features.pairs,
         offers=best.features.amount + best.features.name,
+        measured=best.features.measured,
+        rule=best.features.rule,
+        absent=_measure_absent(question, hits),
+        rarest=_measure_rarest(question, best),
+        reader=best.features.reader,
         specifics=_count_specifics(question, best),
         ahead=best.score - fmean(one.score for one in ranked[:COMPARED_HITS]),
     )
+
+
+def _measure_absent(question: ScoredQuestion, hits: Sequence[Hit]) -> float:
+    said = frozenset[str]().union(*(collect_passage_terms(hit, question.language) for hit in hits))
+    return 1 - measure_share(question, said)
+
+
+def _measure_rarest(question: ScoredQuestion, best: ScoredCandidate) -> float:
+    if not question.weights:
+        return 1.0
+    term = max(question.weights, key=question.weights.__getitem__)
+    return measure_match(term, collect_passage_terms(best.candidate.hit, question.language), question.synonyms)
 
 
 def predict_probability(seen: AnswerFeatures, model: AnswerModel) -> float:

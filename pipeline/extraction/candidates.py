@@ -7,13 +7,15 @@ sentence after it. Code is offered only where nothing else was found.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from pipeline.support.analysis.quantity_parser import find_numbers
+from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
@@ -132,6 +134,65 @@ def has_count(sentence: str, question: str, language: str) -> bool:
     )
 
 
+def find_measures(question: str) -> frozenset[str]:
+    """Return what is measured by the quantity that a question asks for ("money", "time"); empty if it asks for none."""
+    text = _space_caseless(question)
+    return frozenset(
+        kind for kind in load_table("answer_types.json")["measures"] if _compile_measure(kind).search(text)
+    )
+
+
+def has_measure(sentence: str, measures: frozenset[str]) -> bool:
+    """Return whether a sentence gives a quantity that measures one of these, or says that nothing is paid."""
+    found = {unit.measures for number in find_numbers(tokenize(sentence)) for unit in number.units}
+    return not measures.isdisjoint(found) or ("money" in measures and has_listed_word(sentence, "paid"))
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Return whether a question, or a sentence of it, opens like one that is answered by yes or no."""
+    return bool(_compile_yes_or_no().search(question))
+
+
+def has_listed_word(text: str, key: str, *, known: str = "") -> bool:
+    """Return whether a text has a word of a list that `known` has not."""
+    wanted = _compile_list(key)
+    return bool(wanted & {fold_spelling(word) for word in words(text)} - {fold_spelling(word) for word in words(known)})
+
+
+def is_conditional(text: str) -> bool:
+    """Return whether a sentence opens with a condition: "If ...", "When ..."."""
+    return next((fold_spelling(word) in _compile_list("conditions") for word in words(text)), False)
+
+
+def find_synonyms(text: str, language: str) -> Mapping[str, frozenset[str]]:
+    """Return the terms that may stand in a passage for a term of the text, by that term."""
+    if language not in {"", "en"}:
+        return {}
+    said = f" {_space_caseless(text)} "
+    found: dict[str, frozenset[str]] = {}
+    for phrase, group in _load_thesaurus():
+        if f" {phrase} " in said:
+            for term in content_terms(phrase, language):
+                found[term] = found.get(term, frozenset()) | group - {term}
+    return found
+
+
+@cache
+def _load_thesaurus() -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return each entry, as it is looked for, with the terms of the single words of its group."""
+    text = resources.files(__package__).joinpath("thesaurus.txt").read_text(encoding="utf-8")
+    groups = [line.split(", ") for line in text.splitlines() if line and not line.startswith("#")]
+    return tuple(
+        (" ".join(map(fold_spelling, words(entry))), frozenset(_single_terms(group)))
+        for group in groups
+        for entry in group
+    )
+
+
+def _single_terms(group: Sequence[str]) -> Iterator[str]:
+    return (term for entry in group if len(words(entry)) == 1 for term in content_terms(entry, "en"))
+
+
 def is_number(word: str) -> bool:
     return bool(_DIGIT.search(word)) or fold_spelling(word) in _compile_list("numbers")
 
@@ -165,10 +226,22 @@ def _compile_list(key: str) -> frozenset[str]:
 
 @cache
 def _compile_questions(kind: AnswerType) -> re.Pattern[str]:
-    """Return the pattern of what asks for this kind; a star in the lists stands for any words."""
-    phrases = (
-        " * ".join(map(_space_caseless, phrase.split(" * ")))
-        for phrase in load_table("answer_types.json")[f"asks for a {kind}"]
-    )
+    return _compile_phrases(load_table("answer_types.json")[f"asks for a {kind}"])
+
+
+@cache
+def _compile_measure(kind: str) -> re.Pattern[str]:
+    return _compile_phrases(load_table("answer_types.json")["measures"][kind])
+
+
+@cache
+def _compile_yes_or_no() -> re.Pattern[str]:
+    phrases = "|".join(map(re.escape, load_table("answer_types.json")["asks yes or no"]))
+    return re.compile(rf"(?:^|[.,;:!?]\s+(?:and\s+|or\s+|but\s+)?)(?:{phrases})\b", re.IGNORECASE)
+
+
+def _compile_phrases(listed: Sequence[str]) -> re.Pattern[str]:
+    """Return the pattern of any of these; a star in them stands for any words."""
+    phrases = [" * ".join(map(_space_caseless, phrase.split(" * "))) for phrase in listed]
     patterns = ((phrase, re.escape(phrase).replace(r"\*", ".*")) for phrase in phrases)
     return re.compile("|".join(found if is_unspaced(phrase[0]) else rf"\b{found}\b" for phrase, found in patterns))

@@ -36,8 +36,8 @@ _MENTION = lazy_compile(r"<[@!#][^>]*>|@\w+")
 def detect_small_talk(text: str) -> SmallTalk | None:
     """Return what kind of small talk the whole text is; None when it says anything else, or nothing at all.
 
-    Thanks win over goodbyes, these over questions about the bot, and those over greetings: "hi, thanks, bye" is answered
-    as thanks.
+    Thanks win over goodbyes, goodbyes over questions about the bot, and those over greetings: "hi, thanks, bye" is
+    answered as thanks.
     """
     plain = _plain_words(_MENTION.sub(" ", text))
     whole, kinds = _small_talk_patterns()

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
+    RERANKED,
     ScoredCandidate,
     ScoredQuestion,
     predict_answerable,
+    rerank_candidates,
     score_candidates,
     weigh_question,
 )
@@ -53,7 +55,10 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
     cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
     read = await kit.run_in_thread(score_candidates, reading, found, cosines)
     ranked = sorted(read, key=lambda one: one.score, reverse=True)
-    return RankedQuotes(reading, hits, tuple(ranked), predict_answerable(reading, hits, ranked))
+    best = [one.candidate.evidence for one in ranked[:RERANKED]]
+    scores = await kit.rerank(question.query, best) if reading.regime == "trusted" else ()
+    reranked = rerank_candidates(reading, ranked, scores)
+    return RankedQuotes(reading, hits, reranked, predict_answerable(reading, hits, reranked))
 
 
 @asynccontextmanager

@@ -1,5 +1,7 @@
 """What is known of a candidate, and how likely it is to answer."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from pipeline.extraction.answer_ranking import (
     extract_answer_features,
     predict_answerable,
     predict_probability,
+    rerank_candidates,
     score_candidates,
     weigh_question,
 )
@@ -79,6 +82,40 @@ def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float
     assert (found.amount, found.name) == (amount, name)
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "name", "value"),
+    [
+        ("What does a hotel cost?", "A hotel may cost 140 euros.", "measured", 1.0),
+        ("What does a hotel cost?", "We have 40 hotels.", "measured", -1.0),
+        ("How long is probation?", "It lasts six months.", "measured", 1.0),
+        ("Who is on probation?", "It lasts six months.", "measured", 0.0),
+        ("May I bring a dog?", "Dogs are welcome in Ghent.", "rule", 1.0),
+        ("Hello. Can I bring a dog?", "A dog came in 2016.", "rule", -1.0),
+        ("Where is the dog?", "Dogs are welcome in Ghent.", "rule", 0.0),
+        ("How many days of leave do I get?", "You get one extra day of leave.", "particular", 1.0),
+        ("How many extra days do I get?", "You get one extra day of leave.", "particular", 0.0),
+        ("How many days of leave do I get?", "Everyone has 25 days.", "general", 1.0),
+        ("How many days of leave do I get?", "If you are ill, the days are given back.", "conditional", 1.0),
+    ],
+)
+def test_what_kind_of_answer_a_sentence_is(question: str, text: str, name: str, value: float) -> None:
+    """Whether it has the quantity that is asked for, says what may be, and holds for everyone."""
+    hit = replace(OFFICE, passage=replace(OFFICE.passage, text=text))
+    asked = weigh_question(question, "", "en", [hit])
+    (found,) = score_candidates(asked, find_candidates([hit]), [0.0])
+
+    assert getattr(found.features, name) == value
+
+
+def test_a_synonym_counts_less_than_the_word() -> None:
+    """Pages say "leave" for what people call days off."""
+    asked = weigh_question("How many days off?", "", "en", HITS)
+
+    assert answer_ranking.measure_match("day", frozenset({"day"}), asked.synonyms) == 1.0
+    assert answer_ranking.measure_match("day", frozenset({"leav"}), asked.synonyms) == answer_ranking.SYNONYM
+    assert answer_ranking.measure_match("day", frozenset({"cat"}), asked.synonyms) == 0.0
+
+
 def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
     """Wholly in English, a little in German, not at all in Chinese."""
     trusts = [weigh_question(*one, HITS) for one in (("leave", "", "en"), ("Urlaub", "", "de"), ("年假", "", "zh"))]
@@ -88,6 +125,16 @@ def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
         (answer_ranking.FOREIGN, "lexical"),
         (0.0, "lexical"),
     ]
+
+
+def test_what_a_reader_says_is_a_sign_of_those_it_read() -> None:
+    """What it did not read counts as the worst of those."""
+    question, ranked = thought("How many days of leave has everyone?")
+
+    read = rerank_candidates(question, ranked, [-3.0, 2.0])
+
+    assert sorted(one.features.reader for one in read) == [-3.0, -3.0, 2.0]
+    assert rerank_candidates(question, ranked, ()) == tuple(ranked)
 
 
 def test_a_question_without_any_known_word_can_be_scored() -> None:
@@ -128,14 +175,16 @@ def test_names_of_the_question_must_stand_in_the_passage(question: str, share: f
 numbers = st.floats(-1e6, 1e6)
 
 
-@given(st.lists(numbers, min_size=8, max_size=8), st.lists(numbers, min_size=8, max_size=8), numbers)
+SIGNS = list(AnswerFeatures.__dataclass_fields__)
+rows = st.lists(numbers, min_size=len(SIGNS), max_size=len(SIGNS))
+
+
+@given(rows, rows, numbers)
 def test_a_probability_is_one(values: list[float], weights: list[float], bias: float) -> None:
     """Whatever the signs and the weights."""
-    names = list(AnswerFeatures.__dataclass_fields__)
-
     assert (
         0
-        <= predict_probability(AnswerFeatures(*values), AnswerModel(bias, dict(zip(names, weights, strict=True))))
+        <= predict_probability(AnswerFeatures(*values), AnswerModel(bias, dict(zip(SIGNS, weights, strict=True))))
         <= 1
     )
 
