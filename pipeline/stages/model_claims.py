@@ -125,7 +125,7 @@ def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
 
 
 CLAIMS_PER_CALL = 2
-"""So many claims are verified in one call while others are written: what was written last is what the draft waits for."""
+"""So many claims are verified in one call while others are written. The draft waits for what was written last."""
 REASONING_GRACE_SECONDS = 1.0  # for so long a reason may still be written when the reply is whole: it is a few words
 SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
 
