@@ -15,6 +15,7 @@ from pipeline.stages.passage_retrieval import SourcedFinding, find_disagreeing
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
 from storage.language.words import content_terms
+from storage.types import Evidence
 
 
 async def stream_draft(
@@ -82,13 +83,16 @@ async def say_all(
     context: TurnContext,
     kit: Kit,
     drafted: Sequence[MarkedSentence] = (),
+    *,
+    shown: Sequence[Evidence] = (),
 ) -> bool:
     """Send sentences through the gate in their order, each judged while the next is written; return whether one left.
 
     In the place of one that is withheld stands what it was made of: the sentences of the draft that it refines, or else
-    the notes that it cites. Where the sentences break off, those that came are said before the error is raised.
+    the notes that it cites. Where all are withheld, what was `shown` meanwhile stays. Where the sentences break off, those
+    that came are said before the error is raised.
     """
-    speaker, said = _Speaker(context, findings, drafted, kit), False
+    speaker, said, came = _Speaker(context, findings, drafted, kit), False, False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
     async with open_task_group() as group:
 
@@ -103,9 +107,11 @@ async def say_all(
 
         reading = group.create_task(capture_outcome(read()))
         while sentence := await arrived.get():
-            said = await speaker.say(sentence) or said
+            said, came = await speaker.say(sentence) or said, True
         if fault := await reading:
             raise fault
+    for quote in shown if came and not said else ():
+        said = await kit.say(CitedSentence(quote.text, (quote,))) or said
     return said
 
 

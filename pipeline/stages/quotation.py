@@ -27,7 +27,7 @@ from pipeline.kit import Kit
 from pipeline.stages.question_analysis import resolve_question
 from pipeline.types import Conversation, Turn
 from storage.language.detection import detect_language
-from storage.types import Hit
+from storage.types import Evidence, Hit
 
 INTERIM_PASSAGES = 3
 """So many passages are quoted from while one waits: reading more takes time from what is waited for."""
@@ -62,22 +62,23 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
 
 
 @asynccontextmanager
-async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> AsyncGenerator[None]:
-    """Show the best sentence found while the block runs, if it is likely to answer."""
-    task = asyncio.create_task(_show_best_quote(talk, hits, kit))
+async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> AsyncGenerator[list[Evidence]]:
+    """Show the best sentence found while the block runs, if it is likely to answer; yield what is shown by then."""
+    shown = list[Evidence]()
+    task = asyncio.create_task(_show_best_quote(talk, hits, kit, shown))
     try:
-        yield
+        yield shown
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
-async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> None:
+async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit, shown: list[Evidence]) -> None:
     try:
         found = await rank_quotes(talk, hits, INTERIM_PASSAGES, kit)
         if found.chance >= ANSWER_THRESHOLD:
             first, *_ = await kit.run_in_thread(select_quotes, found.ranked, 1, found.question.language)
-            kit.quote(first.evidence[0])
+            shown += first.evidence[:1] if kit.quote(first.evidence[0]) else ()
     except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
         log.warning("nothing was quoted meanwhile: %s", error)
 

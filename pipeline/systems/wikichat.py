@@ -27,7 +27,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
-    async with show_interim_quote(talk, context.nearest, kit):
+    async with show_interim_quote(talk, context.nearest, kit) as shown:
         looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall(context, kit))
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
@@ -35,11 +35,11 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     if kit.limits.student or not kit.limits.refine:
-        said = await say_all(stream_draft(context, findings, kit), findings, context, kit)  # 6
+        said = await say_all(stream_draft(context, findings, kit), findings, context, kit, shown=shown)  # 6
     else:
         kept = await collect_draft(context, findings, kit)  # 6
         said = await say_all(stream_refinement(context, kept, findings, kit), findings, context, kit, kept)  # 7
-        said = said or await say_all(replay_values(kept), findings, context, kit)
+        said = said or await say_all(replay_values(kept), findings, context, kit, shown=shown)
     return Status.ANSWERED if said else Status.ABSTAINED
 
 

@@ -37,14 +37,14 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 async def _answered(talk: Conversation, context: TurnContext, kit: Kit, verifier: ClaimVerifier) -> Status:
     recall = verifier.verify_stream(stream_claims(context, kit))  # 3, 4, 5
-    async with show_interim_quote(talk, context.nearest, kit):
+    async with show_interim_quote(talk, context.nearest, kit) as shown:
         looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall)
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
         raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
-    said = await say_all(stream_draft(context, findings, kit, refined=True), findings, context, kit)  # 6, 7
+    said = await say_all(stream_draft(context, findings, kit, refined=True), findings, context, kit, shown=shown)  # 6, 7
     return Status.ANSWERED if said else Status.ABSTAINED
 
 
