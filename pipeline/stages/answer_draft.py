@@ -89,8 +89,8 @@ async def say_all(
     """Send sentences through the gate in their order, each judged while the next is written; return whether one left.
 
     In the place of one that is withheld stands what it was made of: the sentences of the draft that it refines, or else
-    the notes that it cites. Where all are withheld, what was `shown` meanwhile stays. Where the sentences break off, those
-    that came are said before the error is raised.
+    the notes that it cites. Where all are withheld, what was `shown` meanwhile stays. Where the sentences break off,
+    those that came are said before the error is raised.
     """
     speaker, said, came = _Speaker(context, findings, drafted, kit), False, False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()

@@ -44,7 +44,9 @@ async def _answered(talk: Conversation, context: TurnContext, kit: Kit, verifier
         raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
-    said = await say_all(stream_draft(context, findings, kit, refined=True), findings, context, kit, shown=shown)  # 6, 7
+    said = await say_all(
+        stream_draft(context, findings, kit, refined=True), findings, context, kit, shown=shown
+    )  # 6, 7
     return Status.ANSWERED if said else Status.ABSTAINED
 
 

@@ -9,10 +9,14 @@ import pytest
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.replies.cited_sentences import MarkedSentence, split_sentences
-from pipeline.stages.answer_draft import collect_draft, format_draft, stream_refinement
+from pipeline.stages.answer_draft import collect_draft, format_draft, say_all, stream_refinement
+from pipeline.stages.concurrency import replay_values
+from pipeline.stages.passage_retrieval import collect_sentences
 from pipeline.stages.turn_context import TurnContext
+from pipeline.types import Status
+from storage.types import SearchQuery
 from tests.pipeline.scripted import ScriptedLLM
-from tests.pipeline.world import Shelf, Stage, question, reads_alike
+from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
 DRAFTED = MarkedSentence("The bell was cast in 1887.", (1,), paragraph=False)
 POOR = "\n".join(
@@ -98,3 +102,27 @@ async def test_a_draft_that_breaks_unsaid_is_asked_for_once_more(
         with pytest.raises(type(error)):
             await drafting
     assert len(calls) == (2 if isinstance(error, ReplyBroken) else 1)
+
+
+@pytest.mark.parametrize(
+    ("drafted", "said"),
+    [
+        ([MarkedSentence("It is old.", (), paragraph=False)], ["The bell was cast in 1887."]),
+        ([], []),
+    ],
+)
+async def test_what_was_quoted_meanwhile_stays_where_all_is_withheld(
+    drafted: list[MarkedSentence], said: list[str]
+) -> None:
+    """Where the model finds that nothing helps, it does not."""
+    talk, bell = question("When was the bell cast?"), hit("The bell was cast in 1887.")
+    stage = Stage(Shelf([bell]), talk, Limits(), None, reads_alike)
+    await stage.kit.search(SearchQuery("bell"), 1)
+
+    passed = await say_all(
+        replay_values(tuple(drafted)), (), TurnContext(talk), stage.kit, shown=collect_sentences([bell])
+    )
+
+    assert passed == bool(said)
+    answer = stage.told(Status.ANSWERED if passed else Status.ABSTAINED).answer
+    assert [one.text for one in answer.sentences] == said

@@ -32,12 +32,14 @@ async def quoted(text: str, *, compare=None) -> list[str]:
     stage = Stage(SHELF, talk, Limits(), None, check_verbatim)
     kit = replace(stage.kit, compare=compare) if compare else stage.kit
     hits = await kit.search(SearchQuery(text), 10)
-    async with show_interim_quote(talk, hits, kit):
+    async with show_interim_quote(talk, hits, kit) as shown:
         for _ in range(100):
             await asyncio.sleep(0.001)
             if any(isinstance(event, PageQuoted) for event in stage.events):
                 break
-    return [event.evidence.text for event in stage.events if isinstance(event, PageQuoted)]
+    told = [event.evidence for event in stage.events if isinstance(event, PageQuoted)]
+    assert shown == told
+    return [evidence.text for evidence in told]
 
 
 async def test_the_sentence_that_answers_is_quoted() -> None:

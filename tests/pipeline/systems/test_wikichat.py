@@ -18,7 +18,16 @@ from pipeline.errors import (
     UnreadableReply,
 )
 from pipeline.kit import Limits, System
-from pipeline.types import CitedSentence, ClaimChecked, DraftStarted, SearchStarted, SentencePassed, Status, Turn
+from pipeline.types import (
+    CitedSentence,
+    ClaimChecked,
+    DraftStarted,
+    PageQuoted,
+    SearchStarted,
+    SentencePassed,
+    Status,
+    Turn,
+)
 from storage.types import Hit, SearchQuery, Verdict
 from tests.pipeline import skarholm
 from tests.pipeline.scripted import Script, ScriptedLLM
@@ -347,11 +356,12 @@ class TestReplies:
     async def test_what_is_not_supported_is_not_said(self, run: Run, draft: str) -> None:
         """A draft over a real note that says something else is counted, and the note said in its place.
 
-        What lost an address stands on no note.
+        What lost an address stands on no note; a quotation stays if one was shown meanwhile.
         """
         told, _ = await run(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False))
 
-        instead = [] if "https" in draft else ["Skarholm lighthouse was built in 1887."]
+        quoted = [event.evidence.text for event in told.events if isinstance(event, PageQuoted)]
+        instead = quoted if "https" in draft else ["Skarholm lighthouse was built in 1887."]
         assert [one.text for one in told.answer.sentences] == instead
         assert told.answer.withheld == 1
 
