@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from ingest.types import Block, Page, Section
 from storage.language.lazy_pattern import lazy_compile
@@ -80,7 +80,7 @@ def _split_line(line: str, kind: PassageKind, room: int) -> Iterator[tuple[int, 
         if (words := measure_words(sentence)) <= room:
             yield begin, end, words, AT_SENTENCE
             continue
-        for part, (first, last) in enumerate(_split_clauses(sentence, room)):
+        for part, (first, last) in enumerate(_split_clauses(sentence, room - 1)):  # the mark of the cut is a word
             yield begin + first, begin + last, measure_words(sentence[first:last]), AT_CLAUSE if part else AT_SENTENCE
 
 
@@ -111,6 +111,7 @@ def _find_end(sentence: str, start: int, borders: Sequence[int], room: int) -> i
 
 LARGEST_PASSAGE = 120  # words of a passage, its title and section among them
 LEAST_AVAILABLE = 40  # words left for the text, however long title and section are
+CUT_MARK = " …"  # ends a passage that ends within a sentence too long for one
 SEPARATOR = " › "  # between the headings of a section's path
 
 _PASSAGE_COST = 0.3  # what each passage costs, beside its cuts and its emptiness, so that few are made
@@ -150,8 +151,10 @@ def available_words(title: str, section: str) -> int:
 def _split_section(section: Section, words: int) -> Iterator[tuple[PassageKind, str]]:
     found = [piece for block in _join_introductions(section.blocks) for piece in split_block(block, words)]
     for kind, run in groupby(found, key=lambda piece: piece.kind):
-        for chosen in _pack_pieces(list(run), words):
-            yield kind, _join_pieces(chosen)
+        runs = [*_pack_pieces(list(run), words), ()]
+        for chosen, following in pairwise(runs):
+            cut = following and following[0].cut == AT_CLAUSE and kind is not PassageKind.CODE
+            yield kind, _join_pieces(chosen) + (CUT_MARK if cut else "")
 
 
 def _join_pieces(chosen: Sequence[TextPiece]) -> str:

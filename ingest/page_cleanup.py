@@ -3,6 +3,7 @@
 The readers know their formats; what no format forbids, and yet no database or index takes, is removed here for all.
 """
 
+import html
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +27,7 @@ def clean_page(page: Page) -> Page:
     """
     return replace(
         page,
-        title=clean_text(page.title),
+        title=clean_text(html.unescape(page.title)),  # some sources write it as markup
         sections=tuple(section for section in map(_clean_section, page.sections) if section.blocks),
         url=clean_text(page.url),
         revision=clean_text(page.revision),

@@ -54,11 +54,20 @@ def render_definition(term: str, inside: Sequence[ContentItem]) -> list[ContentI
     return [Block(term), *inside]
 
 
+GAP = "x-gap"
+"""The element that stands for what a reader of another format took out; its text is what that said, if anything."""
+MARK = "[…]"
+"""What a sentence says in place of a part that is no text."""
+
 _DROPPED = frozenset({
-    "head", "script", "style", "noscript", "template", "iframe", "object", "embed", "video", "audio", "canvas",
-    "svg", "math", "map", "img", "picture", "source", "track", "button", "select", "textarea", "datalist", "nav",
-    "dialog", "del", "s", "strike", "rp", "rt",
+    "head", "script", "style", "noscript", "template", "map", "source", "track", "select", "textarea", "datalist",
+    "nav", "dialog", "rp", "rt",
 })  # fmt: skip
+_SEEN = frozenset({
+    "iframe", "object", "embed", "video", "audio", "canvas", "svg", "math", "img", "picture", "button", "del", "s",
+    "strike", GAP,
+})  # fmt: skip
+"""Elements that are seen and not read; their place in a sentence is, where it would not end without them."""
 _BLOCKS = frozenset({
     "html", "body", "p", "div", "section", "article", "main", "aside", "header", "footer", "address",
     "blockquote", "center", "details", "summary", "fieldset", "form", "legend", "figure", "figcaption", "hr",
@@ -68,9 +77,21 @@ _HIDING_STYLE = lazy_compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I
 _SUPERSCRIPT = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 _LINE_ENDS = lazy_compile(r"[:.]?[ \t]*\n[ \t]*\S")
 _SPACES = lazy_compile(r"\s+")
-_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
-"""Characters without width: soft hyphens, zero-width spaces and joiners of words."""
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff\ue000\ue001"))
+"""Characters without width: soft hyphens, zero-width spaces and joiners of words; and those that mark a gap here."""
+_GAP_BEGINS, _GAP_ENDS = "\ue000", "\ue001"
+"""Stand around what a gap said. `_GAP_BEGINS` twice is a gap that a sentence can do without."""
+_GAPS = lazy_compile("(?:\ue000+[^\ue000\ue001]*\ue001\\s*)+")
+_GAP = lazy_compile("\ue000+([^\ue000\ue001]*)\ue001")
+_ENDED = lazy_compile(r"(?:^|[.!?…;])[\"'”’»)\]]*\s*\Z")
+_GOES_ON = lazy_compile(r"\s*[a-zà-ÿ.,;:!?)]")
+_STOPS = lazy_compile(r"\s*(?:[.,;:!?)]|'s\b)")
+_NO_CAPTION = lazy_compile(
+    r"(?:enter )?(?:an? )?(?:image|img|icon|picture|photo|screenshot|logo|badge)\b.*|.*\.\w{3,4}", re.IGNORECASE
+)
 _PLAIN_WORD = lazy_compile(r"[\"'“‘(]*[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*[\"'”’).,;:!?]*")
+_READ_AROUND = 200
+"""Characters before and behind a gap that tell whether a sentence goes on over it."""
 _PLAIN_SHARE = 0.9
 _LEAST_PROSE = 8  # words
 _DEEPEST = 150
@@ -107,12 +128,20 @@ class _Flow:
         if text:
             self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
 
+    def say_gap(self, text: str, *, needed: bool) -> None:
+        """Leave a gap, and what stood there as text; one that is not `needed` shows only if its place stays empty."""
+        said = _SPACES.sub(" ", text.translate(_UNSEEN)).strip()
+        self._line.append(f"{_GAP_BEGINS if needed else 2 * _GAP_BEGINS}{said}{_GAP_ENDS}")
+
     def end(self) -> None:
-        lines = (" ".join(line.split()) for line in "".join(self._line).split("\n"))
+        whole = "".join(self._line)
+        lines = (" ".join(_GAPS.sub(_fill_gap, line).split()) for line in whole.split("\n"))
         text = "\n".join(line for line in lines if line)
         self._line.clear()
         if text:
             self.items.append(Block(text))
+        elif _GAP_BEGINS in whole and 2 * _GAP_BEGINS not in whole and self.items and _is_open(self.items[-1]):
+            self.items[-1] = Block(f"{self.items[-1].text} {MARK}")
 
     def add(self, found: Iterable[ContentItem]) -> None:
         self.end()
@@ -122,7 +151,10 @@ class _Flow:
         tag = element.tag
         if not isinstance(tag, str) or tag in _DROPPED or _is_hidden(element):
             return
-        if depth > _DEEPEST:
+        if tag in _SEEN:
+            if not _is_decoration(element):
+                self.say_gap(_caption(element), needed=tag in {GAP, "math"})
+        elif depth > _DEEPEST:
             self.say(" ".join(element.itertext()))
         elif handler := _HANDLERS.get(tag):
             handler(self, element, depth)
@@ -151,7 +183,9 @@ class _Flow:
 
     def link(self, element: Element, depth: int) -> None:
         label = "".join(element.itertext()).strip()
-        if label not in {"¶", "#", "§", "🔗", "↩", "↩︎"}:
+        if not label and not len(element) and not element.get("href", "#").startswith("#"):
+            self.say_gap(_caption(element), needed=True)
+        elif label not in {"¶", "#", "§", "🔗", "↩", "↩︎"}:
             self._inside(element, depth)
 
     def superscript(self, element: Element, _depth: int) -> None:
@@ -176,7 +210,7 @@ class _Flow:
         self._line.append("\n")
 
     def heading(self, element: Element, depth: int) -> None:
-        text = _one_line(item.text for item in self.fork(element, depth))
+        text = _one_line(item.text for item in self.fork(element, depth)).removesuffix(f" {MARK}")
         self.add([Heading(int(element.tag[1]), text)] if text else [])
 
     def code(self, element: Element, _depth: int) -> None:
@@ -221,6 +255,37 @@ class _Flow:
             self.add(table_rows.make_text_blocks(grid, texts, inside))
         else:
             self.add(table_rows.make_table_blocks(grid, texts))
+
+
+def _is_decoration(element: Element) -> bool:
+    """Return whether a picture stands beside the text: one whose author says so, or a drawing without a name."""
+    return element.get("alt") == "" or (element.tag == "svg" and not _caption(element))
+
+
+def _caption(element: Element) -> str:
+    """Return what an element says that is seen and not read, if it says it in words for people."""
+    named = (element.get(name) for name in ("alt", "aria-label", "title"))
+    said = element.text_content() if element.tag in {GAP, "button"} else next(filter(None, named), "")
+    return "" if _NO_CAPTION.fullmatch(said.strip()) else said
+
+
+def _is_open(item: ContentItem) -> bool:
+    return isinstance(item, Block) and item.kind is PassageKind.PROSE and item.text.endswith(":")
+
+
+def _fill_gap(gaps: re.Match[str]) -> str:
+    """Return what stands in a line where something was taken out: its text, a mark, or nothing between sentences."""
+    before = gaps.string[max(gaps.start() - _READ_AROUND, 0) : gaps.start()]
+    after = _GAPS.sub("", gaps.string[gaps.end() : gaps.end() + _READ_AROUND])
+    said = " ".join(filter(None, (found[1] for found in _GAP.finditer(gaps[0]))))
+    space = " " if gaps[0][-1].isspace() else ""
+    needed, within = 2 * _GAP_BEGINS not in gaps[0], not _ENDED.search(before)
+    if said and (needed or (within and after)):
+        return said + space
+    if needed:
+        slipped = after[:1].isalpha() and not space  # what it stood for stands behind it
+        return MARK + space if not slipped and (within or _GOES_ON.match(after)) else space
+    return (MARK if _STOPS.match(after) and (not before or before[-1].isspace()) else "") + space
 
 
 def _is_hidden(element: Element) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
-from markdown_it.common.utils import escapeHtml
+from markdown_it.common.utils import escapeHtml, normalizeReference
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -76,12 +76,15 @@ def _load_toml(source: str) -> Mapping[str, Any] | None:
         return None
 
 
+_TEMPLATE_TAG = r"""\{\{[<%].{0,500}?[%>]\}\}    # Hugo: {{< figure >}}
+    | \{%.{0,500}?%\}                # Liquid, Jinja: {% include %}
+    | \{\{(?![\s{}]*\}).{1,200}?\}\}  # {{ site.name }}, {{generator:team_members}}
+"""
+_TAG_OF_TEMPLATE = lazy_compile(_TEMPLATE_TAG, re.VERBOSE | re.DOTALL)
 _JUNK = lazy_compile(
-    r"""\{\{[<%].{0,500}?[%>]\}\}    # Hugo: {{< figure >}}
-    | \{%.{0,500}?%\}                # Liquid: {% include %}
-    | \{\{\w+:[\w.-]+\}\}            # {{generator:team_members}}
-    | \{/\*.{0,500}?\*/\}            # MDX: a comment
-    | \s*\{:?\s*[#.][^{}\n]*\}       # {#anchor} {: .class}
+    rf"""(?P<template>{_TEMPLATE_TAG})
+    | \{{/\*.{{0,500}}?\*/\}} | \{{\#.{{0,500}}?\#\}}    # MDX, Jinja: a comment
+    | \s*\{{:?\s*[#.]\w[^{{}}\n]*\}}     # {{#anchor}} {{: .class}}
     | \[\^[^\]\s]+\](?!\()           # a reference to a footnote
     | (?:^|(?<=\n))(?:
         :::+[ \t]*[\w-]*             # :::note
@@ -91,16 +94,30 @@ _JUNK = lazy_compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _JUNK_BEGINS = frozenset("{[: \n\t")
+_EXPRESSION = lazy_compile(r"\{[^{}\n]{1,200}\}")
+_SAYS_NOTHING = lazy_compile(
+    r"[-~\s]*(?:[/#]|(?:end\w*|if|unless|else|elsif|elif|case|when|for|raw|comment|assign|set|capture|import|from|extends|"
+    r"block|macro|with|call|filter|autoescape|break|continue|increment|decrement|layout|toc)\b)"
+)
+_QUOTED = lazy_compile(r"[-~\s]*([\"'`])([^\"'`<>{}/]*)\1\s*(?:\|.*|[-~])?\s*", re.DOTALL)
 _FOOTNOTE = lazy_compile(r"\[\^[^\]\s]+\]:[ \t]*")
 _MDX_STATEMENT = lazy_compile(r"^(?:import\s.+?\sfrom\s+['\"].+|import\s+['\"].+|export\s.+)$", re.MULTILINE)
 _STRAY = lazy_compile(r"(?<![/\d])\*\*(?![/\d])|`")
+_TAGGED_LINK = lazy_compile(
+    r"(!?)\[([^\[\]\n]{0,300})\]\((?=[^()\n]{0,300}\{[{%])(?:\{[{%](?:(?![%}]\}).){0,300}[%}]\}|[^(){}\n])*+\)"
+)
+_TAGGED_REFERENCE = lazy_compile(r"\[([^\[\]\n]+)\]:[ \t]*\S*\{[{%].*")
+_UNDEFINED_LINK = lazy_compile(r"(?<!\w)\[([^\[\]]*[^\W\d_]{2}[^\[\]]*)\]\[[^\[\]\s]*\](?![\w\[(])")
+_COMPONENT = lazy_compile(r"<([A-Za-z][\w.:-]*)((?:\s[^<>]*)?)/>")
+_CAPTION = lazy_compile(r"\b(?:label|text|title|alt|name)=[\"']([^\"'<>]*)[\"']")
+_LITERAL = lazy_compile(r"<(?:pre|code|script|style|textarea)\b", re.IGNORECASE)
 _BROKEN_LINK = lazy_compile(r"\[([^\[\]]+)\]\((?:#|\.{0,2}/|https?://|[\w./-]+\.mdx?\b)[^()]*\)")
-_TAG = lazy_compile(r"<(/?)([A-Za-z][\w.-]*)\s*(/?)>")
+_TAG = lazy_compile(r"<(/?)([A-Za-z][\w.-]*)((?: [A-Za-z][\w'-]*){0,9})\s*(/?)>")
 
 
-def read_markdown(text: str) -> ParsedDocument:
+def read_markdown(text: str, *, mdx: bool = False) -> ParsedDocument:
     fields, body = split_front_matter(text)
-    markup = _markdown_parser().render(body)
+    markup = _markdown_parser().render(body, {"mdx": mdx})
     revision = first_field(fields, REVISION_FIELDS)
     stated = stated_fields(fields, DATE_FIELDS)
     return ParsedDocument(
@@ -115,7 +132,7 @@ def read_markdown(text: str) -> ParsedDocument:
 
 def read_mdx(text: str) -> ParsedDocument:
     """Read Markdown with components: the statements of its script are left out."""
-    return read_markdown(_MDX_STATEMENT.sub("", text))
+    return read_markdown(_MDX_STATEMENT.sub("", text), mdx=True)
 
 
 def _language_field(fields: Any) -> str:
@@ -128,22 +145,71 @@ def _markdown_parser() -> MarkdownIt:
     # The presets stop at 20 levels and drop what lies deeper.
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
     parser.inline.ruler.before("link", "junk", _skip_junk)
+    parser.inline.ruler.before("link", "tagged_link", _open_tagged_link)
+    parser.block.ruler.before("reference", "tagged_reference", _define_tagged, {"alt": ["paragraph", "reference"]})
     parser.block.ruler.before("reference", "footnote", _open_footnote, {"alt": ["paragraph", "reference"]})
     parser.add_render_rule("text", _render_text)
+    parser.add_render_rule("image", _render_image)
     parser.add_render_rule("softbreak", _render_break)
     parser.add_render_rule("html_inline", _render_html)
     parser.add_render_rule("html_block", _render_html)
     return parser
 
 
-def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: ARG001, FBT001 - the parser's own signature
+def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser's own signature
+    """Pass over what is no text, and leave a gap where a template or a script would have said something."""
     if state.src[state.pos] not in _JUNK_BEGINS:
         return False
     match = _JUNK.match(state.src, state.pos, state.posMax)
+    said = match["template"] if match else None
+    if not match and state.env.get("mdx"):
+        match = _EXPRESSION.match(state.src, state.pos, state.posMax)
+        said = match and f"{{{match[0]}}}"
     if not match or match.end() == state.pos:
         return False
+    if said and not silent:
+        state.push("html_inline", "", 0).content = _make_gap(said, state.src)
     state.pos = match.end()
     return True
+
+
+def _make_gap(tag: str, source: str) -> str:
+    """Return the element for a template's tag: empty if it prints what is not known, none if it prints nothing."""
+    inside = tag[2:-2].strip("<>% \n")
+    name = inside.split(None, 1)[0] if inside else ""
+    if _SAYS_NOTHING.match(inside) or any(f"{end}{name}" in source for end in ("/", "/ ", "end", "end_")):
+        return ""
+    quoted = _QUOTED.fullmatch(inside)
+    return _gap_element(quoted[2] if quoted and not tag.startswith("{%") else "")
+
+
+def _gap_element(said: str) -> str:
+    return f"<{html_tree.GAP}>{escapeHtml(said)}</{html_tree.GAP}>"
+
+
+def _open_tagged_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - see above
+    """Read the label of a link or picture whose address a template makes."""
+    match = _TAGGED_LINK.match(state.src, state.pos, state.posMax) if state.src[state.pos] in "![" else None
+    if not match:
+        return False
+    picture, label = match.groups()
+    if not silent and (picture or not label.strip()):
+        state.push("html_inline", "", 0).content = f'<img alt="{escapeHtml(label)}">' if picture else _gap_element("")
+    elif not silent:
+        end, (state.pos, state.posMax) = state.posMax, match.span(2)
+        state.md.inline.tokenize(state)
+        state.posMax = end
+    state.pos = match.end()
+    return True
+
+
+def _define_tagged(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
+    """Take the definition of a reference whose address a template makes as one without an address."""
+    match = _TAGGED_REFERENCE.match(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
+    if match and not silent:
+        state.env.setdefault("references", {})[normalizeReference(match[1])] = {"title": "", "href": "#"}
+        state.line = line + 1
+    return bool(match)
 
 
 def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
@@ -158,8 +224,8 @@ def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> boo
 def _render_text(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
     """Take off the marks that their writer meant as markup, though a space too many made them text."""
     content = tokens[at].content
-    if any(mark in content for mark in ("**", "](", "`")):
-        content = _STRAY.sub("", _BROKEN_LINK.sub(r"\1", content))
+    if any(mark in content for mark in ("**", "](", "][", "`")):
+        content = _STRAY.sub("", _UNDEFINED_LINK.sub(r"\1", _BROKEN_LINK.sub(r"\1", content)))
     return escapeHtml(content)
 
 
@@ -167,16 +233,31 @@ def _render_break(_renderer: Any, tokens: Sequence[Token], at: int, _options: An
     return "<br>" if tokens[at + 1 : at + 2] and tokens[at + 1].content.startswith("|") else "\n"
 
 
+def _render_image(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
+    """Render what stands in a line of text; a picture that begins a line is none of its words."""
+    before = next((token for token in reversed(tokens[:at]) if token.type not in {"link_open", "html_inline"}), None)
+    alone = not before or before.type in {"softbreak", "hardbreak"}
+    return f'<img alt="{"" if alone else escapeHtml(tokens[at].content or html_tree.MARK)}">'
+
+
 def _render_html(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
     """Pass HTML on, but show a placeholder such as <your-name> as the text that its writer meant."""
     content = tokens[at].content
+    if tokens[at].type == "html_block" and not _LITERAL.search(content):
+        content = _TAG_OF_TEMPLATE.sub(lambda tag: _make_gap(tag[0], tag.string), content)
 
     def shown(tag: re.Match[str]) -> str:
-        if tag[1] or tag[3] or tag[2].lower() in value_parsers.HTML_NAMES or f"</{tag[2]}>" in content:
+        if tag[1] or tag[4] or tag[2].lower() in value_parsers.HTML_NAMES or f"</{tag[2]}>" in content:
             return tag[0]
-        return f"&lt;{tag[2]}&gt;"
+        return f"&lt;{tag[2]}{tag[3]}&gt;"
 
-    return _TAG.sub(shown, content)
+    def replaced(tag: re.Match[str]) -> str:
+        if tag[1].lower() in value_parsers.HTML_NAMES and (tag[1].islower() or tag[1].isupper()):
+            return tag[0]
+        caption = _CAPTION.search(tag[2])
+        return _gap_element(caption[1] if caption else "")
+
+    return _COMPONENT.sub(replaced, _TAG.sub(shown, content))
 
 
 def read_notebook(text: str) -> ParsedDocument:

@@ -145,4 +145,6 @@ def _format_value(value: object, number_format: str = "") -> str:
         return value.isoformat()
     if isinstance(value, int | float):
         return f"{value * 100:.10g}%" if "%" in number_format else f"{value:.15g}"
-    return " ".join(plain_text.strip_control_characters(str(value)[:_LONGEST_CELL]).split())
+    text = str(value)
+    said = " ".join(plain_text.strip_control_characters(text[:_LONGEST_CELL]).split())
+    return said if len(text) <= _LONGEST_CELL else f"{said} …"

@@ -49,6 +49,13 @@ def test_every_part_of_a_page_is_cleaned(said):
     assert "\n" not in page.aliases[0]
 
 
+def test_entities_of_a_title_are_decoded():
+    """Feeds, wikis and front matter write titles as markup; a text that shows entities keeps them."""
+    page = clean_page(Page("Q&amp;A &#8211; Hours", (Section(("A",), (Block("Write &amp;."),)),)))
+
+    assert (page.title, page.sections[0].blocks[0].text) == ("Q&A – Hours", "Write &amp;.")
+
+
 def test_a_block_of_nothing_else_is_dropped():
     """And a section that held nothing else."""
     full, empty = Section(("A",), (Block("\x00"), Block("Text."))), Section(("B",), (Block("\x01\x02"),))

@@ -1,5 +1,6 @@
 """Web pages become their main text."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -65,6 +66,30 @@ def test_hidden_text_is_not_read():
     page = "<p hidden>a</p><p style='display: none'>b</p><p aria-hidden=true>c</p><template>d</template><p>e</p>"
 
     assert texts(page) == ["e"]
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("<p>Press <button>Save</button>.</p><button>Copy</button>", "Press Save."),
+        ("<p>Mail <a href='https://x.org'></a>.</p>", "Mail […]."),
+        ("<p>See the <a href='/d'>docs<svg></svg></a>, then <a id=here></a>go.<img></p>", "See the docs, then go."),
+        ("<p>Rain <img alt='or snow'> falls. <img alt='a cat'> Yes.</p>", "Rain or snow falls. Yes."),
+        ("<p>Where <math><mi>x</mi></math> is the mass.</p>", "Where […] is the mass."),
+    ],
+)
+def test_a_sentence_has_no_holes(page, said):
+    """What is seen and not read leaves its text or a mark within a sentence, and nothing elsewhere."""
+    assert texts(page) == [said]
+
+
+@pytest.mark.parametrize("gap", ["<img>", "<img alt=a>", "<a href=x></a>", "<s></s>"])
+def test_many_gaps_are_not_slow(gap):
+    """A line of fifty thousand takes seconds at most."""
+    began = time.process_time()
+    texts(f"<p>{f'{gap} a ' * 50_000}</p>")
+
+    assert time.process_time() - began < 10
 
 
 def test_spans_of_a_table_are_followed():
