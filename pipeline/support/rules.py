@@ -34,7 +34,6 @@ from pipeline.support.polarity import find_denials, find_missing_negation
 from pipeline.support.swaps import find_exception_swap, find_misdescription, find_role_swap, find_value_swap
 from storage.types import VerdictReason
 
-
 _Said = Number | Date | ProperName
 
 
