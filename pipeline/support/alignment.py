@@ -11,6 +11,7 @@ _FUNCTION_WORD_WEIGHT = 0.3  # how much a matched function word weighs beside a 
 _LARGEST_MATRIX = 15_000
 """Pairs of words above which two texts are not matched word by word: no sentence of prose is so long."""
 _LEAST_SHARED = 0.4
+_NEARLY_THE_SAME = 0.65  # the share of a sentence's words that its source has in the same order, as far as words match
 _SPARE = 4  # how many tokens more the source may have in a gap that is tight
 
 
@@ -35,6 +36,11 @@ class Alignment:
     pairs: tuple[tuple[int, int], ...]  # matched tokens, in order
     coverage: float
     """The share of the sentence's words of substance that the source has, or that are names said elsewhere."""
+
+    @property
+    def is_near_copy(self) -> bool:
+        """Return whether the sentence all but repeats its source, so that what differs was changed."""
+        return len(self.pairs) >= _NEARLY_THE_SAME * sum(map(bool, self.sentence.stems))
 
     def coverage_without(self, first: int, last: int) -> float:
         """Return the coverage of a sentence without what its tokens from `first` to `last` say."""

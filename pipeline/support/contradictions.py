@@ -155,6 +155,10 @@ def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequenc
     return theirs.said(0, min(2, len(theirs)))
 
 
+def is_pronoun(word: str) -> bool:
+    return word in _PRONOUNS
+
+
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
     """Return the number or date that the source has in another's place; empty where it has none, or one that agrees."""
     ours, theirs = alignment.sentence, alignment.source

@@ -19,8 +19,6 @@ from pipeline.support.passage_facts import PassageFacts, is_same_value
 from pipeline.support.polarity import find_negation_scopes
 from pipeline.support.swaps import may_change_roles
 
-NEARLY_THE_SAME = 0.65
-"""The share of a sentence's words that its source has in the same order, from which it all but repeats it."""
 _ALL_SAID = 0.9  # the share of its words that the source has, from which their order tells who did it to whom
 _MOSTLY_SAID = 0.6
 _HALF_SAID = 0.5
@@ -50,10 +48,9 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     yield from _find_other_directions(ours, theirs)
     yield from _find_dropped_condition(alignment)
     yield from _find_added_end(alignment, facts, allowed)
-    nearly = len(alignment.pairs) >= NEARLY_THE_SAME * sum(map(bool, ours.stems))
-    if (nearly or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
+    if (alignment.is_near_copy or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
         yield from _find_reordered(alignment)
-    if nearly:
+    if alignment.is_near_copy:
         yield from _find_edits(alignment, facts.context.stems | allowed)
 
 

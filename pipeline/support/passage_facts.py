@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import combinations, pairwise, permutations, product
 
 from pipeline.support.analysis.date_parser import Date, implies_date
 from pipeline.support.analysis.numerals import load_numerals
@@ -23,6 +23,7 @@ from pipeline.support.analysis.tokenizer import find_stem
 
 _LEAST_JOINED = 6
 _MOST_INITIALS = 6
+_MOST_RECKONED, _DOZEN = 20, 12
 _ROUGHLY = 0.1  # how far, as a share, "about" may be from the number; "over", "nearly" and "under" twice as far
 
 
@@ -129,6 +130,32 @@ def _is_rounded(exact: float, rough: float, bound: Bound) -> bool:
 def _count_figures(value: float) -> int:
     """Count the significant figures of a number: 3 of 1250."""
     return len(f"{value:.9g}".replace(".", "").split("e")[0].strip("0")) if value else 1
+
+
+def can_be_reckoned(number: Number, sentence: ParsedSentence, facts: PassageFacts, *, changed: bool) -> bool:
+    """Return whether a number may count or reckon with what the passages say: "four items", "two at 50 are 100".
+
+    It may count up to a dozen things, be the time between two years, or a sum; or one of their numbers times another of
+    the sentence. Of a number that takes another's place (`changed`) only the last is tried.
+    """
+    wanted = number.values[0]
+    given = [one for one in facts.numbers if not one.ordinal][:_MOST_RECKONED]
+    factors = [one.values[0] for one in sentence.numbers if one is not number and one.values[0] > 1]
+    if any(one.values[0] * factor == wanted for one in given for factor in factors):
+        return True
+    if changed or number.ordinal:
+        return False
+    years = [date.year for part in facts.everything for date in part.dates if date.year][:_MOST_RECKONED]
+    between = {abs(one - other) + more for one, other in combinations(years, 2) for more in (0, -1)}
+    sums = {one.values[0] + two.values[0] for one, two in combinations(given, 2) if is_same_unit(one.units, two.units)}
+    shares = {one.values[0] / two.values[0] for one, two in permutations(given, 2) if two.values[0]}
+    timed = sentence.text.at(number.last) == "times"
+    counts = not number.units and not timed and wanted <= _DOZEN and wanted == int(wanted)
+    return counts or wanted in sums or (wanted in between and _is_years(number)) or (timed and wanted in shares)
+
+
+def _is_years(number: Number) -> bool:
+    return not number.units or any(unit.name == "yr" for unit in number.units)
 
 
 def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:

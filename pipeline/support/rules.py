@@ -17,10 +17,12 @@ from pipeline.support.contradictions import (
     find_other_value,
     find_referring_word,
     find_row_mix,
+    is_pronoun,
 )
 from pipeline.support.doubts import find_doubts
 from pipeline.support.passage_facts import (
     PassageFacts,
+    can_be_reckoned,
     collect_facts,
     has_date,
     has_name,
@@ -34,6 +36,7 @@ from pipeline.support.polarity import find_denials, find_missing_negation
 from pipeline.support.swaps import find_exception_swap, find_misdescription, find_role_swap, find_value_swap
 from storage.types import VerdictReason
 
+_MOSTLY_SAID = 0.7  # the share of a sentence's words that a source must have for what it denies to be surely denied
 _Said = Number | Date | ProperName
 
 
@@ -51,7 +54,8 @@ class FindingOutcome(StrEnum):
     """The outcome of a check. `CONTRADICTED` only where a passage says something else in its place.
 
     `UNNAMED` is a name that is absent where a passage begins with "she" or "the film" and so may mean it. `ASKED` is
-    what no passage says and the asker does; `REPEATED` the same, where a passage says something else in its place.
+    what no passage says and the asker does. `DISPUTED` is what seems absent or contradicted, and may yet be so: the
+    asker's own value, a number that can be reckoned, a denial in other words, "she" on a page of another title.
     `CHANGED` is what may mean something else in the passage's words.
     """
 
@@ -60,7 +64,7 @@ class FindingOutcome(StrEnum):
     CONTRADICTED = "contradicted"
     UNNAMED = "unnamed"
     ASKED = "asked"
-    REPEATED = "repeated"
+    DISPUTED = "disputed"
     CHANGED = "changed"
 
 
@@ -85,15 +89,22 @@ class RuleFinding:
             return by_outcome[self.outcome]
         if not self.said:
             return f"leaves out “{self.instead}”"
-        if not self.instead:
+        if not self.instead and self.outcome is FindingOutcome.CHANGED:
             return f"no passage says “{self.said}” in this place"
+        if not self.instead:
+            return f"no passage mentions “{self.said}”"
         return f"says “{self.said}”; the passage says “{self.instead}”"
 
     @property
     def because(self) -> VerdictReason:
-        told = {FindingOutcome.ASKED: FindingOutcome.ABSENT, FindingOutcome.REPEATED: FindingOutcome.CONTRADICTED}
-        key = told.get(self.outcome, self.outcome).value
+        if self.outcome is FindingOutcome.DISPUTED:
+            return replace(self, outcome=_of_value(self.instead)).because
+        key = "absent" if self.outcome is FindingOutcome.ASKED else self.outcome.value
         return VerdictReason(key, (self.said, self.instead) if self.instead else (self.said,))
+
+
+def _of_value(instead: str) -> FindingOutcome:
+    return FindingOutcome.CONTRADICTED if instead else FindingOutcome.ABSENT
 
 
 def check_rules(
@@ -130,10 +141,13 @@ def _check_number(
     found = not claim or has_number(facts, number)
     found = found or is_name_ordinal(facts, number, sentence) or is_list_count(number, sentence)
     instead = find_other_value(alignment, number, elsewhere=found) if alignment else ""
+    replaced = bool(instead) or (alignment is not None and alignment.is_near_copy)
     other = _find_other_unit(number, facts, alignment) if found and number.units else ""
     other = other or (find_other_rate(alignment, number) if alignment and found else "")
     if other and not instead:
         yield _build_contradiction(FindingKind.UNIT, number.said, other)
+    elif facts.passages and not found and can_be_reckoned(number, sentence, facts, changed=replaced):
+        yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED, instead)
     elif claim or instead:
         yield _build_finding(FindingKind.NUMBER, number.said, instead, found=found)
 
@@ -155,15 +169,17 @@ def _check_date(date: Date, facts: PassageFacts, alignment: Alignment | None) ->
 
 
 def _check_name(name: ProperName, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
-    """Look up a name; where the context and earlier sentences name nobody, a pronoun may mean it."""
+    """Look up a name; where earlier sentences name nobody, a pronoun may mean it, surely if the page has no title."""
     found = has_name(facts, name)
     instead = find_other_name(alignment, name, elsewhere=found) if alignment else ""
     meant = ""
-    if alignment and name.sure and not found and not instead and not facts.context.words:
+    if alignment and name.sure and not found and not instead:
         within = next(part.sentences for part in facts.passages if alignment.source in part.sentences)
         meant = find_referring_word(alignment, name, within[: within.index(alignment.source)])
-    if meant:
+    if meant and not facts.context.words:
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.UNNAMED, meant)
+    elif meant and is_pronoun(meant):
+        yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, meant)
     elif name.sure or instead:
         yield _build_finding(FindingKind.NAME, name.said, instead, found=found)
 
@@ -171,7 +187,9 @@ def _check_name(name: ProperName, facts: PassageFacts, alignment: Alignment | No
 def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
     for one in find_denials(alignment):
         kind = FindingKind.COMPARATIVE if one.comparative else FindingKind.NEGATION
-        yield _build_contradiction(kind, one.said, one.instead)
+        sure = alignment.is_near_copy or alignment.coverage >= _MOSTLY_SAID or one.comparative
+        outcome = FindingOutcome.CONTRADICTED if sure else FindingOutcome.DISPUTED
+        yield RuleFinding(kind, one.said, outcome, one.instead)
     turned = find_role_swap(alignment)
     if turned:
         yield _build_contradiction(FindingKind.NAME, *turned)
@@ -205,7 +223,7 @@ def _excuse_asked(
     source = alignment.source.numbers if alignment and isinstance(said, Number) else ()
     if isinstance(said, Number) and any(is_within_bound(known, said) for known in source):
         return replace(finding, outcome=FindingOutcome.ASKED, instead="")
-    return replace(finding, outcome=FindingOutcome.REPEATED if finding.instead else FindingOutcome.ASKED)
+    return replace(finding, outcome=FindingOutcome.DISPUTED if finding.instead else FindingOutcome.ASKED)
 
 
 def _is_asked(said: _Said, question: PassageFacts) -> bool:
@@ -225,5 +243,4 @@ def _build_contradiction(kind: FindingKind, said: str, instead: str) -> RuleFind
 
 
 def _build_finding(kind: FindingKind, said: str, instead: str, *, found: bool) -> RuleFinding:
-    outcome = FindingOutcome.CONTRADICTED if instead else FindingOutcome.FOUND if found else FindingOutcome.ABSENT
-    return RuleFinding(kind, said, outcome, instead)
+    return RuleFinding(kind, said, FindingOutcome.FOUND if found and not instead else _of_value(instead), instead)

@@ -72,7 +72,7 @@ class SupportChecker:
         """Decide whether the passages of the evidence, read together, say the sentence.
 
         The titles and other names of their pages count as said in them, as a page says "she" of whom it is about.
-        `asked` are the question and what was said before it: what comes from there may be repeated, but is no evidence.
+        `asked` are the question and what was said before it: what comes from there may be disputed, but is no evidence.
         """
         passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
         unread = _find_unreadable(sentence, passages)
@@ -106,7 +106,7 @@ class SentenceAnalysis:
     @property
     def in_doubt(self) -> tuple[RuleFinding, ...]:
         """Return what decides nothing by itself, but lets nothing be sure."""
-        doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.REPEATED, FindingOutcome.CHANGED}
+        doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.DISPUTED, FindingOutcome.CHANGED}
         return tuple(one for one in self.found if one.outcome in doubts)
 
 
@@ -143,10 +143,10 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = tuple(dict.fromkeys(one.because for one in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     doubts = examined.in_doubt
-    repeated = [one for one in doubts if one.outcome is FindingOutcome.REPEATED]
-    if repeated:
-        why = tuple(dict.fromkeys(one.because for one in repeated))
-        return Support(score, holds=False, appealable=True, reasons=_list_reasons(repeated), because=why)
+    disputed = [one for one in doubts if one.outcome is FindingOutcome.DISPUTED]
+    if disputed:
+        why = tuple(dict.fromkeys(one.because for one in disputed))
+        return Support(score, holds=False, appealable=True, reasons=_list_reasons(disputed), because=why)
     if score < threshold:
         reason = f"too little of its meaning is in the passages ({score:.2f}, needed {threshold:.2f})"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))

@@ -126,12 +126,14 @@ def _parse_number_at(text: Tokens, place: int, known: Numerals, language: str) -
 
 
 def _parse_half(text: Tokens, place: int, known: Numerals) -> Number | None:
-    """Parse "half" and "half a million" where it is no part of another word."""
+    """Parse "half", "half a million" and "half an hour" where it is no part of another word."""
     if known.fractions.get(text.low[place]) != 2 or text.at(place + 1) == "-":
         return None
     many = known.cardinals.get(text.at(place + 2), 0) if text.at(place + 1) == "a" else 0
     last = place + 3 if many else place + 1
-    return Number(text.said(place, last), place, last, (0.5 * (many or 1),))
+    measured = text.at(last) in {"a", "an"} and is_unit(text.at(last + 1))
+    units, last = find_units_at(text, place, last + 1) if measured else ((), last)
+    return Number(text.said(place, last), place, last, (0.5 * (many or 1),), units=units)
 
 
 def _apply_fraction(text: Tokens, number: Number, known: Numerals) -> Number:

@@ -143,7 +143,7 @@ def test_what_stands_in_the_context_counts_as_said() -> None:
     assert [one.outcome for one in found("Lindqvist opened a workshop.", passage)] == [FindingOutcome.UNNAMED]
     assert not found("Lindqvist opened a workshop.", passage, context=("Mara Lindqvist", "Life › Early years"))
     assert [one.outcome for one in found("Vold opened a workshop.", passage, context=("Mara Lindqvist",))] == [
-        FindingOutcome.ABSENT
+        FindingOutcome.DISPUTED
     ]
 
 
@@ -262,3 +262,27 @@ def test_what_the_passage_speaks_of_is_not_missing() -> None:
     )
     assert not found("Vik has no harbour master.", passage, kind=FindingKind.NEGATION)
     assert not found("Vik has no agreement.", "Vik has no agreement, and the agreement of Drum counts for nothing.")
+
+
+FERRY = (
+    "The ferry was built in 1911 and scrapped in 1938. A ticket costs 40 crowns. In 1930 it carried 3,000 islanders "
+    "and 1,200 guests."
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("Two tickets cost 80 crowns.", "80 crowns"),
+        ("Altogether 4,200 people travelled on it in 1930.", "4,200"),
+        ("It sailed for 27 years.", "27 years"),
+        ("The three numbers given are those of guests, islanders and crowns.", "three"),
+    ],
+)
+def test_what_can_be_reckoned_is_disputed(sentence: str, said: str) -> None:
+    """A count, a sum, a product or the time between two years may be right, and no rule can tell."""
+    assert [(one.said, one.outcome) for one in found(sentence, FERRY)] == [(said, FindingOutcome.DISPUTED)]
+
+
+def test_half_an_hour_is_thirty_minutes() -> None:
+    assert not found("Be at the quay half an hour before.", "Be at the quay thirty minutes before.")

@@ -137,6 +137,14 @@ async def test_the_title_of_a_page_names_whom_it_is_about(read: EmbedTokens) -> 
     assert not other.holds
 
 
+async def test_whom_she_means_is_for_a_model_to_say(read: EmbedTokens) -> None:
+    """On a page that is titled otherwise, a name that only a pronoun can mean fails, but not for good."""
+    passage = hit("She leads the boat yard in Lauvik.", key="yard.md").passage
+    support = await SupportChecker(read)("Oda Hagen leads the boat yard.", evidence(passage, title="The yard"))
+
+    assert (support.holds, support.appealable) == (False, True)
+
+
 async def test_the_teams_own_name_counts_as_said(read: EmbedTokens) -> None:
     """A handbook seldom names its company; whoever sets the name may say it."""
     sentence = "At Brattvik Paper the mill closed in May 1987 after a fire."
