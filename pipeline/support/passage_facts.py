@@ -147,7 +147,8 @@ def can_be_reckoned(number: Number, sentence: ParsedSentence, facts: PassageFact
         return False
     years = [date.year for part in facts.everything for date in part.dates if date.year][:_MOST_RECKONED]
     between = {abs(one - other) + more for one, other in combinations(years, 2) for more in (0, -1)}
-    sums = {one.values[0] + two.values[0] for one, two in combinations(given, 2) if is_same_unit(one.units, two.units)}
+    alike = ((one, two) for one, two in combinations(given, 2) if one.units == two.units)
+    sums = {one.values[0] + two.values[0] for one, two in alike}
     shares = {one.values[0] / two.values[0] for one, two in permutations(given, 2) if two.values[0]}
     timed = sentence.text.at(number.last) == "times"
     counts = not number.units and not timed and wanted <= _DOZEN and wanted == int(wanted)
