@@ -22,7 +22,7 @@ import typer
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
 from bot.wiring import App
-from evaluation.question_sets import Exam, read_exam
+from evaluation.question_sets import Exam, has_all_strings, read_exam
 from evaluation.workbench import TERMINAL, StagedLLM, open_corpus, render_table
 from ingest.types import DocumentSource, Listing
 from pipeline.types import Status, Turn
@@ -71,7 +71,9 @@ class TranscriptTurn:
     rulings: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By the fingerprint of a claim: its verdict, and the lines that settle it."""
     labels: Mapping[str, str] = field(default_factory=dict)  # supported, unsupported or planted, by fingerprint
-    answer: frozenset[str] = frozenset()  # the sentences that hold the right answer; none if none does
+    held_by: frozenset[str] = frozenset()  # the sentences that held the right answer; none if none did
+    answer: tuple[str, ...] = ()
+    """Strings that stand in any right answer; none where none is known."""
 
 
 def read_transcripts(path: Path) -> tuple[tuple[str, tuple[TranscriptTurn, ...]], ...]:
@@ -81,11 +83,14 @@ def read_transcripts(path: Path) -> tuple[tuple[str, tuple[TranscriptTurn, ...]]
 
 
 def _read_turn(row: Mapping[str, Any]) -> TranscriptTurn:
-    names = ("replies", "bullets", "rulings", "labels")
-    kept = {name: row[name] for name in names if name in row}
-    held = frozenset(row.get("held_by", ()))
-    planted = str(row.get("planted", ""))
-    return TranscriptTurn(row["question"], bool(row.get("answerable", True)), planted, **kept, answer=held)
+    return TranscriptTurn(
+        row["question"],
+        bool(row.get("answerable", True)),
+        str(row.get("planted", "")),
+        *(row[name] for name in ("replies", "bullets", "rulings", "labels")),
+        held_by=frozenset(row.get("held_by", ())),
+        answer=tuple(row.get("answer", ())),
+    )
 
 
 def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
@@ -151,7 +156,11 @@ class TurnOutcome:
 
     @property
     def right(self) -> bool:
-        return bool(self.turn.answer) and self.turn.answer <= {fingerprint(text) for text, _ in self.said}
+        """Return whether all sentences that held the answer were said, or others with its strings and no fault."""
+        said, turn = [text for text, _ in self.said], self.turn
+        held = bool(turn.held_by) and turn.held_by <= set(map(fingerprint, said))
+        spelt = bool(turn.answer) and has_all_strings(turn.answer, " ".join(said))
+        return held or (spelt and not self.says("planted", "unsupported"))
 
 
 def judge_turn(turn: TranscriptTurn, done: TurnResult) -> TurnOutcome:
@@ -170,7 +179,7 @@ def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]
     unknown = [one for one in outcomes if not one.turn.answerable]
     planted = [one for one in outcomes if one.turn.planted]
     true = labels.count("supported") + labels.count("quoted")
-    lost = [one for one in known if one.answered and one.turn.answer and not one.right]
+    lost = [one for one in known if one.answered and one.turn.held_by and not one.right]
     return {
         "said sentences that are supported": (true, len(labels) - labels.count("unknown")),
         "turns that say their planted detail": (sum(one.says("planted") for one in planted), len(planted)),
@@ -180,6 +189,15 @@ def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]
         "unanswerable and abstained": (sum(not one.answered for one in unknown), len(unknown)),
         "sentences said that no reader has seen": (labels.count("unknown"), len(labels)),
     }
+
+
+_WANTED = ("said sentences that are supported", "right main answers", "unanswerable and abstained")
+
+
+def count_faults(outcomes: Sequence[TurnOutcome]) -> dict[str, int]:
+    """Return how often each measure went wrong; what no reader has seen is no fault."""
+    found = list(count_outcomes(outcomes).items())[:-1]
+    return {name: whole - part if name in _WANTED else part for name, (part, whole) in found}
 
 
 @dataclass(frozen=True)

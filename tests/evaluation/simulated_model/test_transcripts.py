@@ -1,18 +1,25 @@
 """Replaying what a model played by hand once replied, and what is said of it today."""
 
-from collections.abc import Sequence
+import json
+from pathlib import Path
 
+import pytest
+
+from evaluation.question_sets import UnreadableSet
 from evaluation.simulated_model.transcripts import (
     OWN_TRANSCRIPTS,
     TranscriptTurn,
     TurnOutcome,
     build_transcript_model,
+    count_faults,
     count_outcomes,
     fingerprint,
+    read_documents,
     replay_file,
     restore_reply,
 )
 from pipeline.types import Status
+from tests.thorough import THOROUGH
 
 LINE = "The pier was built in 1911 by four brothers from the island."
 NOTES = f"Notes:\n[1] It rains. (from: Weather)\n[2] {LINE} (from: Pier › Building (2026-01-02))\nWrite."
@@ -56,7 +63,7 @@ def test_bullets_and_verdicts_are_found_by_what_a_prompt_shows() -> None:
 
 def test_outcomes_are_counted_by_their_labels() -> None:
     """An answer that was lost, a planted detail that was said, a sentence that nobody has seen."""
-    turn = TranscriptTurn("Who?", answerable=True, planted="six", replies={}, answer=frozenset({fingerprint("Four.")}))
+    turn = TranscriptTurn("Who?", answerable=True, planted="six", replies={}, held_by=frozenset({fingerprint("Four.")}))
     right = TurnOutcome(turn, Status.ANSWERED, (("Four.", "supported"), ("Indeed.", "unknown")))
     wrong = TurnOutcome(turn, Status.ANSWERED, (("Six.", "planted"),))
     silent = TurnOutcome(turn, Status.ABSTAINED, ())
@@ -64,17 +71,33 @@ def test_outcomes_are_counted_by_their_labels() -> None:
     assert list(count_outcomes([right, wrong, silent]).values()) == [
         *((1, 2), (1, 3), (1, 3), (1, 3), (1, 3), (0, 0), (1, 3)),
     ]
+    assert list(count_faults([right, wrong, silent]).values()) == [1, 1, 1, 1, 2, 0]
 
 
-async def test_our_own_transcripts_hold() -> None:
-    """Over the example handbook: nothing false is said, no planted detail, and nothing where nothing is known."""
-    assert_held(await replay_file(OWN_TRANSCRIPTS), lost=1)  # a sum that the model worked out itself
+def test_another_sentence_may_hold_the_answer() -> None:
+    """With the strings of the answer in it, and nothing false beside it."""
+    turn = TranscriptTurn("Who?", answerable=True, planted="", replies={}, answer=("four",))
+    right = TurnOutcome(turn, Status.ANSWERED, (("There were four.", "quoted"),))
+
+    assert right.right
+    assert not TurnOutcome(turn, Status.ANSWERED, (*right.said, ("Six.", "unsupported"))).right
 
 
-def assert_held(outcomes: Sequence[TurnOutcome], *, lost: int) -> None:
-    found = count_outcomes(outcomes)
-    supported, said = found["said sentences that are supported"]
-    abstained, unknown = found["unanswerable and abstained"]
-    assert (said - supported, found["turns that say their planted detail"][0]) == (0, 0)
-    assert abstained == unknown
-    assert found["answered without the answer that the model gave"][0] <= lost
+@pytest.mark.parametrize("path", sorted(OWN_TRANSCRIPTS.parent.glob("*.json")), ids=lambda path: path.stem)
+async def test_what_was_said_rightly_is_said_again(path: Path) -> None:
+    """No file has more faults than when it was written; those over the larger corpora take minutes."""
+    if not THOROUGH and path.stem not in {"example_handbook", "madetech_handbook"}:
+        pytest.skip("make thorough replays it")
+    try:
+        read_documents(path)
+    except UnreadableSet as error:
+        pytest.skip(str(error))
+    found = count_faults(await replay_file(path))
+    kept = _kept_faults(path)
+
+    assert {name: number for name, number in found.items() if number > kept[name]} == {}
+
+
+def _kept_faults(path: Path) -> dict[str, int]:
+    faults: dict[str, int] = json.loads(path.read_text("utf-8"))["faults"]
+    return faults
