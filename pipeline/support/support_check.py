@@ -215,4 +215,4 @@ def _sentence_runs(passage: Passage) -> set[str]:
 
 
 def _normalise_space(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(text.replace("...", "…").split())

@@ -11,7 +11,7 @@ _TOKENS = (
     "evil。com evil．com пример.рф 1.1.1.1 mailto:a@evil.com a@evil.com tel:123 slack://open javascript:alert(1) "
     "[text](https://evil.com) [text](<evil.com>) ![alt](https://evil.com/x.png) [a][1] [1]:evil.com <evil.com> "
     "discord.gg/abc *bold* **bold** _it_ __under__ ~strike~ ~~strike~~ `code` ```js ||spoiler|| > >>> # ## -# - * 1. "
-    "--- === snake_case 2*3*4 3.14 10:30 e.g. a/b .. ... C:\\Users C# $5"
+    "--- === snake_case 2*3*4 3.14 10:30 e.g. a/b .. ... […] ([…]). C:\\Users C# $5"
 )
 TOKENS = tuple(_TOKENS.split())
 _PIECES = ("<", ">", "@", "!", "&", "#", ":", "/", ".", "\\", "|", "(", ")", "[", "]", "*", "_", "`", "~", "-", "\n")

@@ -28,6 +28,7 @@ CITED: list[tuple[str, Said]] = [
     ("Is it [1]? Yes [2]! No… [3]", [("Is it?", (1,)), ("Yes!", (2,)), ("No…", (3,))]),
     ("Read [1](https://a.example) it. [the page](https://a.example) [2]", [("Read it.", (1,)), ("the page", (2,))]),
     ("It opened. https://a.example [1]\n[2]", [("It opened.", ())]),
+    ("Write to […] [1]. […] pays ([…]).[2]", [("Write to […].", (1,)), ("[…] pays ([…]).", (2,))]),
     ("[1]", []),
 ]
 FRONTED: list[tuple[str, Said]] = [

@@ -58,6 +58,14 @@ async def test_whole_sentences_are_supported(sentence: str) -> None:
         assert "verbatim" in support.reasons[0]
 
 
+@pytest.mark.parametrize("sentence", ["Alert the team in […].", "Its number ([...]) is long.", "It goes on, …"])
+async def test_marks_of_what_a_page_lacks_are_quoted(sentence: str) -> None:
+    """A mark within a sentence, or where it was cut, is verbatim, with three dots as with one sign."""
+    page = hit("Alert the team in […]. Its number ([…]) is long. It goes on, …").passage
+
+    assert (await SupportChecker(_never)(sentence, evidence(page))).verbatim
+
+
 @pytest.mark.parametrize(
     ("sentence", "passages"),
     [
