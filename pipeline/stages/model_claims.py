@@ -10,7 +10,7 @@ from pipeline.replies.reply_format import ReplyFormat
 from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter, TimedClaim
 from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
 from pipeline.stages.concurrency import capture_outcome, close_stream, gather_successes, select_successes
-from pipeline.stages.passage_retrieval import SourcedFinding, bind_finding, collect_sentences, retrieve_passages
+from pipeline.stages.passage_retrieval import SourcedFinding, bind_finding, collect_sentences, retrieve_evidence
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import ClaimChecked, ClaimExplained, Conversation
 from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, VerdictReason
@@ -71,8 +71,7 @@ async def verify_claims(context: TurnContext, claims: Sequence[TimedClaim], kit:
 
 
 async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tuple[SourcedFinding, ...]:
-    hits = await retrieve_passages(SearchQuery(claim.text, claim.time, unchecked=True), kit.limits.evidence, kit)
-    sentences = collect_sentences(hits)
+    sentences = await retrieve_evidence(SearchQuery(claim.text, claim.time, unchecked=True), kit)
     if not sentences:
         kit.tell(ClaimChecked(record_undecided(claim.text, (), NO_EVIDENCE, "nothing")))
         return ()
@@ -197,7 +196,7 @@ class ClaimVerifier:
     async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
         """Retrieve evidence for a claim, and queue it for verification where there is any."""
         query = SearchQuery(claim.text, claim.time, unchecked=True)
-        sentences = collect_sentences(await retrieve_passages(query, self._kit.limits.evidence, self._kit))
+        sentences = await retrieve_evidence(query, self._kit)
         case = _PendingClaim(claim.text, sentences, asyncio.get_running_loop().create_future())
         if sentences:
             self._waiting.append(case)

@@ -16,6 +16,7 @@ from pipeline.stages.concurrency import gather_successes
 from pipeline.stages.question_analysis import opens_with_pronoun, resolve_question
 from pipeline.stages.turn_context import TurnContext
 from pipeline.support.support_check import find_quotable_spans, is_in_list
+from storage.language.detection import detect_language
 from storage.language.words import content_terms
 from storage.types import Document, Evidence, Hit, PassageKind, SearchQuery
 
@@ -150,6 +151,32 @@ def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
         # A page that is best by its words may give the year elsewhere, or not at all: it keeps its place.
         order = sorted(range(len(hits)), key=lambda place: place > 0 and not any(map(year.search, texts[place])))
     return tuple(hits[place] for place in order)
+
+
+LEAST_SHARED, LEAST_ALIKE = 0.25, 0.35
+"""The floor of relevance: a passage has such a share of a claim's words, or is as near to it in meaning.
+
+Over the example handbook none of 164 passages that settle a claim is below both, and of those that are found for claims
+about other things 82% are.
+"""
+
+
+def is_relevant(claim: str, hit: Hit) -> bool:
+    """Return whether a passage may say anything of a claim; what is in another language always may."""
+    if hit.dense >= LEAST_ALIKE or hit.document.language not in {"", detect_language(claim)}:
+        return True
+    wanted = set(content_terms(claim))
+    said = content_terms(f"{hit.document.title} {hit.passage.section} {hit.passage.text}")
+    return len(wanted.intersection(said)) >= LEAST_SHARED * len(wanted)
+
+
+async def retrieve_evidence(query: SearchQuery, kit: Kit) -> tuple[Evidence, ...]:
+    """Return the sentences that a claim is verified against; none where nothing found is relevant.
+
+    Raises `SearchUnavailable`.
+    """
+    hits = await retrieve_passages(query, kit.limits.evidence, kit)
+    return collect_sentences(hit for hit in hits if is_relevant(query.text, hit))
 
 
 MAX_BULLETS = 8  # bullets of one passage

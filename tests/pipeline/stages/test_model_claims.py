@@ -1,10 +1,13 @@
 """Claims that a model makes by itself: what becomes a finding once it is verified."""
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline.kit import Limits
 from pipeline.replies.stage_replies import TimedClaim
 from pipeline.stages.model_claims import verify_claims
+from pipeline.stages.passage_retrieval import is_relevant
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import ClaimChecked
 from storage.types import CheckedClaim, Verdict
@@ -58,3 +61,35 @@ async def test_too_little_stands_on_nothing() -> None:
     checked = await told("Reasoning: No sentence says so.\nSentences: 1\nVerdict: NOT ENOUGH INFO")
 
     assert (checked.evidence, len(checked.looked_at)) == ((), 2)
+
+
+@pytest.mark.parametrize(
+    ("alike", "found", "relevant"),
+    [(0.1, True, True), (0.1, False, False), (0.5, False, True)],
+    ids=["shared words", "neither", "meaning"],
+)
+def test_evidence_shares_words_or_meaning_with_a_claim(alike: float, *, found: bool, relevant: bool) -> None:
+    """What does neither is about something else, whatever place it has among the hits."""
+    page = hit(SAID if found else "Guests sign the book at the front desk.")
+
+    assert is_relevant("The pier of Skarholm is of oak.", replace(page, dense=alike)) is relevant
+
+
+def test_pages_in_another_language_share_no_words() -> None:
+    """They are evidence all the same."""
+    page = replace(hit("Die Mole von Lundey ist aus Eiche.", language="de"), dense=0.1)
+
+    assert is_relevant("The pier on the island is made of oak wood.", page)
+
+
+async def test_a_claim_without_relevant_evidence_is_verified_by_nobody() -> None:
+    """It is not known, at the price of a search."""
+    talk = question("Who won the marathon of Bergen?")
+    shelf = Shelf([hit("Runners of the harbour office sign the book, which lies at the front desk beside the lamps.")])
+    stage = Stage(shelf, talk, Limits(), model := ScriptedLLM({"verify": SUPPORTED}), reads_alike)
+
+    claim = TimedClaim("Ane Moen, Berit Lie and Siri Dahl won three marathons in Bergen before the harbour froze.")
+    assert await verify_claims(TurnContext(talk), [claim], stage.kit) == ()
+    assert model.calls == []
+    (checked,) = [event.checked for event in stage.events if isinstance(event, ClaimChecked)]
+    assert checked.verdict is Verdict.NOT_ENOUGH_INFO
