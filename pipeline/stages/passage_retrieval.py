@@ -148,8 +148,7 @@ def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
     else:
         year = re.compile(rf"(?<!\d){query.time}(?!\d)")
         texts = [(hit.document.title, hit.passage.section, hit.passage.text) for hit in hits]
-        # A page that is best by its words may give the year elsewhere, or not at all: it keeps its place.
-        order = sorted(range(len(hits)), key=lambda place: place > 0 and not any(map(year.search, texts[place])))
+        order = sorted(range(len(hits)), key=lambda place: not any(map(year.search, texts[place])))
     return tuple(hits[place] for place in order)
 
 
@@ -195,8 +194,13 @@ async def choose_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
 
 
 async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
-    """Return the `k` passages that fit a query and its time best. Raises `SearchUnavailable`."""
-    return rank_by_time(await kit.search(query, k * OVERFETCH if query.time else k), query)[:k]
+    """Return the `k` passages that fit a query and its time best; the best by its words is among them.
+
+    It may give the year that is asked for in other words, or not at all. Raises `SearchUnavailable`.
+    """
+    hits = await kit.search(query, k * OVERFETCH if query.time else k)
+    kept = rank_by_time(hits, query)[:k]
+    return kept if not hits or hits[0] in kept else (*kept[: k - 1], hits[0])
 
 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
