@@ -94,6 +94,7 @@ _JUNK = lazy_compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _JUNK_BEGINS = frozenset("{[: \n\t")
+_LONGEST_PAIR = 2000  # characters between a tag and the one that closes it
 _EXPRESSION = lazy_compile(r"\{[^{}\n]{1,200}\}")
 _SAYS_NOTHING = lazy_compile(
     r"[-~\s]*(?:[/#]|(?:end\w*|if|unless|else|elsif|elif|case|when|for|raw|comment|assign|set|capture|import|from|extends|"
@@ -107,7 +108,7 @@ _TAGGED_LINK = lazy_compile(
     r"(!?)\[([^\[\]\n]{0,300})\]\((?=[^()\n]{0,300}\{[{%])(?:\{[{%](?:(?![%}]\}).){0,300}[%}]\}|[^(){}\n])*+\)"
 )
 _TAGGED_REFERENCE = lazy_compile(r"\[([^\[\]\n]+)\]:[ \t]*\S*\{[{%].*")
-_UNDEFINED_LINK = lazy_compile(r"(?<!\w)\[([^\[\]]*[^\W\d_]{2}[^\[\]]*)\]\[[^\[\]\s]*\](?![\w\[(])")
+_UNDEFINED_LINK = lazy_compile(r"(?<!\w)\[([^\[\]]{0,200}[^\W\d_]{2}[^\[\]]{0,200})\]\[[^\[\]\s]*\](?![\w\[(])")
 _COMPONENT = lazy_compile(r"<([A-Za-z][\w.:-]*)((?:\s[^<>]*)?)/>")
 _CAPTION = lazy_compile(r"\b(?:label|text|title|alt|name)=[\"']([^\"'<>]*)[\"']")
 _LITERAL = lazy_compile(r"<(?:pre|code|script|style|textarea)\b", re.IGNORECASE)
@@ -168,16 +169,16 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
     if not match or match.end() == state.pos:
         return False
     if said and not silent:
-        state.push("html_inline", "", 0).content = _make_gap(said, state.src)
+        state.push("html_inline", "", 0).content = _make_gap(said, state.src[match.end() : match.end() + _LONGEST_PAIR])
     state.pos = match.end()
     return True
 
 
-def _make_gap(tag: str, source: str) -> str:
+def _make_gap(tag: str, after: str) -> str:
     """Return the element for a template's tag: empty if it prints what is not known, none if it prints nothing."""
     inside = tag[2:-2].strip("<>% \n")
     name = inside.split(None, 1)[0] if inside else ""
-    if _SAYS_NOTHING.match(inside) or any(f"{end}{name}" in source for end in ("/", "/ ", "end", "end_")):
+    if _SAYS_NOTHING.match(inside) or any(f"{end}{name}" in after for end in ("/", "/ ", "end", "end_")):
         return ""
     quoted = _QUOTED.fullmatch(inside)
     return _gap_element(quoted[2] if quoted and not tag.startswith("{%") else "")
@@ -244,7 +245,7 @@ def _render_html(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any
     """Pass HTML on, but show a placeholder such as <your-name> as the text that its writer meant."""
     content = tokens[at].content
     if tokens[at].type == "html_block" and not _LITERAL.search(content):
-        content = _TAG_OF_TEMPLATE.sub(lambda tag: _make_gap(tag[0], tag.string), content)
+        content = _TAG_OF_TEMPLATE.sub(lambda tag: _make_gap(tag[0], ""), content)
 
     def shown(tag: re.Match[str]) -> str:
         if tag[1] or tag[4] or tag[2].lower() in value_parsers.HTML_NAMES or f"</{tag[2]}>" in content:

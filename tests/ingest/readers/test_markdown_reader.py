@@ -1,5 +1,6 @@
 """Markdown becomes headings and plain blocks."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -169,6 +170,17 @@ def test_deep_nesting_loses_nothing():
     source = "".join("  " * depth + f"- level {depth}\n" for depth in range(30))
 
     assert all(f"level {depth}" in blocks(source)[0] for depth in range(30))
+
+
+@pytest.mark.parametrize(
+    "unit", ["{{x}} ", "{% x ", "{{< ", "[a]({% x %}", "[](x) ", "[ab", "<A b='", "![", "{x", "[a]: {{ "]
+)
+def test_no_text_is_slow(unit):
+    """Ten thousand of any beginning take seconds at most."""
+    began = time.process_time()
+    markdown_reader.read_mdx(unit * 10_000 + "][")
+
+    assert time.process_time() - began < 10
 
 
 @given(st.text(alphabet="ab *_`[](){}<>|-#\n!&;:^~\\\"'1.%", max_size=80))
