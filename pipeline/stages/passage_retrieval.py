@@ -95,12 +95,35 @@ def _names_row(text: str, one: Evidence) -> bool:
     return not label or not label.isdisjoint(content_terms(text))
 
 
+MOSTLY_SAME = 0.8  # the share of the shorter statement's words that the longer has where both say the same
+
+
 def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
-    """Return findings without those that say in the same words what another says of the same passage."""
-    kept: dict[tuple[str, str], SourcedFinding] = {}
+    """Return findings without those that say of the same sentence what another says, in the same or in other words.
+
+    The one that says more stays. What two passages say stays twice, as both can be cited.
+    """
+    kept: list[SourcedFinding] = []
     for finding in findings:
-        kept.setdefault((" ".join(finding.text.split()).casefold(), finding.evidence[0].passage.id), finding)
-    return tuple(kept.values())
+        same = next((place for place, other in enumerate(kept) if _say_the_same(finding, other)), None)
+        if same is None:
+            kept.append(finding)
+        elif len(set(content_terms(finding.text))) > len(set(content_terms(kept[same].text))):
+            kept[same] = finding
+    return tuple(kept)
+
+
+def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
+    if not any(_overlap(first, second) for first in one.evidence for second in other.evidence):
+        return False
+    short, long = sorted((set(content_terms(one.text)), set(content_terms(other.text))), key=len)
+    numbers = {term for term in short if any(char.isdigit() for char in term)}
+    return len(short & long) >= MOSTLY_SAME * len(short) and numbers <= long
+
+
+def _overlap(one: Evidence, other: Evidence) -> bool:
+    same = one.passage.id == other.passage.id
+    return same and one.span[0] < other.span[1] and other.span[0] < one.span[1]
 
 
 def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from pipeline.stages.passage_retrieval import (
     SourcedFinding,
     bind_finding,
@@ -44,6 +46,31 @@ def test_the_same_words_of_the_same_passage_are_one_finding() -> None:
     )
 
     assert deduplicate_findings([one, same, other]) == (one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kept"),
+    [
+        ("The ferry to Skarholm costs 12 crowns.", "It costs 12 crowns to take the Skarholm ferry.", [1]),
+        ("The ferry costs 12 crowns.", "The ferry to Skarholm costs 12 crowns.", [1]),
+        ("The ferry to Skarholm costs 12 crowns.", "Skarholm's ferry costs 12.", [0]),
+        ("The ferry to Skarholm costs 12 crowns.", "The ferry to Skarholm costs 13 crowns.", [0, 1]),
+        ("The ferry to Skarholm costs 12 crowns.", "Children travel to Skarholm for nothing.", [0, 1]),
+    ],
+)
+def test_the_same_in_other_words_is_one_finding(one: str, other: str, kept: list[int]) -> None:
+    """Of one sentence: the one that says more; other numbers and other things are another."""
+    both = [finding(OLD, one), finding(OLD, other)]
+
+    assert deduplicate_findings(both) == tuple(both[place] for place in kept)
+
+
+def test_other_sentences_of_a_passage_are_other_findings() -> None:
+    """Though they say it in the same words."""
+    first, second = collect_sentences([PIER])
+    both = (SourcedFinding("The pier is of oak.", (first,)), SourcedFinding("The pier is of oak.", (second,)))
+
+    assert deduplicate_findings(both) == both
 
 
 def test_of_those_that_disagree_the_newer_comes_first() -> None:
