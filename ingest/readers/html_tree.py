@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from html import escape
 from itertools import islice
 
 from ingest.readers import parsed_document, table_rows, value_parsers
@@ -99,6 +100,11 @@ _DEEPEST = 150
 
 _MOST_TABLES = 8
 """Tables within tables; of those within these only the text is read, as each is looked through for those in it."""
+
+
+def make_gap(said: str = "") -> str:
+    """Return the markup of a gap, for a reader that makes HTML of another format."""
+    return f"<{GAP}>{escape(said)}</{GAP}>"
 
 
 def read_html(markup: str) -> tuple[ContentItem, ...]:

@@ -181,11 +181,7 @@ def _make_gap(tag: str, after: str) -> str:
     if _SAYS_NOTHING.match(inside) or any(f"{end}{name}" in after for end in ("/", "/ ", "end", "end_")):
         return ""
     quoted = _QUOTED.fullmatch(inside)
-    return _gap_element(quoted[2] if quoted and not tag.startswith("{%") else "")
-
-
-def _gap_element(said: str) -> str:
-    return f"<{html_tree.GAP}>{escapeHtml(said)}</{html_tree.GAP}>"
+    return html_tree.make_gap(quoted[2] if quoted and not tag.startswith("{%") else "")
 
 
 def _open_tagged_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - see above
@@ -195,7 +191,9 @@ def _open_tagged_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
         return False
     picture, label = match.groups()
     if not silent and (picture or not label.strip()):
-        state.push("html_inline", "", 0).content = f'<img alt="{escapeHtml(label)}">' if picture else _gap_element("")
+        state.push("html_inline", "", 0).content = (
+            f'<img alt="{escapeHtml(label)}">' if picture else html_tree.make_gap()
+        )
     elif not silent:
         end, (state.pos, state.posMax) = state.posMax, match.span(2)
         state.md.inline.tokenize(state)
@@ -256,7 +254,7 @@ def _render_html(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any
         if tag[1].lower() in value_parsers.HTML_NAMES and (tag[1].islower() or tag[1].isupper()):
             return tag[0]
         caption = _CAPTION.search(tag[2])
-        return _gap_element(caption[1] if caption else "")
+        return html_tree.make_gap(caption[1] if caption else "")
 
     return _COMPONENT.sub(replaced, _TAG.sub(shown, content))
 

@@ -58,6 +58,7 @@ def convert_to_html(markup: str, users: Mapping[str, str] = EMPTY) -> str:
 @dataclass
 class _OpenMacro:
     name: str
+    start: int = 0
     said: dict[str, str] = field(default_factory=dict)
     parameter: str = ""
 
@@ -86,7 +87,7 @@ class _HtmlWriter(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
         if tag in _MACROS:
-            self._macros.append(_OpenMacro(attributes.get("ac:name", "")))
+            self._macros.append(_OpenMacro(attributes.get("ac:name", ""), len(self.out)))
         elif tag in _PARTS:
             self._parameter += 1
             if self._macros:
@@ -183,7 +184,7 @@ class _HtmlWriter(HTMLParser):
     def _close_link(self) -> None:
         link = self._links.pop() if self._links else _OpenLink(len(self.out))
         if not "".join(self.out[link.start :]).strip():
-            self._write(escape(link.target))
+            self._write(escape(link.target) or html_tree.make_gap())
 
     def _close_macro(self) -> None:
         macro = self._macros.pop() if self._macros else _OpenMacro("")
@@ -191,6 +192,8 @@ class _HtmlWriter(HTMLParser):
             self._write(escape(macro.said.get("title", "")))
         elif macro.name in _INCLUDING and (page := macro.said.get("page") or macro.said.get("")):
             self._write(f"<p>“{escape(page.strip())}”</p>")
+        elif len(self.out) == macro.start and macro.name not in _SILENT_MACROS:
+            self._write(html_tree.make_gap(macro.said.get("key", "")))
 
 
 BODY_NAME = "page.html"

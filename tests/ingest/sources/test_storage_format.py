@@ -66,13 +66,21 @@ def test_links_say_their_text_else_what_they_lead_to():
     assert texts(markup) == ["Holidays, Sick <leave>, Pay, form.pdf"]
 
 
+def test_macros_that_print_nothing_here_leave_a_mark():
+    """An issue is named by its key; what another macro would print is not known; an anchor prints nothing."""
+    macro = '<ac:structured-macro ac:name="{}"><ac:parameter ac:name="{}">X-1</ac:parameter></ac:structured-macro>'
+    jira, roster, anchor = macro.format("jira", "key"), macro.format("roster", "team"), macro.format("anchor", "")
+
+    assert texts(f"<p>Fixed in {jira} by {roster}.{anchor}</p>{roster}<p>End.</p>") == ["Fixed in X-1 by […].", "End."]
+
+
 def test_people_are_named_where_their_names_are_known():
     markup = (
         '<p>Ask <ac:link><ri:user ri:account-id="5b:1" /></ac:link> or <ac:link><ri:user ri:userkey="ff80" />'
         '</ac:link> or <ac:link><ri:user ri:username="jane" /></ac:link>.</p>'
     )
 
-    assert texts(markup, {"5b:1": "Ann Lee"}) == ["Ask @Ann Lee or or @jane."]
+    assert texts(markup, {"5b:1": "Ann Lee"}) == ["Ask @Ann Lee or […] or @jane."]
 
 
 def test_tasks_are_a_list_with_their_state():
