@@ -87,7 +87,10 @@ def _read_turn(row: Mapping[str, Any]) -> TranscriptTurn:
         row["question"],
         bool(row.get("answerable", True)),
         str(row.get("planted", "")),
-        *(row[name] for name in ("replies", "bullets", "rulings", "labels")),
+        row["replies"],
+        row["bullets"],
+        row["rulings"],
+        row["labels"],
         held_by=frozenset(row.get("held_by", ())),
         answer=tuple(row.get("answer", ())),
     )
@@ -100,7 +103,9 @@ def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
     def say(stage: str, prompt: str) -> str:
         kept = turn.replies.get(stage) or [_DEFAULTS.get(stage, "")]
         asked[stage] += 1
-        return restore_reply(kept[min(asked[stage], len(kept)) - 1], prompt)
+        text = kept[min(asked[stage], len(kept)) - 1]
+        found = restore_reply(text, prompt)
+        return found if re.search(r"\[\d", found) or not _CITED.search(text) else _DEFAULTS.get(stage, "")
 
     stages: dict[str, Callable[[str], str]] = {name: partial(say, name) for name in ("query", *_DEFAULTS)}
     by_content = {"summarise": partial(_say_bullets, turn), "verify": partial(_say_verdicts, turn)}

@@ -42,7 +42,7 @@ def test_bullets_and_verdicts_are_found_by_what_a_prompt_shows() -> None:
         "Who built it?",
         answerable=True,
         planted="",
-        replies={"query": ["Search: no"]},
+        replies={"query": ["Search: no"], "draft": [f"Four did {CITED}."]},
         bullets=[f"Four brothers built the pier. {CITED}"],
         rulings={fingerprint(claim): ["REFUTES", CITED]},
         labels={fingerprint(seen): "supported"},
@@ -50,6 +50,7 @@ def test_bullets_and_verdicts_are_found_by_what_a_prompt_shows() -> None:
     say = build_transcript_model(turn).replies
 
     assert say["query"]("") == "Search: no"
+    assert (say["draft"](NOTES), say["draft"]("[1] It rains.")) == ("Four did [2].", "NOTHING")
     assert say["summarise"](SENTENCES) == "- Four brothers built the pier. [2]"
     assert say["summarise"]("1: It rains.") == "None"
     asked = f"{SENTENCES}Claim 1: {claim}\nClaim 2: {seen}\nClaim 3: It is red."
