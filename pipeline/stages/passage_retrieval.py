@@ -5,14 +5,15 @@ A finding is a statement bound to the sentences of passages that say it.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
+from itertools import zip_longest
 
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.extraction.quote_selection import is_contradiction, parse_statement
 from pipeline.kit import Kit, Supports
 from pipeline.replies.stage_replies import QUERY, bullets_format
-from pipeline.stages.concurrency import gather_successes
+from pipeline.stages.concurrency import gather_all, gather_successes
 from pipeline.stages.question_analysis import opens_with_pronoun, resolve_question
 from pipeline.stages.turn_context import TurnContext
 from pipeline.support.support_check import find_quotable_spans, is_in_list
@@ -201,6 +202,7 @@ async def retrieve_evidence(query: SearchQuery, kit: Kit) -> tuple[Evidence, ...
     return collect_sentences(hit for hit in hits if is_relevant(query.text, hit))
 
 
+QUERY_SEPARATOR, MAX_QUERIES = "|", 2  # as the model writes it where a question has two parts
 MAX_BULLETS = 8  # bullets of one passage
 PASSAGES_PER_CALL = 2  # more would make the draft wait for the longer reply
 
@@ -227,13 +229,20 @@ async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, 
 
 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Retrieve for the written query; where it is the question itself, the hits are known already.
+    """Retrieve for the written query, or for both of two; where it is the question itself, the hits are known already.
 
     Raises `SearchUnavailable`.
     """
     k = kit.limits.looked_up
-    known = query.time is None and query.text == context.search_query and kit.limits.passages >= k
-    return context.nearest[:k] if known else await retrieve_passages(query, k, kit)
+    if query.time is None and query.text == context.search_query and kit.limits.passages >= k:
+        return context.nearest[:k]
+    parts = [part.strip() for part in query.text.split(QUERY_SEPARATOR) if part.strip()][:MAX_QUERIES]
+    if len(parts) < MAX_QUERIES:
+        return await retrieve_passages(query, k, kit)
+    share = -(-k // len(parts))
+    found = await gather_all(retrieve_passages(replace(query, text=part), share, kit) for part in parts)
+    by_place = (hit for place in zip_longest(*found) for hit in place if hit)
+    return tuple({hit.passage.id: hit for hit in by_place}.values())
 
 
 async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:

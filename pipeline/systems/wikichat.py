@@ -13,7 +13,7 @@ from pipeline.stages.passage_retrieval import (
     choose_query,
     deduplicate_findings,
     order_rivals_by_date,
-    retrieve_passages,
+    retrieve_for_query,
     summarise_passages,
 )
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
@@ -48,7 +48,7 @@ async def look_up(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] 
     query = await choose_query(context, kit)  # 1
     if query is None:
         return None
-    return await summarise_passages(query, await retrieve_passages(query, kit.limits.looked_up, kit), kit)  # 2
+    return await summarise_passages(query, await retrieve_for_query(context, query, kit), kit)  # 2
 
 
 async def recall(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:

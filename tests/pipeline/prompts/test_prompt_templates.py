@@ -59,7 +59,7 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
     "refine": {"talk": TALK, "draft": "The bell was cast in 1887 [1].", "feedback": FEEDBACK_OF_IT},
 }
 SHOWN = {
-    "query": 6, "summarise": 7, "generate": 0, "split": 8, "verify": 6, "draft": 4, "feedback": 6, "refine": 6,
+    "query": 7, "summarise": 7, "generate": 0, "split": 8, "verify": 6, "draft": 4, "feedback": 6, "refine": 6,
     "bullets": 3, "claims": 3, "verdicts": 3, "answer": 5,
 }  # fmt: skip
 MANNERS = [
