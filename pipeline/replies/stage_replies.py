@@ -103,7 +103,7 @@ def _bullets_from_text(text: str, count: int) -> tuple[Bullet, ...]:
         return ()
     lines = split_items(text) or filter(_TRAILING_NUMBERS.search, split_lines(text))
     found = _validate_bullets([_bullet_from_line(line, count) for line in lines])
-    if not found and not any(map(is_nothing, split_lines(text))):
+    if not found and not _says_nothing(text):
         raise UnreadableReply("there is no list of bullets in it, and no “None” either")
     return found
 
@@ -163,7 +163,8 @@ def _parse_claim_list(text: str) -> tuple[TimedClaim, ...]:
 
 
 def _says_nothing(text: str) -> bool:
-    return any(map(is_nothing, split_lines(text)))
+    """Return whether a reply has a line that says so in the word asked for, or in prose."""
+    return any(is_nothing(line) or is_abstention(line) for line in split_lines(text))
 
 
 def _keep_claims(claims: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:

@@ -5,7 +5,7 @@ import pytest
 from pipeline.errors import UnreadableReply
 from pipeline.replies.abstention import is_about_notes, is_abstention
 from pipeline.replies.cited_sentences import MarkedSentence
-from pipeline.replies.stage_replies import DraftSplitter
+from pipeline.replies.stage_replies import CLAIMS, DraftSplitter, bullets_format
 
 SILENT = (
     "I'm sorry, but the notes don't mention a wifi password.",
@@ -44,6 +44,13 @@ def test_prose_that_there_is_no_answer_is_no_draft(text: str) -> None:
     """In the languages that we speak; it is not unreadable, so nobody is asked again and no turn fails."""
     assert is_abstention(text)
     assert draft(text) == []
+
+
+@pytest.mark.parametrize("text", [*SILENT, *UNKNOWN])
+def test_prose_that_there_is_nothing_is_no_list(text: str) -> None:
+    """Neither of bullets nor of claims; nobody is asked again."""
+    assert bullets_format(3).from_text(text) == ()
+    assert CLAIMS.from_text(text) == ()
 
 
 @pytest.mark.parametrize("text", SILENT)

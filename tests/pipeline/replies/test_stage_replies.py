@@ -174,7 +174,7 @@ class TestBullets:
         assert bullets_format(5).from_text(text) == tuple(expected)
 
     @pytest.mark.parametrize(
-        "text", ["", "The bell rings.", "- The bell rings.", "- The bell rings. [9]", "I cannot say."]
+        "text", ["", "The bell rings.", "- The bell rings.", "- The bell rings. [9]", "It rings, I say."]
     )
     def test_what_names_no_sentence_is_unreadable(self, text: str) -> None:
         """A bullet that rests on nothing is none."""
