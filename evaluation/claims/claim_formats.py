@@ -49,12 +49,18 @@ _VOTES = {"yes": True, "no": False}
 
 
 def read_plain(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Our own form: "claim", "evidence" (a text or a list of them), "label" (a verdict); if need be "id", "group"."""
+    """Our own form: "claim", "evidence" (a text or a list of them), "label" (a verdict); if need be "id", "group".
+
+    Also "kind", "asked" (the question), and "held": what was not looked at when rules were made is a set of its own.
+    """
     evidence = (row.text("evidence"),) if isinstance(row.fields.get("evidence"), str) else row.texts("evidence")
     claim = row.text("claim")
     label = row.one_of("label", _VERDICTS)
     group = str(row.fields.get("group", claim))
-    yield LabelledClaim(str(row.fields.get("id", row.line)), "plain", claim, evidence, label, group)
+    source = "plain/held" if row.fields.get("held") else "plain"
+    kind, asked = str(row.fields.get("kind", "")), (row.text("asked"),) if row.fields.get("asked") else ()
+    found = str(row.fields.get("id", row.line))
+    yield LabelledClaim(found, source, claim, evidence, label, group, kind=kind, asked=asked)
 
 
 def read_fever_symmetric(row: ClaimRow) -> Iterator[LabelledClaim]:
@@ -254,7 +260,9 @@ def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
             f"{path} holds no labelled claims in a form that is known.", hint=f"Known are, by their fields: {forms}."
         )
     claims = tuple(_read_each(path, CLAIM_FORMATS[chosen].read))
-    return tuple(replace(claim, source=path.stem) for claim in claims) if chosen == "plain" else claims
+    if chosen != "plain":
+        return claims
+    return tuple(replace(claim, source=claim.source.replace("plain", path.stem, 1)) for claim in claims)
 
 
 def drop_duplicates(claims: Iterable[LabelledClaim]) -> tuple[LabelledClaim, ...]:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
@@ -73,6 +73,7 @@ def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> d
         "claims": len(outcomes),
         "supported": int(here.supported.sum()),
         "decided": _decided(outcomes),
+        "gate": _list_releases(outcomes),
         "by folds": _rounded(cross_validate_accuracy(here, [each.claim.group for each in outcomes])),
         "by other sets": _best_of_others(here, [other for other in others if other.both]),
         "auc": _rounded(roc_auc(here)),
@@ -97,6 +98,39 @@ def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
         "caught": _rounded(float((~accepted[~supported]).mean()) if not supported.all() else None),
         "confusion": count_confusions([each.claim.label for each in outcomes], made),
     }
+
+
+def _list_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
+    """Return what becomes of the claims at the gate, all of them and by kind; None of a verifier elsewhere.
+
+    Without a model, what is not sure is quoted instead, or withheld; with one that judges rightly, only what is surely
+    false by the rules, or stands verbatim in a passage, is not left to it.
+    """
+    if any(each.judged.sure is None for each in outcomes):
+        return None
+    kinds = sorted({each.claim.kind for each in outcomes} - {""})
+    chosen = {"all": outcomes, **{kind: [each for each in outcomes if each.claim.kind == kind] for kind in kinds}}
+    return {kind: _count_releases(listed) for kind, listed in chosen.items()}
+
+
+def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
+    true = [each.judged for each in outcomes if each.claim.supported]
+    false = [each.judged for each in outcomes if not each.claim.supported]
+    return {
+        "supported": len(true),
+        "said": _share(one.sure for one in true),
+        "quoted": _share(one.judged and not one.sure for one in true),
+        "said by a judge": _share(one.judged or one.sure for one in true),
+        "others": len(false),
+        "caught": _share(not one.sure for one in false),
+        "denied": _share(not (one.sure or one.judged) for one in false),
+        "caught by a judge": _share(one.judged or not one.sure for one in false),
+    }
+
+
+def _share(found: Iterable[bool | None]) -> float | None:
+    listed = [bool(one) for one in found]
+    return _rounded(fmean(listed)) if listed else None
 
 
 def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any] | None:
@@ -183,7 +217,8 @@ _IN_SAMPLE = (
 def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return all tables: accuracy, what is caught at which loss, and confusion of those that decide; then the notes."""
     measurable = any(map(_has_both, reports[0]["sources"]))
-    parts = [_accuracy(reports), _caught(reports) if measurable else "", _confusion(reports), _notes(reports)]
+    figures = [_accuracy(reports), _caught(reports) if measurable else "", _releases(reports), _confusion(reports)]
+    parts = [*figures, _notes(reports)]
     return "\n\n".join(filter(None, parts))
 
 
@@ -235,6 +270,28 @@ def _caught(reports: Sequence[Mapping[str, Any]]) -> str:
     ]
     title = "Share of unsupported claims caught: at its own set's threshold, and at one chosen on the other sets"
     return f"{title}\n\n{render_table(('set', 'verifier', *own, *others), rows)}"
+
+
+def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        (
+            found["source"],
+            kind,
+            *(f"{value:.3f}" if isinstance(value, float) else f"{value or '–'}" for value in at.values()),
+        )
+        for each in reports
+        for found in each["sources"]
+        for kind, at in (found["gate"] or {}).items()
+    ]
+    names = (
+        "set", "kind", "supported", "said", "quoted instead", "said with a judge who is right", "others", "not said",
+        "withheld", "caught with that judge",
+    )  # fmt: skip
+    return (
+        f"What becomes of claims at the gate, without a model and with one\n\n{render_table(names, rows)}"
+        if rows
+        else ""
+    )
 
 
 def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:

@@ -30,6 +30,8 @@ class LabelledClaim:
     label: Verdict
     group: str  # claims of one group share an article, a passage or a question: cross-validation keeps groups whole
     title: str = ""  # the title of the evidence's page, where a set names it; the passages do not contain it
+    kind: str = ""  # what was changed in it, or what makes it hard, where a set tells
+    asked: tuple[str, ...] = ()  # the question that it answers, where a set has one
     weight: float = 1.0  # its weight in training; measures count every claim once
 
     @property

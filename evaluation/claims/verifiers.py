@@ -16,6 +16,7 @@ from typing import Protocol
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.workbench import open_checker
+from pipeline.gate import is_judged, is_sure
 from pipeline.support.support_check import SupportChecker
 from storage.indexes.embedding import MINILM, Embedder, open_embedder
 from storage.language.sentences import sentence_spans
@@ -30,12 +31,14 @@ class ClaimJudgement:
     score: float
     verdict: Verdict | None = None  # None from a verifier that only scores, and leaves it to a threshold to decide
     reasons: tuple[str, ...] = ()
+    sure: bool | None = None  # whether it leaves the gate as it is; None from a verifier that does not stand there
+    judged: bool = False  # whether a model, where there is one, is asked before it leaves
 
 
 class Verifier(Protocol):
-    """Judge whether the passages, read together, support the claim."""
+    """Judge whether the passages, read together, support the claim; what was `asked` may be repeated in it."""
 
-    async def __call__(self, claim: str, evidence: Sequence[str]) -> ClaimJudgement: ...
+    async def __call__(self, claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement: ...
 
 
 OpenVerifier = Callable[[Sequence[LabelledClaim]], Verifier]
@@ -47,8 +50,8 @@ def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
     counted = Counter(claim.label for claim in claims)
     most = max(Verdict, key=lambda verdict: counted[verdict])
 
-    async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
-        del claim, evidence
+    async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
+        del claim, evidence, asked
         return ClaimJudgement(float(most is Verdict.SUPPORTS), most, (f"most claims are labelled {most}",))
 
     return judge
@@ -57,7 +60,8 @@ def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
 def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
     """Score the share of the claim's content terms that stand in any of the passages."""
 
-    async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
+    async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
+        del asked
         wanted = set(content_terms(claim))
         missing = wanted.difference(*map(content_terms, evidence))
         share = 1 - len(missing) / len(wanted) if wanted else 0.0
@@ -72,7 +76,8 @@ def open_likeness(_: Sequence[LabelledClaim]) -> Verifier:
 
 
 def build_similarity_verifier(embedder: Embedder) -> Verifier:
-    async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
+    async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
+        del asked
         sentences = [passage[start:end] for passage in evidence for start, end in sentence_spans(passage)]
         if not sentences:
             return ClaimJudgement(0.0, reasons=("there is no evidence",))
@@ -92,10 +97,11 @@ def open_local(_: Sequence[LabelledClaim]) -> Verifier:
 def build_local_verifier(check: SupportChecker) -> Verifier:
     """Ask a check; what a passage says otherwise is refuted."""
 
-    async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
-        found = await check(claim, build_evidence(evidence))
+    async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
+        found = await check(claim, build_evidence(evidence), asked=asked)
         refuted = Verdict.REFUTES if found.contradicted else Verdict.NOT_ENOUGH_INFO
-        return ClaimJudgement(found.score, Verdict.SUPPORTS if found.holds else refuted, found.reasons)
+        verdict, reasons = Verdict.SUPPORTS if found.holds else refuted, found.reasons
+        return ClaimJudgement(found.score, verdict, reasons, sure=is_sure(found), judged=is_judged(found))
 
     return judge
 
@@ -133,7 +139,7 @@ async def judge_claims(claims: Sequence[LabelledClaim], verifier: Verifier) -> t
     """Judge claims in order, on one core where the system can bind a process to one."""
     with pin_to_one_core():
         for claim in claims[:1]:
-            await verifier(claim.claim, claim.evidence)
+            await verifier(claim.claim, claim.evidence, asked=claim.asked)
         return tuple([await _time_judgement(claim, verifier) for claim in claims])
 
 
@@ -153,5 +159,5 @@ def pin_to_one_core() -> Iterator[None]:
 
 async def _time_judgement(claim: LabelledClaim, verifier: Verifier) -> JudgedClaim:
     started = perf_counter()
-    judged = await verifier(claim.claim, claim.evidence)
+    judged = await verifier(claim.claim, claim.evidence, asked=claim.asked)
     return JudgedClaim(claim, judged, (perf_counter() - started) * 1000)

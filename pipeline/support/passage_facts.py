@@ -135,7 +135,7 @@ def _count_figures(value: float) -> int:
 def can_be_reckoned(number: Number, sentence: ParsedSentence, facts: PassageFacts, *, changed: bool) -> bool:
     """Return whether a number may count or reckon with what the passages say: "four items", "two at 50 are 100".
 
-    It may count up to a dozen things, be the time between two years, or a sum; or one of their numbers times another of
+    It may count up to a dozen things, be the time between two years, a sum or a difference; or one number times one of
     the sentence. Of a number that takes another's place (`changed`) only the last is tried.
     """
     wanted = number.values[0]
@@ -147,8 +147,8 @@ def can_be_reckoned(number: Number, sentence: ParsedSentence, facts: PassageFact
         return False
     years = [date.year for part in facts.everything for date in part.dates if date.year][:_MOST_RECKONED]
     between = {abs(one - other) + more for one, other in combinations(years, 2) for more in (0, -1)}
-    alike = ((one, two) for one, two in combinations(given, 2) if one.units == two.units)
-    sums = {one.values[0] + two.values[0] for one, two in alike}
+    alike = [(one.values[0], two.values[0]) for one, two in combinations(given, 2) if one.units == two.units]
+    sums = {round(value, 6) for one, two in alike for value in (one + two, abs(one - two))}
     shares = {one.values[0] / two.values[0] for one, two in permutations(given, 2) if two.values[0]}
     timed = sentence.text.at(number.last) == "times"
     counts = not number.units and not timed and wanted <= _DOZEN and wanted == int(wanted)

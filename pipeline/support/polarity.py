@@ -48,6 +48,10 @@ def find_negation_scopes(sentence: ParsedSentence) -> NegationScopes:
     return NegationScopes(sentence)
 
 
+def count_negations(sentence: ParsedSentence) -> int:
+    return len(find_negation_scopes(sentence).reached)
+
+
 def is_plain(sentence: ParsedSentence) -> bool:
     """Return whether a sentence denies nothing and has no exception, condition or contrast."""
     return not find_negation_scopes(sentence).reached and not find_clauses(sentence).hedged

@@ -32,11 +32,11 @@ from pipeline.support.passage_facts import (
     is_same_number,
     is_within_bound,
 )
-from pipeline.support.polarity import find_denials, find_missing_negation
+from pipeline.support.polarity import count_negations, find_denials, find_missing_negation
 from pipeline.support.swaps import find_exception_swap, find_misdescription, find_role_swap, find_value_swap
 from storage.types import VerdictReason
 
-_MOSTLY_SAID = 0.7  # the share of a sentence's words that a source must have for what it denies to be surely denied
+_MOSTLY_SAID = 0.7  # the share of a sentence's other words that a source must have for a number to be surely absent
 _Said = Number | Date | ProperName
 
 
@@ -148,8 +148,22 @@ def _check_number(
         yield _build_contradiction(FindingKind.UNIT, number.said, other)
     elif facts.passages and not found and can_be_reckoned(number, sentence, facts, changed=replaced):
         yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED, instead)
+    elif facts.passages and not (found or replaced or _is_comparable(number, sentence, facts, alignment)):
+        yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED)
     elif claim or instead:
         yield _build_finding(FindingKind.NUMBER, number.said, instead, found=found)
+
+
+def _is_comparable(number: Number, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> bool:
+    """Return whether a passage would have to say a number: it says the rest, or another number of the same things."""
+    if alignment and alignment.coverage_without(number.first, number.last) >= _MOSTLY_SAID:
+        return True
+    counted = sentence.stems[number.last] if number.last < len(sentence.text) else ""
+    return any(
+        is_same_unit(one.units, number.units) or (counted and counted == (*source.stems, "")[one.last])
+        for source in facts.sentences
+        for one in source.numbers
+    )
 
 
 def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment | None) -> str:
@@ -185,9 +199,11 @@ def _check_name(name: ProperName, facts: PassageFacts, alignment: Alignment | No
 
 
 def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
+    denying = count_negations(alignment.sentence)
+    differ = not denying or denying != count_negations(alignment.source)
     for one in find_denials(alignment):
         kind = FindingKind.COMPARATIVE if one.comparative else FindingKind.NEGATION
-        sure = alignment.is_near_copy or alignment.coverage >= _MOSTLY_SAID or one.comparative
+        sure = one.comparative or (alignment.is_near_copy and differ)
         outcome = FindingOutcome.CONTRADICTED if sure else FindingOutcome.DISPUTED
         yield RuleFinding(kind, one.said, outcome, one.instead)
     turned = find_role_swap(alignment)

@@ -54,6 +54,11 @@ FIRST_WORD = 1_996  # below it the vocabulary holds marks, single characters and
 SAME_WORD = 0.9  # a cosine between words as they stand in the table above which they are taken for one word
 FAR = (0.55, 0.7, 0.6)  # cosines below which a token aligns with nothing, at each height
 _FLAT = 1.0
+COUNTED = (
+    [kind for kind in FindingKind if kind is not FindingKind.WORDING],
+    [FindingOutcome.FOUND, FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED, FindingOutcome.UNNAMED],
+)
+"""The kinds of findings that are counted, and the outcomes."""
 MOST_COUNTED = 3.0  # more findings of a kind than this say no more
 OUTERMOST = 4.0
 """Deviations from the mean at which a feature is cut, so that none seen nowhere in training outweighs all others."""
@@ -246,10 +251,10 @@ def extract_features(
 
     `passages` are the sentences of each passage it cites, `source` the tokens of those of them that are closest to it.
     """
-    counts = Counter((finding.kind, finding.outcome) for finding in found)
+    told = (one for one in found if one.outcome is not FindingOutcome.ASKED)
+    counts = Counter((one.kind, one.because.kind) for one in told)
     counted = {
-        f"{kind}_{outcome}": min(MOST_COUNTED, float(counts[kind, outcome]))
-        for kind, outcome in product(FindingKind, FindingOutcome)
+        f"{kind}_{outcome}": min(MOST_COUNTED, float(counts[kind, outcome])) for kind, outcome in product(*COUNTED)
     }
     return {**measure_overlap(sentence, passages), **measure_alignment(states, source), **counted}
 

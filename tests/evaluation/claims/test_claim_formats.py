@@ -361,3 +361,13 @@ def test_claims_that_share_a_passage_share_a_group() -> None:
 
     assert groups[0] == groups[1] == groups[2]
     assert len(set(groups)) == 3
+
+
+def test_our_own_form_tells_kind_question_and_what_was_held_back(tmp_path: Path) -> None:
+    row = {"claim": "It glows.", "evidence": "It glows.", "label": "SUPPORTS"}
+    path = lines(tmp_path / "ours.jsonl", {**row, "kind": "asked", "asked": "Does it glow?"}, {**row, "held": True})
+
+    first, second = read_claims(path)
+
+    assert (first.source, first.kind, first.asked) == ("ours", "asked", ("Does it glow?",))
+    assert (second.source, second.family, second.kind) == ("ours/held", "ours", "")

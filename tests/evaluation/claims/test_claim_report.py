@@ -206,3 +206,29 @@ def test_without_files_the_folder_of_data_is_read(tmp_path: Path) -> None:
     assert "FOOTNOTE_DATA" in unset.exception.hint
     assert "no labelled claims" in str(empty.exception)
     assert "| mine | 2 | 1 | overlap |" in found.stdout
+
+
+def test_what_becomes_of_claims_at_the_gate() -> None:
+    """By kind: what is said, quoted instead or withheld without a model, and what one that judges rightly leaves."""
+    judged = [
+        replace(
+            outcome("a", score, label, UNKNOWN),
+            claim=LabelledClaim(str(score), "a", "It is.", ("So.",), label, "g", kind=kind),
+            judged=ClaimJudgement(score, UNKNOWN, sure=sure, judged=asked),
+        )
+        for score, label, kind, sure, asked in [
+            (0.9, SUPPORTS, "plain", True, True),
+            (0.8, SUPPORTS, "plain", False, True),
+            (0.1, SUPPORTS, "other", False, False),
+            (0.9, REFUTES, "other", True, False),
+            (0.5, REFUTES, "other", False, True),
+        ]
+    ]
+    report = report_claims("x", judged)
+    gate = report["sources"][0]["gate"]
+
+    assert list(gate) == ["all", "other", "plain"]
+    assert (gate["all"]["said"], gate["all"]["quoted"], gate["all"]["said by a judge"]) == (0.3333, 0.3333, 0.6667)
+    assert (gate["all"]["caught"], gate["all"]["denied"], gate["all"]["caught by a judge"]) == (0.5, 0.0, 0.5)
+    assert gate["plain"]["caught"] is None
+    assert "| a | plain | 2 | 0.500 | 0.500 | 1.000 | – |" in render_claim_tables([report])

@@ -74,15 +74,15 @@ def test_verifiers_have_names() -> None:
 
 async def test_claims_are_judged_in_order_and_timed() -> None:
     """The first is asked twice, as a warm-up that is not kept."""
-    asked: list[str] = []
+    read: list[tuple[str, tuple[str, ...]]] = []
 
-    async def judge(text: str, evidence: tuple[str, ...]) -> ClaimJudgement:
-        asked.append(text)
+    async def judge(text: str, evidence: tuple[str, ...], *, asked: tuple[str, ...]) -> ClaimJudgement:
+        read.append((text, asked))
         return ClaimJudgement(len(evidence), UNKNOWN)
 
     outcomes = await judge_claims([claim(), claim()], judge)
 
-    assert len(asked) == 3
+    assert [asked for _, asked in read] == [()] * 3
     assert [outcome.judged.score for outcome in outcomes] == [1, 1]
     assert all(outcome.milliseconds >= 0 for outcome in outcomes)
     assert await judge_claims([], judge) == ()

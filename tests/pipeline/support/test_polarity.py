@@ -4,12 +4,13 @@ import pytest
 
 from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
 
+AGAINST = {FindingOutcome.CONTRADICTED, FindingOutcome.DISPUTED}
 DENIALS = {FindingKind.NEGATION, FindingKind.COMPARATIVE}
 
 
 def denied(sentence: str, passage: str) -> list[FindingKind]:
     told = check_rules(sentence, [passage])
-    return [one.kind for one in told if one.kind in DENIALS and one.outcome is FindingOutcome.CONTRADICTED]
+    return [one.kind for one in told if one.kind in DENIALS and one.outcome in AGAINST]
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,8 @@ def test_what_a_passage_says_is_found_in_other_spellings(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "kind", "said"),
     [
-        ("Its lamps were shown in 1,350 shops.", FindingKind.NUMBER, "1,350"),
-        ("Its lamps stood in more than 1,300 shops.", FindingKind.NUMBER, "1,300"),
-        ("Its people met four times a year.", FindingKind.NUMBER, "four"),
+        ("Its 77 shops sold 1,250 lamps.", FindingKind.NUMBER, "77"),
+        ("Her lamps weigh 7 kg there.", FindingKind.NUMBER, "7 kg"),
         ("Its shop in Malmö closed in 1996.", FindingKind.DATE, "1996"),
         ("Her niece was born on 12 May.", FindingKind.DATE, "12 May"),
         ("Visitors came on Mondays.", FindingKind.DATE, "Mondays"),
@@ -262,6 +261,12 @@ def test_what_the_passage_speaks_of_is_not_missing() -> None:
     )
     assert not found("Vik has no harbour master.", passage, kind=FindingKind.NEGATION)
     assert not found("Vik has no agreement.", "Vik has no agreement, and the agreement of Drum counts for nothing.")
+
+
+@pytest.mark.parametrize("sentence", ["Its lamps were shown in 1,350 shops.", "Its people met four times a year."])
+def test_a_number_of_what_no_passage_counts_is_disputed(sentence: str) -> None:
+    """Where a passage says little of the rest and has no number of the kind, a model may know where it comes from."""
+    assert [one.outcome for one in found(sentence)] == [FindingOutcome.DISPUTED]
 
 
 FERRY = (
