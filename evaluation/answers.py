@@ -46,7 +46,7 @@ class ExamOutcome:
 
     @property
     def right(self) -> bool:
-        return any(map(self.posed.answered_by, self.sentences))
+        return self.posed.answered_by(*self.sentences)
 
     @property
     def verbatim(self) -> bool:
@@ -198,6 +198,9 @@ def report_answers(asked: ExamRun) -> dict[str, Any]:
         },
         "as it is": {
             "right in the reply": _share([outcome.right and _is_answered(outcome) for outcome in known]),
+            "right in the reply, of those held out": _share(
+                [outcome.right and _is_answered(outcome) for outcome in known if outcome.posed.held]
+            ),
             "abstains though answerable": _share([not _is_answered(outcome) for outcome in known]),
             "abstains where unanswerable": _share([not _is_answered(outcome) for outcome in unknown]),
         },

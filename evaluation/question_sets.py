@@ -83,7 +83,8 @@ def read_squad(path: Path) -> QuestionSet:
         for asked in paragraph["qas"]
     )
     parts = path.name.split(".")
-    return QuestionSet(path.stem, parts[1] if len(parts) > 2 else "", texts, questions)
+    language = parts[1] if len(parts) > 2 and len(parts[1]) == 2 else ""
+    return QuestionSet(path.stem, language, texts, questions)
 
 
 def _squad_paragraphs(articles: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -184,21 +185,22 @@ class ExamQuestion:
 
     text: str
     answers: tuple[tuple[str, ...], ...]
-    """Each a set of strings that must all stand in one sentence; none where nothing answers the question."""
+    """Each a set of strings that must all stand in the reply; none where nothing answers the question."""
     documents: frozenset[str]  # keys of the documents that a right sentence may stand in; empty for any
     group: str  # questions of one group are never both fitted to and measured on
     earlier: tuple[str, ...] = ()
     disagreement: tuple[str, ...] = ()
+    held: bool = False  # never looked at while weights and rules were made
 
     @property
     def talk(self) -> Conversation:
         return Conversation(tuple(Turn("user", text) for text in (*self.earlier, self.text)))
 
-    def answered_by(self, sentence: CitedSentence) -> bool:
-        """Return whether a sentence says the answer, and stands where it should."""
-        place = sentence.evidence[0].document.key
-        stands = any(has_all_strings(strings, sentence.text) for strings in self.answers)
-        return stands and (not self.documents or place in self.documents)
+    def answered_by(self, *sentences: CitedSentence) -> bool:
+        """Return whether those of the sentences that stand where they should say the whole answer together."""
+        placed = (one.text for one in sentences if not self.documents or one.evidence[0].document.key in self.documents)
+        reply = " ¶ ".join(placed)
+        return any(has_all_strings(strings, reply) for strings in self.answers)
 
     def disagreement_shown(self, sentences: Sequence[CitedSentence]) -> bool:
         """Return whether the reply opens with the sentences that disagree, in the right order."""
@@ -258,7 +260,8 @@ def _handbook_questions(corpus: str, found: dict[str, Any]) -> Iterator[ExamQues
     for talk in found.get("conversations", ()):
         said = [str(turn["question"]) for turn in talk["turns"]]
         for place, turn in enumerate(talk["turns"]):
-            yield _handbook_question(corpus, turn, tuple(said[:place]))
+            row = {"held": talk.get("held", False)} | turn
+            yield _handbook_question(corpus, row, tuple(said[:place]))
 
 
 def _handbook_question(corpus: str, row: dict[str, Any], earlier: tuple[str, ...]) -> ExamQuestion:
@@ -270,6 +273,7 @@ def _handbook_question(corpus: str, row: dict[str, Any], earlier: tuple[str, ...
         group=f"{corpus}:{document or row['question']}",
         earlier=earlier,
         disagreement=tuple(row.get("disagreement", ())),
+        held=row.get("held", False),
     )
 
 

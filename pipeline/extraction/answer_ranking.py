@@ -18,6 +18,7 @@ from pipeline.extraction.candidates import (
     asks_yes_or_no,
     classify_question,
     find_capitalized_names,
+    find_light_terms,
     find_measures,
     find_synonyms,
     has_answer_type,
@@ -36,6 +37,7 @@ FOREIGN = 0.2
 """How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
 TRUSTED = 0.5  # from this trust on the weights are those that were fitted with cosines
 BORROWED = 0.5  # what a term borrowed from earlier turns weighs, beside one of the question's own
+LIGHT = 0.35  # what a word that says little ("get", "bring", "thing") weighs beside another
 SYNONYM = 0.6  # what a synonym of a term weighs, beside the term itself
 ANSWER_THRESHOLD = 0.5  # the least chance of being an answer with which a sentence is said
 TOPIC_DEPTH = (0.25, 0.4)
@@ -63,7 +65,8 @@ class CandidateFeatures:
     counts: float  # 1 if it says how many there are of what "how many" asks for
     measured: float  # 1 if a quantity of a kind is asked for (money, time) and it has one, -1 if it has none, else 0
     rule: float  # 1 if yes or no is asked for and it says what may, must or must not be, -1 if it does not, else 0
-    general: float  # 1 if a quantity, yes or no is asked for and it speaks of everyone or of every case
+    general: float  # 1 if a quantity, yes or no is asked for and it begins with everyone or every case
+    subject: float  # 1 if yes or no is asked for and its first word of substance is the question's too
     particular: float  # 1 if a quantity is asked for and it gives what comes on top, which is not asked for
     conditional: float  # 1 if it opens with a condition
     opening: float  # how near it is to the beginning of its passage: 1, 1/2, 1/3 ...
@@ -106,6 +109,7 @@ def weigh_question(text: str, borrowed: str, language: str, hits: Sequence[Hit])
     passages = [collect_passage_terms(hit, language) for hit in hits]
     shares = dict.fromkeys(content_terms(borrowed, language), BORROWED)
     shares |= dict.fromkeys(content_terms(text, language), 1.0)
+    shares = {term: share * LIGHT if term in find_light_terms(language) else share for term, share in shares.items()}
     synonyms = find_synonyms(f"{text} {borrowed}", language)
     having = {term: sum(measure_match(term, passage, synonyms) for passage in passages) for term in shares}
     rarities = {
@@ -158,6 +162,7 @@ def _extract_features(
     known = [(one.rank, frozenset(content_terms(one.text, question.language))) for one in found]
     nothing = (-1, frozenset[str]())
     quantity = bool(question.measures) or question.kind is AnswerType.NUMBER
+    broad = quantity or question.yes_or_no
     begun: Counter[int] = Counter()
     places: dict[tuple[int, Span], int] = {}
     for one in found:
@@ -181,7 +186,8 @@ def _extract_features(
             counts=float(has_count(candidate.text, question.text, question.language)),
             measured=(2.0 * has_measure(candidate.text, question.measures) - 1.0) if question.measures else 0.0,
             rule=(2.0 * has_listed_word(candidate.text, "rules") - 1.0) if question.yes_or_no else 0.0,
-            general=float((quantity or question.yes_or_no) and has_listed_word(candidate.text, "general")),
+            general=float(broad and has_listed_word(_first_words(candidate.text), "general")),
+            subject=_rate_subject(question, candidate.text) if question.yes_or_no else 0.0,
             particular=float(quantity and has_listed_word(candidate.text, "particular", known=question.text)),
             conditional=float(is_conditional(candidate.text)),
             opening=1 / (1 + places[candidate.rank, candidate.span]),
@@ -189,6 +195,16 @@ def _extract_features(
             reader=0.0,
             news=math.log1p(len(own - question.weights.keys())),
         )
+
+
+def _first_words(text: str) -> str:
+    return " ".join(words(text)[:3])
+
+
+def _rate_subject(question: ScoredQuestion, text: str) -> float:
+    """Return 1 if the first word of substance is the question's too, less if it is only a synonym of one."""
+    first = frozenset(content_terms(text, question.language)[:1])
+    return max((measure_match(term, first, question.synonyms) for term in question.weights), default=0.0)
 
 
 def _rate_answer_type(question: ScoredQuestion, text: str, kinds: Sequence[AnswerType]) -> float:

@@ -178,6 +178,13 @@ def find_synonyms(text: str, language: str) -> Mapping[str, frozenset[str]]:
 
 
 @cache
+def find_light_terms(language: str) -> frozenset[str]:
+    """Return the terms of words that say little by themselves; known of English."""
+    listed = load_table("answer_types.json")["light"] if language in {"", "en"} else ()
+    return frozenset(content_terms(" ".join(listed), language))
+
+
+@cache
 def _load_thesaurus() -> tuple[tuple[str, frozenset[str]], ...]:
     """Return each entry, as it is looked for, with the terms of the single words of its group."""
     text = resources.files(__package__).joinpath("thesaurus.txt").read_text(encoding="utf-8")
