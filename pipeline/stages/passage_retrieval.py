@@ -77,13 +77,14 @@ async def bind_finding(
 ) -> tuple[SourcedFinding, ...]:
     """Return a statement as a finding; in its place the sentences themselves, where they do not support it.
 
-    Of a statement that a model `checked`, or that names whom a pronoun means, the local check's doubt is not enough. A
-    statement about a row of a table must say which row.
+    Of a statement that a model `checked`, or that names whom a pronoun means, the local check's doubt is not enough. It
+    must name what it is about, and of a table which row.
     """
     support = await supports(text, evidence)
     leans = any(_opens_with_pronoun(one, one.span[0]) for one in evidence)
     holds = support.holds or (support.appealable and (checked or leans))
-    if holds and all(_names_row(text, one) for one in evidence):
+    named = not opens_with_pronoun(text, evidence[0].document.language)
+    if holds and named and all(_names_row(text, one) for one in evidence):
         return (SourcedFinding(text, bind_subjects(evidence)),)
     return quote_evidence(evidence)
 

@@ -137,6 +137,15 @@ async def test_a_statement_that_names_whom_a_pronoun_means_is_not_lost_by_a_doub
     ]
 
 
+async def test_a_statement_that_names_nobody_is_no_finding() -> None:
+    """What it was taken from names, and stands in its place."""
+    she = collect_sentences([HAGEN])[1:2]
+
+    assert quoted(*await bind_finding("She built the yard.", she, answers(holds=True))) == [
+        "Oda Hagen comes from Bergen. She built the yard."
+    ]
+
+
 async def test_a_statement_about_a_row_says_which() -> None:
     """Else the row stands in its place."""
     near, _ = collect_sentences([FARES])
