@@ -65,6 +65,7 @@ class Support:
     """It fails, but not surely: on meaning alone, or on what stands in the question. A model may say otherwise."""
     verbatim: bool = False  # it stands in a passage in these words, or in all but these: no model need be asked
     contradicted: bool = False  # the passages say something else in the place of a part of it
+    altered: bool = False  # it holds, but for how it binds or bounds what is said: "may" for "must"
     doubtful: bool = False  # it holds, but not by so much that a model, where there is one, need not be asked
     because: tuple[VerdictReason, ...] = ()
     """What of the reasons matters to who only reads: without ids and scores, for any language."""

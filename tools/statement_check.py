@@ -1,10 +1,11 @@
-"""Put true and altered statements to the check of `footnote check`, without a model."""
+"""Put labelled statements to the check of `footnote check`, without a model."""
 
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from bot.access import Asker
 from bot.answering import check
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import Settings
+from bot.views.catalog import render_reason
 from bot.wiring import open_app
 from evaluation import EvaluationError
 from ingest.refresh.corpus_refresh import refresh_corpus
@@ -24,17 +26,28 @@ from ingest.types import DocumentSource
 from storage.types import Verdict
 
 STATEMENTS_FORM = (
-    'Its form: {"corpus": name, "dump" or "folder": path, "statements": [{"claim": text, "true": true or false}]}.'
+    'Its form: {"corpora": {name: {"dump" or "folder": path}}, "statements": [{"corpus": name, "claim": text, '
+    '"label": "true", "altered", "another" or "unknown", "kind": text}]}.'
 )
+
+
+class Label(StrEnum):
+    """What documents say of a statement: so, otherwise, something like it of another thing, or nothing."""
+
+    TRUE = "true"
+    ALTERED = "altered"
+    ANOTHER = "another"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement, whether it is true, and what was altered in it if not."""
+    """A statement about a corpus, and what its documents say of it; `kind` tells what was altered in it."""
 
+    corpus: str
     claim: str
-    true: bool
-    altered: str = ""
+    label: Label
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,50 +65,63 @@ def statements(
     home: Annotated[Path | None, typer.Option(help="Keep the index here; else it is made anew.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Check true and altered statements against the documents they are about, without a model.
+    """Check labelled statements against the documents they are about, without a model.
 
-    Example: python -m tools.statement_check tools/facts/enwiki_2016_statements.json
+    Example: python -m tools.statement_check tools/facts/statements_tuned.json
     """
-    corpus, source, told = read_statements(file)
+    sources, told = read_statements(file)
     with TemporaryDirectory() as scratch:
-        found = asyncio.run(_check_statements(corpus, source, told, home or Path(scratch)))
+        found = asyncio.run(check_statements(sources, told, home or Path(scratch)))
     print(json.dumps(build_document(found)) if as_json else "\n".join(_lines(found)))
 
 
-def read_statements(file: Path) -> tuple[str, DocumentSource, Sequence[Statement]]:
-    """Return the corpus, its source, and the statements. Raises `EvaluationError` for a file of another form."""
+def read_statements(file: Path) -> tuple[Mapping[str, DocumentSource], Sequence[Statement]]:
+    """Return the corpora's sources by name, and the statements. Raises `EvaluationError` for a file of another form."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
-        told = [Statement(one["claim"], one["true"], one.get("altered", "")) for one in kept["statements"]]
-        where = str(kept.get("dump") or kept["folder"]).replace("$FOOTNOTE_DATA", os.environ.get("FOOTNOTE_DATA", ""))
-        source: DocumentSource = WikipediaDump(Path(where)) if "dump" in kept else FolderSource(Path(where))
-        return kept["corpus"], source, told
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        sources = {name: _open_source(where, file.parent) for name, where in kept["corpora"].items()}
+        told = [
+            Statement(one["corpus"], one["claim"], Label(one["label"]), one.get("kind", ""))
+            for one in kept["statements"]
+        ]
+        return {name: sources[name] for name in dict.fromkeys(one.corpus for one in told)}, told
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EvaluationError(f"{file} cannot be read as statements: {error!r}.", hint=STATEMENTS_FORM) from error
 
 
-async def _check_statements(
-    corpus: str, source: DocumentSource, told: Sequence[Statement], home: Path
+def _open_source(where: Mapping[str, str], beside: Path) -> DocumentSource:
+    data = os.environ.get("FOOTNOTE_DATA", "")
+    path = beside / str(where.get("dump") or where["folder"]).replace("$FOOTNOTE_DATA", data)
+    return WikipediaDump(path) if "dump" in where else FolderSource(path)
+
+
+async def check_statements(
+    sources: Mapping[str, DocumentSource], told: Sequence[Statement], home: Path
 ) -> list[CheckedStatement]:
+    """Index the sources in `home`, and check each statement against its corpus."""
+    asker = Asker("terminal", "terminal")
     async with open_app(Settings(home=home)) as app:
-        await refresh_corpus(source, corpus, app.passages, progress=lambda _: None)
-        done = [await check(app, TurnRequest(one.claim, Asker("terminal", "terminal")), lambda _: None) for one in told]
+        for corpus, source in sources.items():
+            await refresh_corpus(source, corpus, app.passages, progress=lambda _: None)
+        done = [await check(app, TurnRequest(one.claim, asker, corpora=(one.corpus,)), lambda _: None) for one in told]
     claims = [next(claim for claim in one.answer.claims if claim.claim.origin == "user") for one in done]
     each = zip(told, claims, done, strict=True)
-    return [CheckedStatement(one, claim.verdict, claim.reasoning, whole.seconds) for one, claim, whole in each]
+    return [
+        CheckedStatement(one, claim.verdict, render_reason(claim, "en"), whole.seconds) for one, claim, whole in each
+    ]
 
 
 def build_document(found: Sequence[CheckedStatement]) -> dict[str, Any]:
-    """Return the counts by verdict, of true statements and of altered ones, and every statement."""
+    """Return the counts of verdicts by label, and every statement."""
     return {
-        "schema": 1,
-        "true": _counts([one for one in found if one.statement.true]),
-        "altered": _counts([one for one in found if not one.statement.true]),
+        "schema": 2,
+        **{label.value: _counts([one for one in found if one.statement.label is label]) for label in Label},
         "statements": [
             {
+                "corpus": one.statement.corpus,
                 "claim": one.statement.claim,
-                "true": one.statement.true,
-                "altered": one.statement.altered,
+                "label": one.statement.label.value,
+                "kind": one.statement.kind,
                 "verdict": one.verdict.value,
                 "reasoning": one.reasoning,
                 "seconds": round(one.seconds, 3),
@@ -111,10 +137,10 @@ def _counts(found: Sequence[CheckedStatement]) -> dict[str, int]:
 
 def _lines(found: Sequence[CheckedStatement]) -> list[str]:
     lines = [
-        f"{'true   ' if one.statement.true else 'altered'}  {one.verdict:15}  {one.statement.claim}" for one in found
+        f"{one.statement.label:8}  {one.verdict:15}  {one.statement.claim}\n{'':10}{one.reasoning}" for one in found
     ]
     told = build_document(found)
-    return [*lines, "", *(f"{kind}: {told[kind]}" for kind in ("true", "altered"))]
+    return [*lines, "", *(f"{label.value}: {told[label.value]}" for label in Label)]
 
 
 if __name__ == "__main__":

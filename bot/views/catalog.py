@@ -106,6 +106,7 @@ _QUOTED_FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "absent": ("said",),
     "contradicted": ("said", "instead"),
     "differs": ("title",),
+    "elsewhere": ("said", "instead"),
     "nearest": ("quote",),
     "said": ("quote",),
     "unnamed": ("said", "instead"),

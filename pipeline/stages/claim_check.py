@@ -51,6 +51,11 @@ class PassageSupport:
     coverage: float = 1.0  # the share of the claim's words in the first of them and in its page's title
 
     @property
+    def supports(self) -> bool:
+        """Return whether the claim holds, and nothing in it binds or bounds otherwise than in the passages."""
+        return self.support.holds and not self.support.altered
+
+    @property
     def explanation(self) -> str:
         return "; ".join(self.support.reasons)
 
@@ -129,17 +134,20 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
     Of several passages one may seem to support a claim by chance: only what they say together, too, is supported, and
     only where no passage that says more of the claim has something else in the place of a part of it.
     """
-    holding = [place for place, held in enumerate(alone) if held.support.holds and together.support.holds]
+    holding = [place for place, held in enumerate(alone) if held.supports and together.support.holds]
     supporting = [alone[place] for place in holding if not _is_outdone(alone, place)]
     against = [held for held in alone if held.support.contradicted]
     if supporting:
         return _add_objection(_build_judgement(Verdict.SUPPORTS, supporting), against)
     if against:
         return _build_judgement(Verdict.REFUTES, against)
-    scattered = "no single passage says all of it; together, " if together.support.holds else ""
-    because = (VerdictReason("scattered"),) if scattered else together.support.because
+    altered = next((held for held in alone if held.support.altered), None)
+    if altered or not together.support.holds:
+        told = altered or together
+        return Judgement(Verdict.NOT_ENOUGH_INFO, told.explanation, nearest=told.nearest, because=told.support.because)
+    reasoning = f"no single passage says all of it; together, {together.explanation}"
     return Judgement(
-        Verdict.NOT_ENOUGH_INFO, scattered + together.explanation, nearest=together.nearest, because=because
+        Verdict.NOT_ENOUGH_INFO, reasoning, nearest=together.nearest, because=(VerdictReason("scattered"),)
     )
 
 

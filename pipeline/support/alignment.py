@@ -1,11 +1,20 @@
-"""Align a sentence with the passage sentence that it follows most closely, token by token."""
+"""Align a sentence with the passage sentence that it follows most closely, token by token, and compare their subjects.
 
+A sentence is refuted only where the source has another value of the same attribute of the same subject. What a passage
+says of another product, place or person, or under a condition that the sentence does not name, leaves it open.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
-from pipeline.support.analysis.parsed_sentence import ParsedSentence
-from pipeline.support.analysis.tokenizer import is_mark
-from pipeline.support.passage_facts import PassageFacts
+from pipeline.support.analysis.date_parser import Date
+from pipeline.support.analysis.parsed_sentence import ParsedSentence, strip_possessive
+from pipeline.support.analysis.proper_names import ProperName, find_name_forms, load_name_tables
+from pipeline.support.analysis.quantity_parser import Number, is_same_dimension
+from pipeline.support.analysis.tokenizer import find_stem, is_mark, load_table, tokenize
+from pipeline.support.passage_facts import PER_WORDS, PRONOUNS, PassageFacts, is_same_value
 
 _FUNCTION_WORD_WEIGHT = 0.3  # how much a matched function word weighs beside a word of substance
 _LARGEST_MATRIX = 15_000
@@ -13,6 +22,19 @@ _LARGEST_MATRIX = 15_000
 _LEAST_SHARED = 0.4
 _NEARLY_THE_SAME = 0.65  # the share of a sentence's words that its source has in the same order, as far as words match
 _SPARE = 4  # how many tokens more the source may have in a gap that is tight
+_CONDITIONS = frozenset({"for", "if", "when", "during", "unless", "while", "with", "without", "where"})
+_LONGEST_CONDITION = 4  # tokens behind "for" or "if" in which its first word of substance stands
+_ADJUNCTS = frozenset({"in", "at", "on", "near", "by", "with", "from", "to", "of"})
+_JOINS = frozenset({"and", "or", "but"})
+_DEMONSTRATIVES = frozenset({"this", "these", "such"})
+_ARTICLES = frozenset({"the", "a", "an", "mr", "mrs", "ms", "dr"})
+_COPULAS = frozenset({"is", "was", "are", "were"})
+_PLACED = frozenset({
+    "born", "died", "killed", "buried", "located", "situated", "based", "founded", "held", "lies", "published",
+})  # fmt: skip
+"""What happens to one subject in one place alone."""
+
+Value = Number | Date
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +106,12 @@ def _find_phrase_end(source: ParsedSentence, start: int) -> int:
 def align(sentence: ParsedSentence, facts: PassageFacts) -> Alignment | None:
     """Return the sentence beside the passage sentence with which it shares most; None where none shares enough."""
     content = sentence.content
-    source = max(facts.sentences, key=lambda one: (len(content & one.content), -len(one.content)), default=None)
+    named = content.intersection(sentence.stems[place] for place in sentence.capitals)
+
+    def rate(one: ParsedSentence) -> tuple[int, int, int]:
+        return len(content & one.content), len(named & one.content), -len(one.content)
+
+    source = max(facts.sentences, key=rate, default=None)
     if not content or source is None:
         return None
     coverage = len(content & source.content) / len(content)
@@ -118,3 +145,139 @@ def _match_tokens(sentence: ParsedSentence, source: ParsedSentence) -> tuple[tup
             at, column = at - 1, column - 1
             pairs.append((ours[at], theirs[column]))
     return tuple(pairs[::-1])
+
+
+def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instead: str) -> bool:
+    """Return whether the source tells of a sentence's subject and attribute, and has something `instead` of a part.
+
+    All else that the sentence says must stand in the source, in the titles of its page or, where a pronoun begins it,
+    in the sentences before it. What the source says up to `instead`, or behind it as a condition, must stand in the
+    sentence: a spare part is not what it is for. A row of a table must have the key that the sentence has.
+    """
+    ours, source = alignment.sentence, alignment.source
+    place, rows = _find_phrase(source, instead), [one for one in facts.sentences if one.is_row]
+    holding = [row for row in rows if _find_phrase(row, instead)]
+    if source.is_row or (holding and not place):
+        return any(
+            _has_row_key(ours, row)
+            and _has_row_label(ours, row, instead, said, rows)
+            and _covers_rest(ours, said, (row, *facts.context.sentences))
+            for row in holding
+        )
+    follower = facts.find_follower(source)
+    around = (*facts.context.sentences, *facts.find_antecedents(source))
+    goes_on = (follower,) if follower and not place else ()
+    if not _covers_rest(ours, said, (source, *around, *goes_on)):
+        return False
+    return place is None or not _narrows(ours, source, place, said)
+
+
+def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:
+    """Return whether a name is what a sentence says of its subject, of which there is but one: "is led by Ines Falk".
+
+    Elsewhere another name makes it a sentence about another subject.
+    """
+    text, before = sentence.text, name.first - 1
+    while text.at(before) in _ARTICLES:
+        before -= 1
+    word = text.at(before)
+    if word == "by":
+        return bool(_COPULAS.intersection(text.low[:before]))
+    if word in {"in", "at", "near"}:
+        return not _PLACED.isdisjoint(text.low[:before])
+    if word in _COPULAS:
+        return text.at(0) in {"the", "its", "their", "our"} or any(low.endswith("'s") for low in text.low[:before])
+    return name.first == 0 and text.at(name.last) in _COPULAS and text.at(name.last + 1) == "the"
+
+
+def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSentence]) -> bool:
+    """Return whether other sentences have all that a sentence says, but `said` and words that say little."""
+    known = frozenset().union(*(one.content for one in sources))
+    words = frozenset().union(*(find_name_forms(strip_possessive(low)) for one in sources for low in one.text.low))
+    free = _list_stems(said, ours.language) | load_general_words(ours.language)
+    left = {at for at, stem in enumerate(ours.stems) if stem in ours.content and stem not in known | free}
+    if any(at not in ours.valued and strip_possessive(ours.text.low[at]) not in words for at in left):
+        return False
+    given: list[Value] = [value for one in sources for value in (*one.numbers, *one.dates)]
+    values: list[Value] = [value for value in (*ours.numbers, *ours.dates) if not left.isdisjoint(value.places)]
+    return all(any(is_same_value(one, value) for one in given) for value in values)
+
+
+def _narrows(ours: ParsedSentence, theirs: ParsedSentence, place: range, said: str) -> bool:
+    """Return whether a source says more than a sentence: before all that they share, as a condition, or of a name."""
+    low, titles = theirs.text.low, load_name_tables().titles
+    free = ours.content | _list_stems(said, ours.language) | load_general_words(ours.language)
+    led = low[0] in PRONOUNS | _DEMONSTRATIVES
+    unsaid = [
+        at
+        for at, stem in enumerate(theirs.stems)
+        if stem in theirs.content - free and at not in theirs.valued and low[at] not in titles
+    ]
+    shared = (at for at, stem in enumerate(theirs.stems) if stem in ours.content & theirs.content)
+    first = 0 if led else min(next(shared, place.start), place.start)
+    between = (
+        at for at in unsaid if first < at < place.start and at in theirs.capitals - {at + 1 for at in theirs.capitals}
+    )
+    named = any(low[at - 1] not in _ADJUNCTS for at in between)
+    end = next((at for at in range(place.stop, len(low)) if is_mark(low[at]) or low[at] in _JOINS), len(low))
+    opens = (at for at in (*range(first, place.start), *range(place.stop, end)) if low[at] in _CONDITIONS)
+    conditions = [at for at in opens if theirs.text.at(at + 1) not in PER_WORDS - {"a", "an"}]  # "for each harbour"
+    conditioned = any(set(range(at, at + _LONGEST_CONDITION)).intersection(unsaid) for at in conditions)
+    counts_other = place.stop in unsaid and place.start in theirs.valued  # "three sons", not daughters
+    return named or conditioned or counts_other or any(at < first for at in unsaid)
+
+
+def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:
+    """Return whether a sentence says what the row's first cell says."""
+    stop = row.text.low.index(";")
+    start = row.text.low.index(":") + 1
+    words = {at for at in range(start, stop) if row.stems[at] in row.content and at not in row.valued}
+    values: list[Value] = [one for one in (*row.numbers, *row.dates) if start <= one.first < stop]
+    given: list[Value] = [*ours.numbers, *ours.dates]
+    return all(row.stems[at] in ours.content for at in words) and all(
+        any(is_same_value(value, one) for one in given) for value in values
+    )
+
+
+def _has_row_label(
+    ours: ParsedSentence, row: ParsedSentence, instead: str, said: str, rows: Iterable[ParsedSentence]
+) -> bool:
+    """Return whether a row has something instead below the label that it has in a sentence or in another row.
+
+    Where no label tells, it must be the row's only number of that kind.
+    """
+    label = _find_label(row, instead)
+    if label and (label <= ours.content or any(_find_label(one, said) == label for one in rows)):
+        return True
+    place = _find_phrase(row, instead) or range(0)
+    inside = [one for one in row.numbers if one.first in place]
+    kin = [one for one in row.numbers if any(is_same_dimension(one.units, other.units) for other in inside)]
+    return bool(inside) and kin == inside
+
+
+def _find_label(row: ParsedSentence, said: str) -> frozenset[str]:
+    """Return the words of the label below which a row has something; none where it does not have it."""
+    place, low = _find_phrase(row, said), row.text.low
+    if place is None:
+        return frozenset()
+    start = max((at + 1 for at in range(place.start) if low[at] == ";"), default=0)
+    return row.stems_in(start, next((at for at in range(start, len(low)) if low[at] == ":"), start))
+
+
+def _find_phrase(sentence: ParsedSentence, phrase: str) -> range | None:
+    """Return where a sentence has the words of a phrase in one piece."""
+    wanted, low = tokenize(phrase).low, sentence.text.low
+    starts = (at for at in range(len(low) - len(wanted) + 1) if low[at : at + len(wanted)] == wanted)
+    first = next(starts, None) if wanted else None
+    return None if first is None else range(first, first + len(wanted))
+
+
+def _list_stems(phrase: str, language: str) -> frozenset[str]:
+    return frozenset(find_stem(low, language) for low in tokenize(phrase).low)
+
+
+@cache
+def load_general_words(language: str) -> frozenset[str]:
+    """Return the stems of words that only join a subject to its value: "gets", "costs", "more"."""
+    tables: dict[str, str] = load_table("general_words.json")
+    return frozenset(find_stem(word, language) for words in tables.values() for word in words.split())

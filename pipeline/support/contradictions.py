@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
 from itertools import pairwise, product
-from typing import NamedTuple
 
 from pipeline.support.alignment import Alignment, Gap
 from pipeline.support.analysis.date_parser import Date, implies_date
@@ -30,11 +28,18 @@ from pipeline.support.analysis.quantity_parser import (
     is_same_dimension,
     is_same_unit,
 )
+from pipeline.support.analysis.table_parser import CellRow, TableCell, parse_cells, parse_keyed_row
 from pipeline.support.analysis.tokenizer import TokenSpan
-from pipeline.support.passage_facts import PassageFacts, is_same_number, is_same_value
+from pipeline.support.passage_facts import (
+    PER_WORDS,
+    PRONOUNS,
+    PassageFacts,
+    is_same_number,
+    is_same_value,
+    is_within_bound,
+)
 from pipeline.support.polarity import find_negation_scopes
 from pipeline.support.swaps import may_change_roles
-from storage.language.lazy_pattern import lazy_compile
 
 LEAST_COVERAGE = 0.6  # the share of a sentence's words that the source must have, to contradict what no passage says
 LEAST_COVERAGE_ELSEWHERE = 0.8  # the same, to contradict what the passages do say, but elsewhere
@@ -42,10 +47,8 @@ _NEAR = 10
 """How many tokens may stand between a value of the source and the words around it that the sentence has, too."""
 _SHORT_FORM = 3
 _ALIKE = 0.75  # the share of letters in order that two spellings of one word have in common
-_PRONOUNS = frozenset({"he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their", "theirs"})
 _DEFINITE = frozenset({"the", "this", "these"})
-_PER_WORDS = frozenset({"a", "an", "per", "each", "every", "/", "pro", "je", "par", "por"})
-_CELL = lazy_compile(r"\s*([^:;]{1,60}): ([^;]*)")
+_LIMITS = frozenset({"to", "within", "most", "maximum"})  # "up to 50" says what may be, not what is
 _JOINS = frozenset({",", ";", "and", "but", "while"})
 
 Value = Number | Date
@@ -64,6 +67,32 @@ def _is_other_unit(given: Units, said: Units) -> bool:
     return is_same_dimension(given, said) and not is_same_unit(given, said)
 
 
+def compare_number(alignment: Alignment, facts: PassageFacts, number: Number) -> tuple[bool, str] | None:
+    """Return whether a number bounds the source's numbers of the same thing, and the first of these.
+
+    "Fewer than 50 people" bounds 31 of them. None where the sentence sets a limit ("up to 50"), or the source has
+    nothing exact of that kind, or only some of it lies within the bound.
+    """
+    ours, theirs = alignment.sentence, alignment.source
+    if number.bound not in {Bound.OVER, Bound.UNDER} or _LIMITS.intersection(
+        ours.text.low[max(0, number.first - 3) : number.first]
+    ):
+        return None
+    sources = [one for one in (theirs, facts.find_follower(theirs)) if one]
+    kin = [one for source in sources for one in source.numbers if _is_same_kind(source, one, ours, number)]
+    inside = {is_within_bound(number, one) for one in kin}
+    exact = all(one.bound is Bound.EXACTLY for one in kin)
+    return (inside.pop(), kin[0].said) if exact and len(inside) == 1 else None
+
+
+def _is_same_kind(theirs: ParsedSentence, one: Number, ours: ParsedSentence, other: Number) -> bool:
+    """Return whether two numbers count the same: in units that convert, or of things of one name or of none."""
+    if one.ordinal or one.label or one.units or other.units:
+        return is_same_dimension(one.units, other.units) and not one.ordinal
+    behind, other_behind = ("".join(read.stems[at.last : at.last + 1]) for read, at in ((theirs, one), (ours, other)))
+    return behind == other_behind or behind not in theirs.content
+
+
 def find_other_rate(alignment: Alignment, number: Number) -> str:
     """Return the rate that the source has where the sentence says the same amount of another period; else nothing."""
     said = _find_period(alignment.sentence, number)
@@ -79,7 +108,7 @@ def find_other_rate(alignment: Alignment, number: Number) -> str:
 def _find_period(sentence: ParsedSentence, number: Number) -> Units:
     """Return the period that a number with a unit is said of: "45 euros a day"; nothing where there is none."""
     text, at = sentence.text, number.last
-    if not number.units or text.at(at) not in _PER_WORDS or not text.at(at + 1):
+    if not number.units or text.at(at) not in PER_WORDS or not text.at(at + 1):
         return ()
     units, last = find_units_at(text, at, at + 1)
     return units if last == at + 2 and any(unit.measures == "time" for unit in units) else ()
@@ -149,14 +178,14 @@ def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequenc
     first, last = alignment.place_of(name.first, name.last).given
     if any(find_names(sentence) for sentence in earlier) or first >= len(theirs):
         return ""
-    pronoun = next((low for low in theirs.low[first:last] if low in _PRONOUNS), "")
+    pronoun = next((low for low in theirs.low[first:last] if low in PRONOUNS), "")
     if pronoun or first > 0 or theirs.low[0] not in _DEFINITE or 1 in alignment.source.capitals:
         return pronoun
     return theirs.said(0, min(2, len(theirs)))
 
 
 def is_pronoun(word: str) -> bool:
-    return word in _PRONOUNS
+    return word in PRONOUNS
 
 
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
@@ -176,6 +205,18 @@ def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> s
         return ""
     near = there[0].first - start <= _NEAR or end - there[-1].last <= _NEAR
     return there[0].said if near and not _is_said_apart(alignment, said, given, there[0]) else ""
+
+
+def find_only_value(alignment: Alignment, said: Value) -> str:
+    """Return the one value of a source that has all else that a sentence says, in any order, where it is another."""
+    ours, theirs = alignment.sentence, alignment.source
+    given: Sequence[Value] = theirs.numbers if isinstance(said, Number) else theirs.dates
+    own: Sequence[Value] = ours.numbers if isinstance(said, Number) else ours.dates
+    alone = len(given) == len(own) == 1 and not theirs.is_row and _are_conflicting(given[0], said)
+    if not alone or alignment.coverage_without(said.first, said.last) < 1:
+        return ""
+    denied = find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached
+    return "" if denied else given[0].said
 
 
 def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenSpan], other: TokenSpan) -> bool:
@@ -247,15 +288,27 @@ def _are_conflicting(given: Value, said: Value) -> bool:
     return apart or any(a is not None and b is not None and a != b for a, b in parts)
 
 
-class TableCell(NamedTuple):
-    """The value that one row has below one label; `items` are the parts of a list."""
+def find_other_cell(ours: ParsedSentence, facts: PassageFacts, said: Number) -> str:
+    """Return the cell of the row that a sentence is about, if it has another number of that kind than the sentence.
 
-    label: str
-    said: str
-    items: tuple[ParsedSentence, ...]
+    A line such as "Grade 8: 4% matched" is a row of its own. The cell is the one whose label the sentence has, or the
+    row's only one with such a number.
+    """
+    rows = dict.fromkeys(filter(None, (parse_keyed_row(one) for one in facts.sentences)))
+    about = [(key, cells) for key, *cells in rows if all(_has_item(ours, item) for item in key.items)]
+    if len(about) != 1 or find_negation_scopes(ours).reached:
+        return ""
+    key, cells = about[0]
+    numbers = {cell: [number for item in cell.items for number in item.numbers] for cell in (key, *cells)}
+    kin = [cell for cell in cells if any(_may_be_compared(one, said) for one in numbers[cell])]
+    labelled = [cell for cell in kin if cell.label and parse_sentence(cell.label, "en").content <= ours.content]
+    found = labelled or (kin if said.units else [])
+    other = len(found) == 1 and all(_are_conflicting(one, said) for one in numbers[found[0]])
+    return "" if not other or any(_is_same_quantity(one, said) for one in numbers[key]) else found[0].said
 
 
-CellRow = tuple[TableCell, ...]
+def _may_be_compared(one: Number, other: Number) -> bool:
+    return is_same_dimension(one.units, other.units) or not (one.units or other.units)
 
 
 def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
@@ -266,12 +319,12 @@ def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] |
     sentence = alignment.sentence
     if not alignment.source.is_row or find_negation_scopes(sentence).reached:
         return None
-    labels = [cell.label for cell in _parse_cells(alignment.source)]
-    rows = [one for one in facts.sentences if one.is_row and [cell.label for cell in _parse_cells(one)] == labels]
+    labels = [cell.label for cell in parse_cells(alignment.source)]
+    rows = [one for one in facts.sentences if one.is_row and [cell.label for cell in parse_cells(one)] == labels]
     known = frozenset().union(*(row.content for row in rows))
     if len(sentence.content & known) < LEAST_COVERAGE * len(sentence.content):
         return None
-    table = [_parse_cells(row) for row in rows]
+    table = [parse_cells(row) for row in rows]
     columns = [_find_mentions(sentence, [row[at] for row in table]) for at in range(len(labels))]
     several = any(len({table[row][at].said for row in rows}) > 1 for at, rows in enumerate(columns))
     return None if several else _find_apart(table, columns) or _find_exchanged_columns(sentence, table, columns)
@@ -339,12 +392,3 @@ def _is_same_quantity(one: Number, other: Number) -> bool:
     if {one.bound, other.bound} == {Bound.OVER, Bound.UNDER}:
         return False
     return is_same_number(one, other) and (is_same_unit(one.units, other.units) or not (one.units and other.units))
-
-
-@lru_cache(maxsize=2048)
-def _parse_cells(row: ParsedSentence) -> CellRow:
-    found = []
-    for label, said in _CELL.findall(row.text.text):
-        items = filter(None, (part.strip() for part in said.split(", ")))
-        found.append(TableCell(label, said.strip(), tuple(parse_sentence(item, row.language) for item in items)))
-    return tuple(found)

@@ -15,7 +15,7 @@ from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_claus
 from pipeline.support.analysis.proper_names import find_name_forms, find_name_root, is_near_spelling
 from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_quantity
 from pipeline.support.analysis.tokenizer import TokenSpan, load_table
-from pipeline.support.passage_facts import PassageFacts, is_same_value
+from pipeline.support.passage_facts import PER_WORDS, PassageFacts, is_same_number, is_same_value
 from pipeline.support.polarity import find_negation_scopes
 from pipeline.support.swaps import may_change_roles
 
@@ -34,6 +34,7 @@ class Doubt(NamedTuple):
 
     said: str
     instead: str = ""
+    binding: bool = False  # whether it changes how what is said binds or is bounded: "may" for "must"
 
 
 def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str] = frozenset()) -> Iterator[Doubt]:
@@ -46,6 +47,7 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     yield from _find_changed_joins(alignment)
     yield from _find_other_limits(ours, theirs)
     yield from _find_other_directions(ours, theirs)
+    yield from _find_other_rates(ours, theirs)
     yield from _find_dropped_condition(alignment)
     yield from _find_added_end(alignment, facts, allowed)
     if (alignment.is_near_copy or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
@@ -77,7 +79,7 @@ def _find_changed_bindings(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
     for kind, name, place in find_binding_words(ours):
         others = [said for known, other, said in given if known == kind and other != name]
         if kind in {"modal", "frequency"} and others and not any(one[:2] == (kind, name) for one in given):
-            yield Doubt(ours.text.said(*place), theirs.text.said(*others[0]))
+            yield Doubt(ours.text.said(*place), theirs.text.said(*others[0]), binding=True)
 
 
 def _find_changed_joins(alignment: Alignment) -> Iterator[Doubt]:
@@ -88,7 +90,7 @@ def _find_changed_joins(alignment: Alignment) -> Iterator[Doubt]:
         said = {here[at]: at for at in range(one + 1, two) if at in here}
         given = {there[at]: at for at in range(other + 1, another) if at in there}
         if said and given and said.keys().isdisjoint(given) and max(two - one, another - other) <= _FEW_BETWEEN:
-            yield Doubt(ours.text.said(one, two + 1), theirs.text.said(other, another + 1))
+            yield Doubt(ours.text.said(one, two + 1), theirs.text.said(other, another + 1), binding=True)
 
 
 def _locate_joins(sentence: ParsedSentence) -> dict[int, str]:
@@ -103,7 +105,7 @@ def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator
         same = [one for one in theirs.numbers if _is_same_amount(one, said) and not one.ordinal]
         limited = said.bound in {Bound.OVER, Bound.UNDER} and not said.ordinal
         if same and limited and all(one.bound is not said.bound for one in same):
-            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, same[0]))
+            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, same[0]), binding=not theirs.is_row)
 
 
 def _is_same_amount(one: Number, other: Number) -> bool:
@@ -115,7 +117,17 @@ def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
     for said, given in product((*ours.dates, *ours.numbers), (*theirs.dates, *theirs.numbers)):
         here, there = _find_direction(ours, said.first), _find_direction(theirs, given.first)
         if here and there and here != there and is_same_value(given, said):
-            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, given))
+            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, given), binding=not theirs.is_row)
+
+
+def _find_other_rates(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield "140 euros a month" where the source has "140 euros a night"."""
+    for said, given in product(ours.numbers, theirs.numbers):
+        here, there = ours.text.at(said.last), theirs.text.at(given.last)
+        if said.units and is_same_number(given, said) and here in PER_WORDS and there in PER_WORDS:
+            one, other = said.last + 1, given.last + 1
+            if ours.stems[one : one + 1] != theirs.stems[other : other + 1]:
+                yield Doubt(ours.text.said(said.first, one + 1), theirs.text.said(given.first, other + 1), binding=True)
 
 
 def _find_direction(sentence: ParsedSentence, place: int) -> str:

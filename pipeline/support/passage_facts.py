@@ -18,9 +18,18 @@ from pipeline.support.analysis.proper_names import (
     is_ordinary_word,
     load_name_tables,
 )
-from pipeline.support.analysis.quantity_parser import Bound, Number, convert_amount, is_equal_quantity, is_same_unit
+from pipeline.support.analysis.quantity_parser import (
+    Bound,
+    Number,
+    convert_amount,
+    is_equal_quantity,
+    is_same_dimension,
+    is_same_unit,
+)
 from pipeline.support.analysis.tokenizer import find_stem
 
+PRONOUNS = frozenset({"he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their", "theirs"})
+PER_WORDS = frozenset({"a", "an", "per", "each", "every", "/", "pro", "je", "par", "por"})
 _LEAST_JOINED = 6
 _MOST_INITIALS = 6
 _MOST_RECKONED, _DOZEN = 20, 12
@@ -41,6 +50,16 @@ class PassageFacts:
     @property
     def numbers(self) -> Iterator[Number]:
         return (number for part in self.everything for number in part.numbers)
+
+    def find_antecedents(self, sentence: ParsedSentence) -> tuple[ParsedSentence, ...]:
+        """Return the sentences before one that a pronoun begins."""
+        within = next((part.sentences for part in self.passages if sentence in part.sentences), ())
+        return within[: within.index(sentence)] if within and sentence.text.at(0) in PRONOUNS else ()
+
+    def find_follower(self, sentence: ParsedSentence) -> ParsedSentence | None:
+        """Return the sentence behind one, if a pronoun begins it."""
+        pairs = (pair for part in self.passages for pair in pairwise(part.sentences))
+        return next((two for one, two in pairs if one is sentence and two.text.at(0) in PRONOUNS), None)
 
     @property
     def sentences(self) -> tuple[ParsedSentence, ...]:
@@ -71,10 +90,19 @@ def has_date(facts: PassageFacts, date: Date) -> bool:
 
 
 def has_number(facts: PassageFacts, number: Number) -> bool:
-    """Return whether the passages say a number, whatever its unit, or another that bound or unit make the same."""
-    return any(is_same_number(known, number) for known in facts.numbers) or any(
+    """Return whether the passages say a number, whatever its unit, or another that bound or unit make the same.
+
+    What labels something or measures something else is no such quantity: "a 3 year warranty" stands neither in
+    "paragraph 1.F.3" nor in "3 kg".
+    """
+    quantities = (known for known in facts.numbers if not number.units or _may_measure(known, number))
+    return any(is_same_number(known, number) for known in quantities) or any(
         _has_number_in_words(part, number) for part in facts.everything
     )
+
+
+def _may_measure(known: Number, number: Number) -> bool:
+    return is_same_dimension(known.units, number.units) if known.units else not known.label
 
 
 def is_same_number(known: Number, number: Number) -> bool:
@@ -203,6 +231,8 @@ def has_name(facts: PassageFacts, name: ProperName) -> bool:
 
 def _has_word(facts: PassageFacts, word: str) -> bool:
     """Return whether a passage says a word, another form of it, what it abbreviates, or what may stand for it."""
+    if len(word) == 1 and word.isascii():
+        return any(word in sentence.content for part in facts.everything for sentence in part.sentences)
     known, plain, aliases = find_spellings(word), word.replace(".", ""), find_aliases(word)
     acronym = plain.isascii() and plain.isalpha() and plain.islower() and 2 <= len(plain) <= _MOST_INITIALS
     for part in facts.everything:
@@ -258,7 +288,7 @@ def _has_whole_name(facts: PassageFacts, name: ProperName) -> bool:
     aliases = find_aliases(" ".join(name.parts)) if len(name.parts) > 1 else frozenset()
     return any(
         (len(initials) > 1 and initials in part.acronyms)
-        or together in part.words
+        or (len(together) > 1 and together in part.words)
         or together in _join_neighbours(part)
         or not aliases.isdisjoint(part.words)
         or _has_phrase(part, aliases)

@@ -4,13 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pipeline.support.alignment import Alignment, align
+from pipeline.support.alignment import Alignment, align, is_attribute_name, is_same_subject
 from pipeline.support.analysis.date_parser import Date
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, choose_language, detect_language, parse_sentence
 from pipeline.support.analysis.proper_names import ProperName, find_names
 from pipeline.support.analysis.quantity_parser import Number, is_equal_quantity, is_same_dimension, is_same_unit
 from pipeline.support.contradictions import (
     LEAST_COVERAGE,
+    compare_number,
+    find_only_value,
+    find_other_cell,
     find_other_name,
     find_other_rate,
     find_other_unit,
@@ -76,6 +79,8 @@ class RuleFinding:
     said: str
     outcome: FindingOutcome
     instead: str = ""
+    elsewhere: bool = False  # whether what a passage says instead may be said of something else
+    binding: bool = False  # whether it changes how what is said binds or is bounded
 
     @property
     def reason(self) -> str:
@@ -89,6 +94,8 @@ class RuleFinding:
             return by_outcome[self.outcome]
         if not self.said:
             return f"leaves out “{self.instead}”"
+        if self.elsewhere:
+            return f"no passage says “{self.said}” of it; its “{self.instead}” may be about something else"
         if not self.instead and self.outcome is FindingOutcome.CHANGED:
             return f"no passage says “{self.said}” in this place"
         if not self.instead:
@@ -97,9 +104,11 @@ class RuleFinding:
 
     @property
     def because(self) -> VerdictReason:
-        if self.outcome is FindingOutcome.DISPUTED:
+        if self.outcome in {FindingOutcome.DISPUTED, FindingOutcome.CHANGED}:
             return replace(self, outcome=_of_value(self.instead)).because
-        key = "absent" if self.outcome is FindingOutcome.ASKED else self.outcome.value
+        key = (
+            "elsewhere" if self.elsewhere else "absent" if self.outcome is FindingOutcome.ASKED else self.outcome.value
+        )
         return VerdictReason(key, (self.said, self.instead) if self.instead else (self.said,))
 
 
@@ -125,12 +134,35 @@ def check_rules(
     )
     question = collect_facts(asked, (), read.language) if asked else None
     allowed = frozenset[str]().union(*(part.stems for part in question.passages)) if question else frozenset[str]()
-    return (
-        *(_excuse_asked(one, finding, question, alignment) if question else finding for one, finding in found),
+    others = (
         *(_check_denials(alignment) if alignment and alignment.coverage >= LEAST_COVERAGE else ()),
         *(_check_misplaced(facts, alignment) if alignment else ()),
         *(_check_wording(facts, alignment, allowed) if alignment else ()),
     )
+    return (
+        *(
+            _mark_elsewhere(
+                _excuse_asked(one, finding, question, alignment) if question else finding, facts, alignment, one
+            )
+            for one, finding in found
+        ),
+        *(_mark_elsewhere(finding, facts, alignment) for finding in others),
+    )
+
+
+def _mark_elsewhere(
+    finding: RuleFinding,
+    facts: PassageFacts,
+    alignment: Alignment | None,
+    value: _Said | None = None,
+) -> RuleFinding:
+    """Return a contradiction as one that refutes nothing, if what the passage says may be said of something else."""
+    if finding.outcome is not FindingOutcome.CONTRADICTED:
+        return finding
+    about = alignment is not None and is_same_subject(alignment, facts, finding.said, finding.instead)
+    if about and alignment and isinstance(value, ProperName):
+        about = is_attribute_name(alignment.sentence, value)
+    return finding if about else replace(finding, elsewhere=True)
 
 
 def _check_number(
@@ -138,9 +170,13 @@ def _check_number(
 ) -> Iterator[RuleFinding]:
     """Look up a number; "one", "first" and "half" are said of too much to be missed."""
     claim = number.values not in {(1.0,), (0.5,), (0.0,)} or bool(number.units)
+    compared = compare_number(alignment, facts, number) if alignment else None
+    if compared:
+        yield _build_finding(FindingKind.NUMBER, number.said, "" if compared[0] else compared[1], found=True)
+        return
     found = not claim or has_number(facts, number)
     found = found or is_name_ordinal(facts, number, sentence) or is_list_count(number, sentence)
-    instead = find_other_value(alignment, number, elsewhere=found) if alignment else ""
+    instead = _find_other_value(alignment, facts, number, found=found)
     replaced = bool(instead) or (alignment is not None and alignment.is_near_copy)
     other = _find_other_unit(number, facts, alignment) if found and number.units else ""
     other = other or (find_other_rate(alignment, number) if alignment and found else "")
@@ -166,6 +202,13 @@ def _is_comparable(number: Number, sentence: ParsedSentence, facts: PassageFacts
     )
 
 
+def _find_other_value(alignment: Alignment | None, facts: PassageFacts, said: Number | Date, *, found: bool) -> str:
+    if not alignment:
+        return ""
+    other = find_other_value(alignment, said, elsewhere=found) or find_only_value(alignment, said)
+    return other or (find_other_cell(alignment.sentence, facts, said) if isinstance(said, Number) else "")
+
+
 def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment | None) -> str:
     """Return the quantity that the source says instead, or all passages do, if they give this number other units."""
     instead = find_other_unit(alignment, number) if alignment else ""
@@ -178,7 +221,7 @@ def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment |
 
 def _check_date(date: Date, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
     found = has_date(facts, date)
-    instead = find_other_value(alignment, date, elsewhere=found) if alignment else ""
+    instead = _find_other_value(alignment, facts, date, found=found)
     yield _build_finding(FindingKind.DATE, date.said, instead, found=found)
 
 
@@ -251,7 +294,7 @@ def _is_asked(said: _Said, question: PassageFacts) -> bool:
 
 def _check_wording(facts: PassageFacts, alignment: Alignment, allowed: frozenset[str]) -> Iterator[RuleFinding]:
     for doubt in find_doubts(alignment, facts, allowed):
-        yield RuleFinding(FindingKind.WORDING, doubt.said, FindingOutcome.CHANGED, doubt.instead)
+        yield RuleFinding(FindingKind.WORDING, doubt.said, FindingOutcome.CHANGED, doubt.instead, binding=doubt.binding)
 
 
 def _build_contradiction(kind: FindingKind, said: str, instead: str) -> RuleFinding:

@@ -139,7 +139,7 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
     nearest = tuple(f"nearest is “{one}”" for one in said)
     against = examined.against
     if against:
-        contradicted = any(one.outcome is FindingOutcome.CONTRADICTED for one in against)
+        contradicted = any(one.outcome is FindingOutcome.CONTRADICTED and not one.elsewhere for one in against)
         why = tuple(dict.fromkeys(one.because for one in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     doubts = examined.in_doubt
@@ -148,12 +148,15 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = tuple(dict.fromkeys(one.because for one in disputed))
         return Support(score, holds=False, appealable=True, reasons=_list_reasons(disputed), because=why)
     if score < threshold:
-        reason = f"too little of its meaning is in the passages ({score:.2f}, needed {threshold:.2f})"
+        reason = "the passages do not say so"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
         return Support(score, holds=False, reasons=(reason, *nearest), appealable=True, because=why)
     reasons = (*_list_reasons(examined.found), *nearest)
     so = VerdictReason("said", said) if said else VerdictReason("so")
-    return Support(score, holds=True, reasons=reasons, doubtful=bool(doubts) or score < sure, because=(so,))
+    altered = tuple(dict.fromkeys(one.because for one in doubts if one.binding))
+    doubtful = bool(doubts) or score < sure
+    because = altered or (so,)
+    return Support(score, holds=True, reasons=reasons, altered=bool(altered), doubtful=doubtful, because=because)
 
 
 async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:

@@ -1,4 +1,4 @@
-"""True and altered statements put to the check."""
+"""Labelled statements put to the check."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,17 @@ import pytest
 
 from evaluation import EvaluationError
 from storage.types import Verdict
-from tools.statement_check import CheckedStatement, Statement, build_document, read_statements, statements
+from tools.statement_check import (
+    CheckedStatement,
+    Label,
+    Statement,
+    build_document,
+    check_statements,
+    read_statements,
+    statements,
+)
+
+FACTS = Path(__file__).parents[2] / "tools" / "facts"
 
 
 def test_statements_are_checked_over_their_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,10 +27,10 @@ def test_statements_are_checked_over_their_documents(tmp_path: Path, capsys: pyt
     (pages / "mill.md").write_text("# Lauvik mill\n\nIngrid Solberg founded the paper mill in Lauvik in 1921.\n")
     file = tmp_path / "statements.json"
     told = [
-        {"claim": "Ingrid Solberg founded the mill in Lauvik in 1921.", "true": True},
-        {"claim": "Ingrid Solberg founded the mill in Lauvik in 1931.", "true": False, "altered": "date"},
+        {"corpus": "mill", "claim": "Ingrid Solberg founded the mill in Lauvik in 1921.", "label": "true"},
+        {"corpus": "mill", "claim": "Ingrid Solberg founded the mill in Lauvik in 1931.", "label": "altered"},
     ]
-    file.write_text(json.dumps({"corpus": "mill", "folder": str(pages), "statements": told}))
+    file.write_text(json.dumps({"corpora": {"mill": {"folder": str(pages)}}, "statements": told}))
 
     statements(file, home=tmp_path / "home", as_json=True)
 
@@ -29,17 +39,17 @@ def test_statements_are_checked_over_their_documents(tmp_path: Path, capsys: pyt
     assert found["altered"] == {"SUPPORTS": 0, "REFUTES": 1, "NOT ENOUGH INFO": 0}
 
 
-def test_counts_are_by_kind_and_verdict() -> None:
+def test_counts_are_by_label_and_verdict() -> None:
     """A true statement that is not supported, and an altered one that is, are both seen."""
     found = [
-        CheckedStatement(Statement("a", true=True), Verdict.NOT_ENOUGH_INFO, "", 0.1),
-        CheckedStatement(Statement("b", true=False, altered="name"), Verdict.SUPPORTS, "", 0.1),
+        CheckedStatement(Statement("mill", "a", Label.TRUE), Verdict.NOT_ENOUGH_INFO, "", 0.1),
+        CheckedStatement(Statement("mill", "b", Label.ALTERED, "name"), Verdict.SUPPORTS, "", 0.1),
     ]
 
     assert build_document(found)["true"]["NOT ENOUGH INFO"] == build_document(found)["altered"]["SUPPORTS"] == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"statements": []}', '{"statements": [{"claim": "a"}]}'])
+@pytest.mark.parametrize("text", ["", "[]", '{"statements": []}', '{"corpora": {}, "statements": [{"claim": "a"}]}'])
 def test_files_of_another_form_are_refused(tmp_path: Path, text: str) -> None:
     """The error shows the form that is wanted."""
     file = tmp_path / "statements.json"
@@ -47,3 +57,19 @@ def test_files_of_another_form_are_refused(tmp_path: Path, text: str) -> None:
 
     with pytest.raises(EvaluationError, match="cannot be read as statements"):
         read_statements(file)
+
+
+@pytest.mark.parametrize("file", ["statements_tuned.json"])
+@pytest.mark.parametrize("corpus", ["shop", "example"])
+async def test_nothing_true_and_nothing_about_another_thing_is_refuted(tmp_path: Path, file: str, corpus: str) -> None:
+    """A statement is refuted only by another value of the same attribute of the same subject."""
+    sources, told = read_statements(FACTS / file)
+    own = [one for one in told if one.corpus == corpus]
+
+    found = await check_statements({corpus: sources[corpus]}, own, tmp_path)
+
+    refuted = [one.statement for one in found if one.verdict is Verdict.REFUTES]
+    supported = [one.statement for one in found if one.verdict is Verdict.SUPPORTS]
+    assert [one for one in refuted if one.label is not Label.ALTERED] == []
+    assert [one for one in supported if one.label is not Label.TRUE] == []
+    assert len(refuted) >= 0.4 * sum(one.label is Label.ALTERED for one in own)

@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from bot.views.catalog import find_asked_claim, render_left_out, render_sentence, translate
+from bot.views.catalog import find_asked_claim, render_left_out, render_reason, render_sentence, translate
 from bot.views.sanitize import sanitize_line, sanitize_link, sanitize_text
 from pipeline.types import AnsweredSentence, Status
 from storage.types import Verdict
@@ -146,7 +146,7 @@ def render_verdict(done: TurnResult, zone: tzinfo) -> RenderableType:
     heading = Text.assemble(
         (found.verdict.value, f"bold {VERDICT_COLOURS[found.verdict]}"), f"  {sanitize_line(found.claim.text)}"
     )
-    parts: list[RenderableType] = [heading, Text(sanitize_line(found.reasoning), style="dim")]
+    parts: list[RenderableType] = [heading, Text(sanitize_line(render_reason(found, "en")), style="dim")]
     if done.answer.citations:
         parts += [Text(), *separate_blocks(render_source(citation, zone=zone) for citation in done.answer.citations)]
     return Constrain(Group(*parts), WIDTH)

@@ -9,7 +9,15 @@ from functools import cache, lru_cache
 
 from pipeline.support.analysis.date_parser import Date, find_dates
 from pipeline.support.analysis.quantity_parser import Number, find_numbers
-from pipeline.support.analysis.tokenizer import Tokens, find_stem, is_mark, load_function_words, load_table, tokenize
+from pipeline.support.analysis.tokenizer import (
+    Tokens,
+    find_stem,
+    is_letter_label,
+    is_mark,
+    load_function_words,
+    load_table,
+    tokenize,
+)
 from storage.language import detection
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
@@ -70,7 +78,13 @@ def parse_sentence(text: str, language: str) -> ParsedSentence:
         dates,
         numbers,
         capitals=frozenset([place for place, word in enumerate(tokens.words) if word[0].isupper()]),
-        content=frozenset([key for low, key in zip(tokens.low, stems, strict=True) if key and low not in empty]),
+        content=frozenset(
+            [
+                key
+                for place, (low, key) in enumerate(zip(tokens.low, stems, strict=True))
+                if key and (low not in empty or is_letter_label(tokens, place))
+            ]
+        ),
         places={key: place for place, key in enumerate(stems) if key},
         valued=frozenset([place for one in (*dates, *numbers) for place in one.places]),
         is_row=_is_row(tokens.text),
@@ -121,7 +135,8 @@ def detect_language(text: str) -> str:
 
 def choose_language(text: str, passages: Iterable[ParsedPassage]) -> str:
     """Return the language of a sentence about passages: theirs, unless it has more function words of another."""
-    low = tokenize(text).low
+    said = tokenize(text)
+    low = [low for word, low in zip(said.words, said.low, strict=True) if len(word) > 1 or not word.isupper()]
     languages = [sentence.language for passage in passages for sentence in passage.sentences[:1]]
     return max(
         [*filter(None, languages), detect_language(text)],

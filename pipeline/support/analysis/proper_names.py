@@ -13,6 +13,7 @@ from pipeline.support.analysis.parsed_sentence import ParsedSentence, strip_poss
 from pipeline.support.analysis.tokenizer import (
     TokenSpan,
     find_stem,
+    is_letter_label,
     is_word,
     load_function_words,
     load_table,
@@ -92,10 +93,12 @@ def _may_name(sentence: ParsedSentence, place: int, *, begins: bool) -> bool:
     titled = text.words[place + 1 + (text.at(place + 1) == ".") :][:1]
     if low in load_name_tables().titles and titled and titled[0][0].isupper():
         return False
+    if text.glued(place + 1) and text.at(place + 1) == "$":
+        return False  # "C$110"
     if parse_roman(word) and place - 1 in sentence.capitals:
         return False
     if low in load_function_words(sentence.language) and not (acronym and not begins):
-        return False
+        return is_letter_label(text, place)
     if "'" in low and low.split("'")[0] in _CONTRACTED:
         return False
     return acronym or not (begins and is_ordinary_word(low))

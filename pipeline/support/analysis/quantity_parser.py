@@ -38,6 +38,11 @@ _HALVES = {**dict.fromkeys(("am", "a.m.", "a.m"), 0), **dict.fromkeys(("pm", "p.
 _CLOCK_LEADS = frozenset({
     "at", "from", "until", "till", "by", "before", "after", "to", "um", "ab", "bis", "and", "between",
 })  # fmt: skip
+_REFERENCES = frozenset({
+    "appendix", "article", "chapter", "clause", "figure", "item", "page", "paragraph", "room", "section", "step",
+    "table", "version", "absatz", "abschnitt", "artikel", "kapitel", "raum", "seite", "tabelle", "zimmer",
+    "chapitre", "paragraphe", "salle", "capitulo", "pagina", "parrafo", "sala", "seccion", "tabla",
+})  # fmt: skip
 _CLOCK_FOLLOWS = frozenset({"on", "and", "to", "or", "until", "till", "in", "every", "each"})
 
 
@@ -82,6 +87,7 @@ class Number(TokenSpan):
     bound: Bound = Bound.EXACTLY
     units: Units = ()
     halves: tuple[float, ...] = ()
+    label: bool = False  # whether it only tells places of a text or things of a kind apart: "paragraph 1.F.3", "page 4"
 
 
 def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = "en") -> tuple[Number, ...]:
@@ -96,9 +102,18 @@ def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = 
             continue
         number = None if place < beyond or place in skipped else _parse_number_at(text, place, known, language)
         if number:
-            found.append(_add_unit(text, number))
+            found.append(_add_unit(text, replace(number, label=_is_label(text, number))))
             beyond = found[-1].last
     return tuple(_add_shared_unit(text, number, found[at + 1 : at + 2]) for at, number in enumerate(found))
+
+
+def _is_label(text: Tokens, number: Number) -> bool:
+    """Return whether a number stands behind a word such as "page", or is glued to letters: "1.F.3", "v2"."""
+    first, last = number.first, number.last
+    before = first - 2 if text.at(first - 1) == "." and text.glued(first) and text.glued(first - 1) else first - 1
+    behind = text.at(last) == "." and text.glued(last) and text.glued(last + 1) and is_word(text.at(last + 1))
+    glued = text.glued(first) and is_word(text.at(before))
+    return behind or glued or text.at(first - 1) in _REFERENCES
 
 
 def _parse_number_at(text: Tokens, place: int, known: Numerals, language: str) -> Number | None:
@@ -162,7 +177,8 @@ def _find_bound(text: Tokens, first: int, last: int) -> Bound:
     """Return what the words before a number, or a plus behind it, make of it."""
     if text.at(last) == "+" and text.glued(last):
         return Bound.OVER
-    while text.at(first - 1) in {"$", "€", "£", "¥", "us", "the", "."}:
+    first = _find_sign(text, first)
+    while text.at(first - 1) in {"the", "."}:
         first -= 1
     phrases = (" ".join(text.low[max(0, first - size) : first]) for size in (3, 2, 1))
     return next((_load_bounds()[phrase] for phrase in phrases if phrase in _load_bounds()), Bound.EXACTLY)
@@ -178,7 +194,7 @@ def _add_unit(text: Tokens, number: Number) -> Number:
         return number
     units, last = find_units_at(text, number.first, number.last)
     if units:
-        return replace(number, units=units, said=text.said(number.first, last), last=last)
+        return replace(number, units=units, said=text.said(_find_sign(text, number.first), last), last=last)
     behind = text.at(number.last)
     if text.at(number.first - 1) in _CLOCK_LEADS and (not is_word(behind) or behind in _CLOCK_FOLLOWS):
         return replace(number, values=(*number.values, *_find_hours(number.values[0])))  # "open from 8 to 12"
@@ -207,6 +223,15 @@ def find_units_at(text: Tokens, first: int, last: int) -> tuple[Units, int]:
         if found:
             return found, at + size
     return (), last
+
+
+def _find_sign(text: Tokens, first: int) -> int:
+    """Return where a number begins with the currency before it: "$80", "C$110"."""
+    sign = first - 1
+    if sign < 0 or text.low[sign] not in _load_currency_signs():
+        return first
+    country = f"{text.at(sign - 1)} {text.low[sign]}"
+    return sign - 1 if text.glued(sign) and _find_units_named(country) else sign
 
 
 def is_unit(word: str) -> bool:

@@ -101,6 +101,13 @@ def is_word(token: str) -> bool:
     return token[:1].isalpha()
 
 
+def is_letter_label(text: Tokens, place: int) -> bool:
+    """Return whether a capital letter labels the word before it: "Pump A", but not "Once Upon A Time"."""
+    before, after = text.words[place - 1 : place], text.words[place + 1 : place + 2]
+    single = len(text.words[place]) == 1 and text.words[place].isupper() and text.low[place] != "i"
+    return single and bool(before) and is_word(before[0]) and not (after and (after[0][0].isupper() or after[0] == "$"))
+
+
 def is_mark(token: str) -> bool:
     """Return whether a token is a mark that separates phrases."""
     return token in _MARKS

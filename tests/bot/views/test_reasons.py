@@ -19,6 +19,7 @@ KINDS = {
     "contradicted": ("five", "four"),
     "unnamed": ("Ana", "she"),
     "differs": ("Page",),
+    "elsewhere": ("five", "four"),
     "scattered": (),
     "overruled": (),
     "says_little": (),

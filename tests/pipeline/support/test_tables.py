@@ -41,7 +41,10 @@ def test_cells_of_one_row_and_lists_of_rows_stand(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "reason"),
     [
-        ("Ask Runa Falk about lost oars.", "says “Boats, lost oars”; the passage says “Lamps, lenses”"),
+        (
+            "Ask Runa Falk about lost oars.",
+            "no passage says “Boats, lost oars” of it; its “Lamps, lenses” may be about something else",
+        ),
         ("The cook Ada Quist is on Lundey.", "says “Lundey”; the passage says “Skarholm”"),
     ],
 )

@@ -1,0 +1,108 @@
+"""Another value refutes a sentence only where the same attribute of the same subject has it."""
+
+import pytest
+
+from pipeline.support.rules import FindingOutcome, check_rules
+
+TABLE = (
+    "Pump: Pump A; Price: 199 euros; Warranty: 2 years; Weight: 4 kg\n"
+    "Pump: Pump B; Price: 349 euros; Warranty: 5 years; Weight: 7 kg\n"
+    "Pump: Garden pump; Price: 89 euros; Warranty: 1 year; Weight: 3 kg"
+)
+SEALS = "Every pump is tested for an hour. Spare seals for Pump B cost 12 euros."
+NEWEST = "Pump C is our newest pump. It was first sold in May 2023. Pump C costs 500 euros. It has 5 years of warranty."
+BERGEN = "A hotel in Bergen may cost up to 190 euros a night. A repair costs $80 an hour."
+WORKSHOP = "The workshop in Vik opened in 1998 and is led by Ines Falk. It has 31 people, who mended 296 pumps in 2024."
+LICENCE = "Paragraph 1.F.3 limits the warranty. See page 3."
+LEVELS = "- Grade 8: 4% matched\n- Grade 9: 6% matched"
+
+
+def refutes(claim: str, *passages: str, titles: tuple[str, ...] = ("Pumps",)) -> bool:
+    told = check_rules(claim, passages, context=titles)
+    return any(one.outcome is FindingOutcome.CONTRADICTED and not one.elsewhere for one in told)
+
+
+def misses(claim: str, *passages: str) -> list[str]:
+    missed = {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED, FindingOutcome.DISPUTED}
+    return [one.reason for one in check_rules(claim, passages) if one.outcome in missed]
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage"),
+    [
+        ("Pump A costs 349 euros.", TABLE),
+        ("Pump B has a warranty of 3 years.", TABLE),
+        ("The garden pump weighs 7 kg.", TABLE),
+        ("Pump C costs 450 euros.", NEWEST),
+        ("A hotel in Bergen may cost up to 250 euros a night.", BERGEN),
+        ("A repair costs 80 euros an hour.", BERGEN),
+        ("The workshop in Vik opened in 1989.", WORKSHOP),
+        ("The workshop in Vik is led by Teo Marsh.", WORKSHOP),
+        ("The workshop in Vik has more than 50 people.", WORKSHOP),
+        ("In Vik, 1995 is when the workshop opened.", WORKSHOP),
+    ],
+)
+def test_another_value_of_the_same_is_a_refutation(claim: str, passage: str) -> None:
+    assert refutes(claim, passage)
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage"),
+    [
+        ("Pump A costs 199 euros.", TABLE),
+        ("Pump A costs 199 euros.", SEALS),
+        ("Pump A costs 199 euros.", NEWEST),
+        ("Pump D costs 199 euros.", TABLE),
+        ("Pump D costs 300 euros.", f"{TABLE}\n\n{SEALS}"),
+        ("Pump B costs 349 euros.", SEALS),
+        ("Pump A was first sold in May 2021.", NEWEST),
+        ("A hotel in Paris may cost up to 150 euros a night.", BERGEN),
+        ("A hotel in Paris may cost up to 190 euros a night.", BERGEN),
+        ("The workshop in Oslo opened in 2001.", WORKSHOP),
+        ("The book has a 3 year warranty.", LICENCE),
+        ("The third bell receives 60 euros for the week.", "The first bell receives 300 euros for the week."),
+        ("Erik has four daughters.", "Erik has three sons and Paul has five daughters."),
+        ("A member may borrow five books.", "A premium member may borrow nine books."),
+        ("A ticket costs 9 euros.", "A ticket costs 5 euros for children."),
+        ("Each parent has 20 weeks of leave.", "After the loss of a pregnancy each parent has 15 days of leave."),
+    ],
+)
+def test_a_value_of_something_else_refutes_nothing(claim: str, passage: str) -> None:
+    assert not refutes(claim, passage)
+
+
+@pytest.mark.parametrize(
+    ("claim", "passage", "agrees"),
+    [
+        ("The workshop in Vik has fewer than 50 people.", WORKSHOP, True),
+        ("The workshop in Vik has fewer than 30 people.", WORKSHOP, False),
+        ("It mended over 200 pumps in 2024.", WORKSHOP, True),
+        ("It mended fewer than 200 pumps in 2024.", WORKSHOP, False),
+        ("Pump C costs more than 300 euros.", NEWEST, True),
+        ("Pump C costs up to 600 euros.", NEWEST, False),
+        ("Pump B is under warranty for more than four years.", TABLE, True),
+    ],
+)
+def test_bounds_are_compared(claim: str, passage: str, agrees: bool) -> None:  # noqa: FBT001 - a table's column
+    assert (misses(claim, passage) == []) is agrees
+
+
+@pytest.mark.parametrize("claim", ["The book has a 3 year warranty.", "It has a warranty of 3 years."])
+@pytest.mark.parametrize("passage", [LICENCE, "The warranty of pump B, which weighs 3 kg, is long."])
+def test_neither_a_paragraph_nor_another_measure_is_a_quantity(claim: str, passage: str) -> None:
+    assert any("3 year" in reason for reason in misses(claim, passage))
+
+
+def test_a_letter_tells_things_apart_and_an_article_does_not() -> None:
+    assert any("“A”" in reason for reason in misses("Pump A was first sold in May 2023.", NEWEST))
+    assert misses("Pump A costs 199 euros.", TABLE) == []
+
+
+def test_a_labelled_line_is_no_other_line() -> None:
+    assert misses("Grade 8 is matched with 6%.", LEVELS)
+    assert misses("Grade 8 is matched with 4%.", LEVELS) == []
+
+
+def test_reasons_name_the_currency() -> None:
+    assert misses("A repair costs $90 an hour.", BERGEN) == ["says “$90”; the passage says “$80”"]
+    assert misses("A repair costs C$80 an hour.", BERGEN) == ["says “C$80”; the passage says “$80”"]
