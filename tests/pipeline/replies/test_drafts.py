@@ -11,6 +11,7 @@ SILENT = (
     "I'm sorry, but the notes don't mention a wifi password.",
     "The provided information does not include the opening hours of the pool.",
     "There is nothing in the notes that tells when the ferry sails.",
+    "None of the sentences says when it was opened.",
     "Dazu steht in den Notizen leider nichts.",
     "Les notes ne précisent pas le prix du billet.",
     "Las notas no indican quién firma.",
