@@ -292,7 +292,7 @@ def build_kit(
         spent, student = BudgetMeter(app.settings.limits.budget, deadline=deadline), limits.student
         prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student)
         ask, stream = prompter.ask, prompter.stream
-        verify = SentenceJudge(stream, seen, busy=app.llm.busy, student=student)
+        verify = SentenceJudge(stream, seen, student=student)
     still_there = require_existing(supports, _build_find_document(app))
     asked = tuple(turn.text for turn in seen.turns)
     gate = Gate(found=recorder.found, supports=still_there, tell=tell, verify=verify, asked=asked)
@@ -304,6 +304,7 @@ def build_kit(
         supports=supports,
         say=gate.say,
         judge=gate.judge,
+        end_draft=gate.end_draft,
         tell=recorder.tell,
         limits=limits,
         now=now,

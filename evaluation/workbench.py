@@ -140,7 +140,7 @@ async def run_turn(
     if llm:
         prompter = Prompter(llm, BudgetMeter(), note=recorder.note, now=now, random=random, student=limits.student)
         ask, stream = prompter.ask, prompter.stream
-        verify = SentenceJudge(stream, seen, busy=llm.busy, student=limits.student)
+        verify = SentenceJudge(stream, seen, student=limits.student, gather=0)
     asked = tuple(turn.text for turn in seen.turns)
     gate = Gate(found=recorder.found, supports=supports, tell=_ignore, verify=verify, asked=asked)
     kit = Kit(
@@ -151,6 +151,7 @@ async def run_turn(
         supports=supports,
         say=gate.say,
         judge=gate.judge,
+        end_draft=gate.end_draft,
         tell=recorder.tell,
         limits=limits,
         now=now,

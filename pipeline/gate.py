@@ -12,9 +12,11 @@ the conversation beside it; where it cannot be asked, only what the local check 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
+from typing import Protocol
 
 from pipeline.errors import PipelineError
 from pipeline.kit import Search, Supports
@@ -143,8 +145,24 @@ def _count_rounds(calls: list[TimedStep]) -> int:
 
 log = logging.getLogger(__name__)
 
-Verify = Callable[[str, Sequence[Evidence]], Awaitable[CheckedClaim | None]]
-"""What a model says of a sentence by the passages that it cites; None where there is nothing to judge by."""
+
+class Verify(Protocol):
+    """What a model says of a sentence by the passages that it cites; None where there is nothing to judge by.
+
+    `coming` tells when another sentence may be put to it: what comes together can be judged together.
+    """
+
+    async def __call__(
+        self, sentence: str, evidence: Sequence[Evidence], *, coming: Callable[[], "Coming"]
+    ) -> CheckedClaim | None: ...
+
+
+class Coming(Enum):
+    """When the next sentence of a turn is to be judged."""
+
+    AT_ONCE = "at once"
+    LATER = "later"
+    NEVER = "never"
 
 
 def is_sure(support: Support) -> bool:
@@ -181,6 +199,7 @@ class Gate:
         self._verify = verify
         self._asked = tuple(asked)  # what was said in the conversation: it may be repeated
         self._rulings: dict[tuple[str, tuple[Evidence, ...]], asyncio.Task[CheckedClaim | str]] = {}
+        self._checking, self._whole = 0, False
         self._said: list[CitedSentence] = []
         self._claims: list[CheckedClaim] = []
         self._withheld: list[WithheldSentence] = []
@@ -192,6 +211,14 @@ class Gate:
     async def judge(self, sentence: CitedSentence) -> bool:
         """Decide on a sentence before its place has come; return whether it will pass. Nothing leaves by this."""
         return not (_find_fault(sentence, self._found) or isinstance(await self._rule(sentence), str))
+
+    def end_draft(self) -> None:
+        self._whole = True
+
+    def _coming(self) -> Coming:
+        if self._checking:
+            return Coming.AT_ONCE
+        return Coming.NEVER if self._whole else Coming.LATER
 
     async def say(self, sentence: CitedSentence) -> bool:
         """Let a sentence through if it stands on passages found in this turn; return whether it was."""
@@ -213,14 +240,18 @@ class Gate:
         return await self._rulings[key]
 
     async def _check(self, sentence: CitedSentence) -> CheckedClaim | str:
-        support = await self._supports(sentence.text, sentence.evidence, asked=self._asked)
+        self._checking += 1
+        try:
+            support = await self._supports(sentence.text, sentence.evidence, asked=self._asked)
+        finally:
+            self._checking -= 1
         reasons = "; ".join(support.reasons)
         claim = Claim(sentence.text, origin="retrieved")
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
         held = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
         if self._verify and is_judged(support):
             try:
-                checked = await self._verify(sentence.text, sentence.evidence)
+                checked = await self._verify(sentence.text, sentence.evidence, coming=self._coming)
             except PipelineError as error:
                 return held if is_sure(support) else f"{reasons}; it could not be verified: {error}"
             if checked and checked.verdict is Verdict.SUPPORTS:

@@ -89,6 +89,7 @@ class Kit:
     supports: Supports
     say: Say
     judge: Judge
+    end_draft: Callable[[], None]  # tells that all that is to be judged has come: nothing need wait for more
     tell: Callable[[Event], None]  # never blocks: what the channel shows while it waits
     limits: Limits
     now: datetime

@@ -3,7 +3,7 @@
 `pipeline.llm` is the adapter for servers that speak OpenAI's chat protocol; tests hand in scripted models.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -21,6 +21,8 @@ class ModelCall:
     schema: Mapping[str, Any] | None = None
     """A JSON schema (an object at its top) that the reply must fit; None for plain text."""
     max_tokens: int = 1_024  # how long the visible reply may be
+    note_cut: Callable[["ModelReply"], None] | None = field(default=None, compare=False)
+    """Told what came of a streamed reply, and what it took, where it is closed before its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ class ReplyLength:
     items: int = 1
 
 
-_TOKENS = {"query": 15, "summarise": 40, "generate": 125, "split": 25, "verify": 20, "verdicts": 20} | {
+_TOKENS = {"query": 15, "summarise": 40, "generate": 125, "split": 25, "verify": 20, "verdicts": 8} | {
     "draft": 120, "feedback": 60, "refine": 120
 }  # fmt: skip
 REPLY_LENGTHS: Mapping[str, ReplyLength] = {
-    kind: ReplyLength(tokens, items=5 if kind == "split" else 1) for kind, tokens in _TOKENS.items()
+    kind: ReplyLength(tokens, items=3 if kind == "split" else 1) for kind, tokens in _TOKENS.items()
 }  # of each kind of reply: about what small models of today write to our prompts
 
 

@@ -1,6 +1,7 @@
 """Write the simulated model's replies in the form that a prompt asks for, at the length that is set. Pure.
 
-It copies passages word for word, so that the local check passes them; its own claims have numbers that no passage has.
+Notes are passages word for word, so that the local check passes them, and sentences of a draft are notes in a few words
+more, so that each is judged; its own claims have numbers that no passage has.
 """
 
 import hashlib
@@ -65,7 +66,7 @@ def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
 
 _ASKED = re.compile(r"^User: (.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
-_CLAIM = re.compile(r"^Claim (\d+): ", re.MULTILINE)
+_CLAIM = re.compile(r"^Claim (\d+): (.*)$", re.MULTILINE)
 _NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
 _DRAFTED = re.compile(r"^(.*\[\d+\].*)$", re.MULTILINE)
 _CRITERIA = ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
@@ -73,6 +74,7 @@ _SMALL = re.compile(
     r"\b(?:what|who|when|where|which|how|why|is|are|do|does|did|can|may|must|the|a|an|of|to|in)\b", re.IGNORECASE
 )
 _ASPECTS = ("allowance", "budget", "contract", "deadline", "doctor", "holiday", "invoice", "meal", "office", "repair")
+_LEAD = "As far as is known, "
 _FILLING = "as far as anybody who works here has ever said or written about it in so many words"
 
 
@@ -147,21 +149,19 @@ def _make_verdict(turn: str, length: ReplyLength, random: Random) -> Sequence[st
     return [f"{reasoning.rsplit(' ', 1)[0]}.{end}"]
 
 
-def _make_verdicts(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
-    """Return a line for each claim, its verdict before its reason."""
-    numbers = [number for number, _ in _NUMBERED.findall(turn)]
-    lines = []
-    for claim in _CLAIM.findall(turn):
-        said = f"{claim}. SUPPORTS [{random.choice(numbers)}] " if numbers else f"{claim}. NOT ENOUGH INFO "
-        room = max(12, length.tokens * CHARACTERS_A_TOKEN - len(said))
-        lines.append(f"{said}It is so {_FILLING}"[: len(said) + room].rsplit(" ", 1)[0] + ".\n")
+def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
+    """Return a line for each claim; it is supported by a sentence that it repeats, where there is one."""
+    numbered, lines = _NUMBERED.findall(turn), list[str]()
+    for claim, text in _CLAIM.findall(turn):
+        numbers = [number for number, said in numbered if said.rstrip(".") in text] or [one for one, _ in numbered]
+        lines.append(f"{claim}. SUPPORTS [{random.choice(numbers)}]\n" if numbers else f"{claim}. NOT ENOUGH INFO\n")
     return [*lines[:-1], lines[-1].rstrip()] if lines else ["NOT ENOUGH INFO"]
 
 
 def _make_draft(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
     notes = [(text, number) for number, text in _NOTE.findall(turn)]
     chosen = _take_texts(length, notes, random)
-    return [" ".join(f"{text.rstrip('.')} [{number}]." for text, number in chosen) or "NOTHING"]
+    return [" ".join(f"{_LEAD}{text.rstrip('.')} [{number}]." for text, number in chosen) or "NOTHING"]
 
 
 def _make_feedback(_: str, length: ReplyLength, __: Random) -> Sequence[str]:

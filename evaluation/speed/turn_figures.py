@@ -11,8 +11,8 @@ from dataclasses import astuple, dataclass
 from statistics import median
 from typing import Any
 
-from evaluation.simulated_model.model_pace import ServerPace, count_tokens, join_messages
-from evaluation.speed.turn_trace import PLAIN_PROMPT, PLAIN_REPLY, Cause, MeasuredTurn, TraceStep
+from evaluation.simulated_model.model_pace import ServerPace, count_tokens
+from evaluation.speed.turn_trace import PLAIN_PROMPT, PLAIN_REPLY, Cause, MeasuredTurn, TraceStep, join_prompt
 from pipeline.support.support_check import find_quotable_spans
 from storage.types import Passage
 
@@ -114,10 +114,6 @@ class StagePrompts:
     stable: int  # from the beginning of each prompt, the same characters as in a call before
 
 
-def join_prompt(step: TraceStep) -> str:
-    return join_messages({"role": message.role, "content": message.text} for message in step.messages)
-
-
 def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapping[str, StagePrompts]:
     """Return what each stage of a turn sent; `earlier` are prompts of turns before, with other questions."""
     before, found = list(earlier), dict[str, StagePrompts]()
@@ -160,8 +156,8 @@ IN_ROUNDS = ServerPace(first_token=1.0, out=math.inf, prompt=math.inf)
 MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
     "wikichat-fast": {
         "first_ratio": ("at most", 2.1),
-        "end_ratio": ("at most", 2.7),
-        "rounds": ("at most", 3),
+        "end_ratio": ("at most", 2.8),
+        "rounds": ("at most", 4),
         "prompt_tokens": ("at most", 12_000),
         "stable_share": ("at least", 0.6),
         "late_verdicts": ("at most", 0),

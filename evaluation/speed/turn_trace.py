@@ -17,7 +17,7 @@ from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, ModelValues
 from bot.wiring import App, LazyModel
 from evaluation import EvaluationError
-from evaluation.simulated_model.model_pace import SimulatedModel
+from evaluation.simulated_model.model_pace import SimulatedModel, count_tokens, join_messages
 from evaluation.simulated_model.model_server import run_model_server
 from evaluation.workbench import TERMINAL, open_corpus
 from ingest.types import DocumentSource
@@ -120,6 +120,7 @@ class TracedModel:
         self._made()
         with self.trace.step("model", call.stage) as step:
             step.messages = call.messages
+            call = replace(call, note_cut=_forward_usage(step, call.note_cut))
             async with close_stream(self.llm.stream(call, spent)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, ModelReply):
@@ -140,6 +141,20 @@ class TracedModel:
 def _copy_usage(step: TraceStep, reply: ModelReply) -> None:
     step.prompt_tokens, step.cached_tokens = reply.prompt_tokens, reply.cached_tokens
     step.tokens = reply.completion_tokens
+
+
+def _forward_usage(step: TraceStep, told: Callable[[ModelReply], None] | None) -> Callable[[ModelReply], None]:
+    def note_cut(reply: ModelReply) -> None:
+        _copy_usage(step, reply)
+        step.prompt_tokens, step.tokens = count_tokens(join_prompt(step)), len(step.pieces)
+        if told:
+            told(reply)
+
+    return note_cut
+
+
+def join_prompt(step: TraceStep) -> str:
+    return join_messages({"role": message.role, "content": message.text} for message in step.messages)
 
 
 def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:

@@ -126,7 +126,7 @@ class OpenAIModel:
             request = self._compose(call, streamed=streamed)
             tally.tries += 1
             try:
-                async with self._slot(spent), aclosing(self._attempt(request, spent, tally)) as parts:
+                async with self._slot(spent), aclosing(self._attempt(request, spent, tally, call.note_cut)) as parts:
                     async for part in parts:
                         tally.given = True
                         yield part
@@ -185,7 +185,13 @@ class OpenAIModel:
         finally:
             self._slots.release()
 
-    async def _attempt(self, request: ModelRequest, spent: BudgetMeter, tally: CallTally) -> ReplyParts:
+    async def _attempt(
+        self,
+        request: ModelRequest,
+        spent: BudgetMeter,
+        tally: CallTally,
+        note_cut: Callable[[ModelReply], None] | None,
+    ) -> ReplyParts:
         """Send a request and yield its reply piece by piece; last the whole reply.
 
         Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`, and any `PipelineError` as `LLM` says.
@@ -204,6 +210,8 @@ class OpenAIModel:
             refused = isinstance(error, ServerRefusal) or (isinstance(error, TransientError) and not error.taken)
             if got.text or not refused:  # else it cost nothing
                 tally.tokens += request.prompt_tokens + got.estimate()
+            if note_cut and isinstance(error, GeneratorExit | asyncio.CancelledError):
+                note_cut(build_reply(got, request, self._settings))
             raise
         whole = build_reply(got, request, self._settings)
         tally.tokens += whole.prompt_tokens + whole.completion_tokens

@@ -188,6 +188,7 @@ class Prompter:
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
         """Yield the text of a call; put the whole reply's figures into `outcome`."""
         any_piece = False
+        call = replace(call, note_cut=lambda reply: outcome.update(_reply_facts(reply)))
         async with close_stream(self.llm.stream(call, self.spent)) as stream:
             async for piece in stream:
                 if isinstance(piece, ModelReply):

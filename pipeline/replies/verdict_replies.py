@@ -43,7 +43,11 @@ _DENIAL = lazy_compile(
     r"fails? to|whether|if|or)|n['’]t)(?:\W+\w+){0,3}\W*$",
     re.IGNORECASE,
 )
-HEDGE = lazy_compile(r"\W*(?:only|part(?:ly|ially|s)?|in part|mostly|to some extent|except|or|nor|/)\b", re.IGNORECASE)
+HEDGE = lazy_compile(
+    r"\W*(?:only|part(?:ly|ially|s)?|in part|mostly|to some extent|except|excluding|apart|aside|minus|or|nor|/"
+    r"|(?:al)?though|however|yet|but|not(?![ _-]enough)|aber|jedoch|mais|sauf|pero|salvo|mas|maar|но)\b",
+    re.IGNORECASE,
+)
 _MENTIONED_SENTENCES = lazy_compile(
     r"\bsentences?\s+((?:\d{1,4}(?:\s*(?:,|and|&|–|-)\s*)?)+)|\[(\d{1,4})\]", re.IGNORECASE
 )

@@ -103,6 +103,7 @@ async def say_all(
                         group.create_task(kit.judge(speaker.cite(sentence)))
                         arrived.put_nowait(sentence)
             finally:
+                kit.end_draft()
                 arrived.put_nowait(None)
 
         reading = group.create_task(capture_outcome(read()))

@@ -205,7 +205,6 @@ async def retrieve_evidence(query: SearchQuery, kit: Kit) -> tuple[Evidence, ...
 
 QUERY_SEPARATOR, MAX_QUERIES = "|", 2  # as the model writes it where a question has two parts
 MAX_BULLETS = 8  # bullets of one passage
-PASSAGES_PER_CALL = 2  # more would make the draft wait for the longer reply
 
 
 async def choose_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
@@ -255,13 +254,11 @@ async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) 
 
 
 async def extract_bullets(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
-    """Do the same with a shorter prompt: a call for two passages, or one for all where calls would have to wait.
+    """Do the same with a shorter prompt: a call for each passage, or one for all where calls would have to wait.
 
     Raises `PipelineError`.
     """
-    size = len(hits) if kit.busy() else PASSAGES_PER_CALL
-    groups = [hits[place : place + size] for place in range(0, len(hits), size)]
-    return await _summarise_groups("bullets", query, groups, kit)
+    return await _summarise_groups("bullets", query, [hits] if kit.busy() else [(hit,) for hit in hits], kit)
 
 
 async def _summarise_groups(

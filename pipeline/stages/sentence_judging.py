@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.errors import UnreadableReply
+from pipeline.gate import Coming
 from pipeline.kit import Stream
 from pipeline.replies.verdict_replies import VerdictSplitter, Verification
 from pipeline.stages.concurrency import close_stream
@@ -13,9 +14,9 @@ from pipeline.stages.passage_retrieval import collect_sentences
 from pipeline.types import Conversation
 from storage.types import CheckedClaim, Claim, Evidence, Verdict
 
-AT_ONCE = 2
-"""Calls of one turn under way at most: with one, the last sentence would wait for a call that knows nothing of it;
-with more, fewer sentences share one, and each call brings the instructions and the passages again."""
+GATHER_SECONDS = 0.02  # a sentence waits so long, and again, for others that come with it
+GATHERINGS = 10
+TOGETHER = 3  # so many sentences need not wait for the end of a call that is under way
 
 
 @dataclass(slots=True, eq=False)
@@ -30,33 +31,47 @@ class _Case:
 class SentenceJudge:
     """Judges the sentences of one turn by the passages they cite: `await judge(sentence, evidence)`."""
 
-    def __init__(self, stream: Stream, talk: Conversation, *, busy: Callable[[], bool], student: bool = False) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        talk: Conversation,
+        *,
+        student: bool = False,
+        gather: float = GATHER_SECONDS,
+    ) -> None:
         self._stream = stream
         self._talk = talk
-        self._busy = busy
         self._student = student
+        self._gather = gather
         self._waiting: list[_Case] = []
         self._calls = 0
 
-    async def __call__(self, sentence: str, evidence: Sequence[Evidence]) -> CheckedClaim | None:
+    async def __call__(
+        self, sentence: str, evidence: Sequence[Evidence], *, coming: Callable[[], Coming]
+    ) -> CheckedClaim | None:
         """Return the model's verdict; None where the passages have nothing to judge by. Raises any `PipelineError`."""
         sentences = collect_sentences(evidence)
         if not sentences:
             return None
         case = _Case(sentence, sentences, asyncio.get_running_loop().create_future())
         self._waiting.append(case)
-        self._send_waiting()
         try:
+            await asyncio.sleep(self._gather)
+            for _ in range(GATHERINGS):
+                if coming() is not Coming.AT_ONCE:
+                    break
+                await asyncio.sleep(self._gather)
+            self._send_waiting(enough=1 if coming() is Coming.NEVER else TOGETHER)
             found = await case.verdict
         finally:
             await _end_call(case)
         named, others = split_passage_ids(sentences, found)
         return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)
 
-    def _send_waiting(self) -> None:
-        """Judge all that wait in one call, if there is a place for it or none is under way."""
+    def _send_waiting(self, enough: int = TOGETHER) -> None:
+        """Judge all that wait in one call; few wait for one under way: each brings instructions and passages again."""
         self._waiting = [case for case in self._waiting if not case.verdict.done()]  # else nobody asks any more
-        if self._waiting and (not self._calls or (self._calls < AT_ONCE and not self._busy())):
+        if self._waiting and (not self._calls or len(self._waiting) >= enough):
             together, self._waiting = tuple(self._waiting), []
             self._send(together)
 

@@ -152,7 +152,7 @@ class TestJudgement:
             self.told_asked = asked
             return support
 
-        async def verify(said: str, cited: object) -> CheckedClaim | None:
+        async def verify(said: str, cited: object, **_: object) -> CheckedClaim | None:
             assert (said, cited) == (self.SENTENCE.text, self.SENTENCE.evidence)
             self.verified += 1
             if isinstance(opinion, Exception):

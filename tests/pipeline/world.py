@@ -100,7 +100,7 @@ class Stage:
                 llm, BudgetMeter(), note=self.recorder.note, now=NOW, random=random, student=limits.student
             )
             ask = asked.ask
-        verify = SentenceJudge(asked.stream, talk, busy=llm.busy, student=limits.student) if llm and asked else None
+        verify = SentenceJudge(asked.stream, talk, student=limits.student, gather=0) if asked else None
         self.gate = Gate(
             found=self.recorder.found,
             supports=supports,
@@ -116,6 +116,7 @@ class Stage:
             supports=supports,
             say=self.gate.say,
             judge=self.gate.judge,
+            end_draft=self.gate.end_draft,
             tell=self.recorder.tell,
             limits=limits,
             now=NOW,

@@ -88,5 +88,5 @@ async def test_a_turn_is_traced() -> None:
         assert {"query", "generate", "verify", "draft"} <= {call.name for call in turn.calls}
         assert {step.kind for step in turn.steps} >= {"model", "search", "prompt", "check"}
         assert sum(leg.seconds for leg in way) == pytest.approx(turn.seconds)
-        assert [leg.step.name for leg in way if leg.step and leg.step.kind == "model"][-1] == "draft"
+        assert [leg.step.name for leg in way if leg.step and leg.step.kind == "model"][-1] == "verify"
     assert PLAIN_REPLY == 120

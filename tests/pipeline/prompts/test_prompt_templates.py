@@ -59,8 +59,8 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
     "refine": {"talk": TALK, "draft": "The bell was cast in 1887 [1].", "feedback": FEEDBACK_OF_IT},
 }
 SHOWN = {
-    "query": 7, "summarise": 7, "generate": 0, "split": 8, "verify": 6, "draft": 4, "feedback": 6, "refine": 6,
-    "bullets": 3, "claims": 3, "verdicts": 3, "answer": 5,
+    "query": 7, "summarise": 7, "generate": 0, "split": 8, "verify": 7, "draft": 4, "feedback": 6, "refine": 6,
+    "bullets": 3, "claims": 3, "verdicts": 2, "answer": 5,
 }  # fmt: skip
 MANNERS = [
     PromptMode(structured=structured, student=student) for structured in (False, True) for student in (False, True)

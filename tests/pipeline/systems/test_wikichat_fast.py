@@ -40,7 +40,7 @@ async def test_a_turn_takes_three_rounds() -> None:
 
     for opened, begun in [
         ((), ["generate", "query"]),
-        (("query", "generate"), ["summarise"] * 2 + ["verify"] * 2),
+        (("query", "generate"), ["summarise"] * 3 + ["verify"] * 2),
         (("summarise", "verify"), ["draft"]),
     ]:
         before = len(llm.calls)

@@ -1,0 +1,161 @@
+"""Sentences of an answer judged by a scripted model: together where they wait, each by what it cites, none for ever."""
+
+import asyncio
+import re
+from collections.abc import Callable
+
+import pytest
+
+from pipeline.errors import ModelUnavailable
+from pipeline.gate import Coming
+from pipeline.kit import Limits
+from pipeline.model import ModelCall
+from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.sentence_judging import SentenceJudge
+from storage.types import CheckedClaim, Verdict
+from tests.pipeline.scripted import Line, ScriptedLLM
+from tests.pipeline.skarholm import until
+from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
+
+BELL = collect_sentences([hit("The bell was cast in 1887. It hangs on the quay.", key="bell.md")])
+PIER = collect_sentences([hit("The pier is made of oak.", key="pier.md")])
+TALK = question("May I ring the bell at ten?")
+SUPPORTED = "1. SUPPORTS [1]"
+
+
+def judged_by(line: Line | list[Line], **options: object) -> tuple[SentenceJudge, ScriptedLLM, Stage]:
+    llm = ScriptedLLM({"verify": line}, **options)
+    stage = Stage(Shelf([]), TALK, Limits(), llm, reads_alike)
+    return SentenceJudge(stage.kit.stream, TALK, gather=0), llm, stage
+
+
+def ask(
+    judge: SentenceJudge, text: str, evidence: tuple = BELL, coming: Callable[[], Coming] = lambda: Coming.LATER
+) -> asyncio.Task[CheckedClaim | None]:
+    return asyncio.create_task(judge(text, evidence, coming=coming))
+
+
+def all_supported(call: ModelCall) -> str:
+    return "\n".join(f"{number}. SUPPORTS [1]" for number in re.findall(r"^Claim (\d+): ", turn(call), re.MULTILINE))
+
+
+def turn(call: ModelCall) -> str:
+    return call.messages[-1].text
+
+
+async def test_the_judge_sees_question_passages_and_sentence() -> None:
+    """And names what the verdict stands on."""
+    judge, llm, _ = judged_by("1. SUPPORTS [2]")
+
+    checked = await ask(judge, "Rung from the quay.")
+
+    assert checked
+    assert (checked.verdict, checked.evidence, checked.claim.origin) == (Verdict.SUPPORTS, ("bell.md#0",), "retrieved")
+    for part in ("User: May I ring the bell at ten?", "1: The bell was cast in 1887.", "Claim 1: Rung from the quay."):
+        assert part in llm.asked("verify")
+
+
+async def test_why_a_sentence_is_not_supported_is_waited_for() -> None:
+    """It is kept with what is withheld."""
+    judge, _, _ = judged_by("1. NOT ENOUGH INFO Nobody says who rings it.")
+    checked = await ask(judge, "The keeper rings it.")
+
+    assert checked
+    assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "Nobody says who rings it.")
+
+
+async def test_a_supported_sentence_waits_for_no_reason() -> None:
+    """The reply is cut, and the call is on record all the same."""
+    judge, llm, stage = judged_by(f"{SUPPORTED} Because " + "it is so, " * 100)
+
+    assert await ask(judge, "It is so.")
+    assert llm.ended == ["verify"]
+    assert [step.stage for step in stage.recorder.steps] == ["verify"]
+
+
+async def test_what_waits_is_judged_together() -> None:
+    """While one call is under way; no passage is shown twice in the next."""
+    opened = asyncio.Event()
+    judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
+    first = ask(judge, "One.")
+    await until(lambda: len(llm.calls) == 1)
+    others = [ask(judge, "Two."), ask(judge, "Three.")]
+    await asyncio.sleep(0.01)
+    assert len(llm.calls) == 1
+    opened.set()
+    await asyncio.gather(first, *others)
+
+    assert [turn(call).count("Claim ") for call in llm.calls] == [1, 2]
+    assert turn(llm.calls[1]).count("The bell was cast") == 1
+
+
+@pytest.mark.parametrize(("waiting", "coming", "calls"), [(1, "LATER", 1), (1, "NEVER", 2), (3, "LATER", 2)])
+async def test_not_all_wait_for_a_call_under_way(waiting: int, coming: str, calls: int) -> None:
+    """Three go at once, and the last of a draft does."""
+    opened = asyncio.Event()
+    judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
+    tasks = [ask(judge, "First.")]
+    await until(lambda: len(llm.calls) == 1)
+    tasks += [ask(judge, f"No. {place}.", coming=lambda: Coming[coming]) for place in range(waiting)]
+    await asyncio.sleep(0.01)
+    assert len(llm.calls) == calls
+    opened.set()
+    assert all(await asyncio.gather(*tasks))
+
+
+async def test_what_is_still_checked_is_waited_for() -> None:
+    """Sentences that come at once share a call."""
+    checking = [Coming.AT_ONCE]
+    judge, llm, _ = judged_by(all_supported)
+    tasks = [ask(judge, "One.", coming=lambda: checking[0])]
+    tasks.append(ask(judge, "Two.", coming=lambda: checking[0]))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    checking[0] = Coming.LATER
+    await asyncio.gather(*tasks)
+
+    assert len(llm.calls) == 1
+
+
+async def test_a_sentence_stands_on_what_it_cites_itself() -> None:
+    """One that is supported by another's passage is asked alone; so is one that was given no verdict."""
+
+    def verdicts(call: ModelCall) -> str:
+        return "1. SUPPORTS [1]\n2. SUPPORTS [1]" if "Claim 2" in turn(call) else "1. NOT ENOUGH INFO No."
+
+    judge, llm, _ = judged_by(verdicts)
+    tasks = [ask(judge, "It is old."), ask(judge, "It is oak.", PIER)]
+    old, oak = await asyncio.gather(*tasks)
+
+    assert (old.verdict, oak.verdict) == (Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO)
+    assert len(llm.calls) == 2
+    assert "The bell" not in turn(llm.calls[1])
+
+
+async def test_a_model_that_fails_is_said_to_all_that_wait() -> None:
+    """And the next sentence is asked for again."""
+    judge, _, _ = judged_by([ModelUnavailable("away"), SUPPORTED])
+    results = await asyncio.gather(ask(judge, "One."), ask(judge, "Two."), return_exceptions=True)
+
+    assert [type(one) for one in results] == [ModelUnavailable] * 2
+    assert await ask(judge, "Three.")
+
+
+async def test_a_turn_that_is_cancelled_ends_the_call() -> None:
+    """Nothing is left under way."""
+    judge, llm, _ = judged_by(SUPPORTED, waits={"verify": asyncio.Event()})
+    task = ask(judge, "One.")
+    await until(lambda: len(llm.calls) == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert llm.ended == ["verify"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_nothing_is_asked_where_nothing_is_cited() -> None:
+    """There is no ground for a verdict."""
+    judge, llm, _ = judged_by(SUPPORTED)
+
+    assert (await ask(judge, "It is so.", ()), llm.calls) == (None, [])
