@@ -19,6 +19,7 @@ from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
 from pipeline.replies.stage_replies import (
     CLAIMS,
     FEEDBACK,
+    GOOD_SCORE,
     QUERY,
     Bullet,
     ClaimSplitter,
@@ -58,7 +59,6 @@ def _build_case(example: WorkedExample) -> GoldCase:
     return GoldCase(example.facts["name"], facts, example.reply, example.facts.get("reply", ""))
 
 
-PASSING_SCORE = 90  # the least score of a criterion that a critic accepts
 _NUMBER = lazy_compile(r"\d+(?:[.,]\d+)*")
 _PRONOUN = lazy_compile(
     r"(?:he|she|it|they|his|her|its|their|this|er|sie|ihre?|seine?|elle|ils|elles|il(?! y a\b)|ella|él|ellos|ellas)\b",
@@ -152,10 +152,10 @@ def grade_draft(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
 def grade_feedback(case: GoldCase, found: Feedback) -> Grade:
     """Grade whether the faults of a draft are found, and none in a good one."""
     given = {point.criterion: point.score for point in found.points}
-    faults = [point.criterion for point in case.facts["feedback"].points if point.score < PASSING_SCORE]
-    if unseen := [name for name in faults if given[name] >= PASSING_SCORE]:
+    faults = [point.criterion for point in case.facts["feedback"].points if point.score < GOOD_SCORE]
+    if unseen := [name for name in faults if given[name] >= GOOD_SCORE]:
         return Grade(f"it finds nothing to mend about: {unseen[0]}")
-    low = [name for name, score in given.items() if score < PASSING_SCORE]
+    low = [name for name, score in given.items() if score < GOOD_SCORE]
     return Grade(f"it is not {low[0]} to the critic, though it is" if low and not faults else "")
 
 

@@ -1,6 +1,8 @@
 """Drafts as they arrive: what is cited by which sentence, and when a model says in prose that the notes do not tell."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.errors import UnreadableReply
 from pipeline.replies.abstention import is_about_notes, is_abstention
@@ -80,6 +82,29 @@ def test_a_sentence_without_a_mark_borrows_those_of_the_next() -> None:
         ("That was in 1953.", (1, 3), False),
         ("So it goes.", (), False),
     ]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["It is old. ", "The pier is of oak [2]. ", "NOTHING ", f"{SILENT[0]} ", "So it goes [1][3]. ", "\n"]
+        )
+    ),
+    st.integers(1, 60),
+)
+def test_a_draft_as_it_arrives_is_that_of_the_whole(pieces: list[str], size: int) -> None:
+    """However it is cut; what cites nothing comes behind all that does."""
+    text = "".join(pieces)
+    try:
+        whole = draft(text, max(1, len(text)))
+    except UnreadableReply:
+        with pytest.raises(UnreadableReply):
+            draft(text, size)
+        return
+
+    assert draft(text, size) == whole
+    marked = [bool(one.numbers) for one in whole]
+    assert marked == sorted(marked, reverse=True)
 
 
 def test_a_draft_without_marks_is_told_both_ways_out() -> None:
