@@ -1,0 +1,165 @@
+"""What becomes of a drafted sentence: judged with the question beside it, and replaced where it is withheld."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from pipeline.errors import ModelUnavailable
+from pipeline.kit import Limits, System
+from pipeline.model import ModelCall
+from pipeline.systems import wikichat, wikichat_fast
+from pipeline.types import Status
+from tests.pipeline import skarholm
+from tests.pipeline.skarholm import BUILT, POOR, QUESTION, WIKICHATS, Run, by_source, staged, turn_of, until
+from tests.pipeline.world import answered, question
+
+ABOUT_BOTH = {
+    "query": "Search: yes\nQuery: ferry to Skarholm and who designed the lighthouse\nTime: none",
+    "summarise": by_source(
+        New_ferry_fares="- The ferry to Skarholm costs 15 crowns. [1]",
+        Oda_Hagen="- Oda Hagen designed the lighthouse of Skarholm. [1]",
+    ),
+}
+# In the order in which notes of these pages are numbered: the designer is [1], the ferry is [2].
+NOTES = ["The ferry to Skarholm costs 15 crowns.", "Oda Hagen designed the lighthouse of Skarholm."]
+
+
+@pytest.fixture(params=WIKICHATS)
+def system(request: pytest.FixtureRequest) -> System:
+    return WIKICHATS[request.param]
+
+
+@pytest.fixture
+def run(system: System) -> Run:
+    return partial(skarholm.run, system=system)
+
+
+def refusing(*wrong: str) -> Callable[[ModelCall], str]:
+    """Return a judge's reply: all is supported but sentences with such words."""
+
+    def reply(call: ModelCall) -> str:
+        claims = re.findall(r"^Claim (\d+): (.*)$", turn_of(call), re.MULTILINE)
+        numbered = re.findall(r"^(\d+): (.*)$", turn_of(call), re.MULTILINE)
+        return "\n".join(
+            f"{number}. NOT ENOUGH INFO Nobody says so."
+            if any(word in claim for word in wrong)
+            else f"{number}. SUPPORTS [{max(numbered, key=lambda one: len(_words(one[1]) & _words(claim)))[0]}]"
+            for number, claim in claims
+        )
+
+    return reply
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("The ferry of Skarholm costs 15 crowns", "Skarholm's lighthouse was designed by Oda Hagen",
+         ["The ferry of Skarholm costs 15 crowns.", "Skarholm's lighthouse was designed by Oda Hagen."]),
+        ("The ferry of Skarholm costs only 15 crowns", "Skarholm's lighthouse was designed by Oda Hagen",
+         [NOTES[0], "Skarholm's lighthouse was designed by Oda Hagen."]),
+        ("The ferry of Skarholm costs 15 crowns", "Only Oda Hagen designed the lighthouse of Skarholm",
+         ["The ferry of Skarholm costs 15 crowns.", NOTES[1]]),
+        ("The ferry of Skarholm costs 15 crowns", "The ferry to Skarholm costs only 15 crowns",
+         ["The ferry of Skarholm costs 15 crowns."]),
+    ],
+)  # fmt: skip
+async def test_a_note_stands_in_the_place_of_what_the_model_does_not_support(
+    run: Run, first: str, second: str, said: list[str]
+) -> None:
+    """In its order, unless it is said already; what is supported is said as it was written."""
+    draft = f"{first} [2]. {second} [{2 if 'ferry' in second else 1}]."
+    told, _ = await run(
+        "What does the ferry cost and who designed the lighthouse?",
+        {**ABOUT_BOTH, "draft": draft, "verify": refusing("only", "Only")},
+        Limits(looked_up=6, refine=False),
+    )
+
+    assert answered(told) == said
+    assert told.answer.withheld == len([one for one in (first, second) if "nly" in one])
+
+
+async def test_what_the_asker_says_may_be_repeated(run: Run) -> None:
+    """A number of the question that no page has is put to the model, with the question before it."""
+    said = "For 20 crowns you get the ferry to Skarholm, as it costs 15 crowns."
+    script = {**ABOUT_BOTH, "draft": f"{said[:-1]} [2].", "verify": refusing()}
+    told, llm = await run("Are 20 crowns enough for the ferry to Skarholm?", script, Limits(looked_up=6, refine=False))
+
+    assert answered(told) == [said]
+    assert "User: Are 20 crowns enough" in turn_of(llm.of("verify")[-1])
+    told, _ = await run("Are my crowns enough for the ferry to Skarholm?", script, Limits(looked_up=6, refine=False))
+    assert answered(told) == [NOTES[0]]
+
+
+async def test_a_sentence_is_judged_while_the_next_is_written(system: System) -> None:
+    """The draft's own call has not ended when the first verdict is sought."""
+    draft = "The lighthouse of Skarholm was built in 1887 [1]. " + "Skarholm lighthouse " * 40
+    stage, llm = staged(QUESTION, {**BUILT, "draft": draft, "verify": refusing()}, Limits(refine=False), system=system)
+    turn = asyncio.create_task(system(question(QUESTION), stage.kit))
+    await until(lambda: bool(llm.of("verify")))
+
+    assert "draft" not in {step.stage for step in stage.recorder.steps}
+    assert await turn is Status.ANSWERED
+
+
+async def test_where_nobody_can_judge_what_is_doubtful_is_quoted(run: Run) -> None:
+    """A judge that is away is no reason to say less than the page."""
+    told, _ = await run(
+        QUESTION,
+        {
+            **BUILT,
+            "draft": "Some lonely old sailor is said to have begun it before 1887 [1].",
+            "verify": ModelUnavailable("away"),
+        },
+        Limits(refine=False),
+    )
+
+    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+
+
+async def test_a_note_in_another_language_is_still_said_to_be(run: Run) -> None:
+    """The name of the page's language goes to the sentence that is said."""
+    told, _ = await run(
+        "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",
+        {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde erst 1887 gebaut [1].", "verify": refusing("erst")},
+        Limits(refine=False),
+    )
+
+    assert [(one.text, one.note) for one in told.answer.sentences] == [
+        ("Skarholm lighthouse was built in 1887.", "Skarholm lighthouse, English")
+    ]
+
+
+async def test_a_refined_sentence_falls_back_to_the_drafts() -> None:
+    """One by one: what refinement did well stays."""
+    told, _ = await skarholm.run(
+        "What does the ferry cost and who designed the lighthouse?",
+        {
+            **ABOUT_BOTH,
+            "draft": "The ferry of Skarholm costs 15 crowns [2]. The lighthouse was designed by Oda Hagen [1].",
+            "refine": [POOR, "Ferries to Skarholm cost only 15 crowns [2]. Oda Hagen designed Skarholm's light [1]."],
+            "verify": refusing("only"),
+        },
+        Limits(looked_up=6),
+        system=wikichat.answer,
+    )
+
+    assert answered(told) == ["The ferry of Skarholm costs 15 crowns.", "Oda Hagen designed Skarholm's light."]
+
+
+async def test_a_quotation_with_a_link_is_no_replacement() -> None:
+    """What was written as an answer brings no link, not even as its page has it."""
+    told, _ = await skarholm.run(
+        QUESTION,
+        {**BUILT, "draft": "See https://evil.example/skarholm for all of 1887 [1]."},
+        Limits(refine=False),
+        system=wikichat_fast.answer,
+    )
+
+    assert told.answer.status is Status.ABSTAINED
