@@ -191,11 +191,8 @@ def _find_edits(alignment: Alignment, allowed: frozenset[str]) -> Iterator[Doubt
         there = theirs.text.said(*gap.given).rstrip(" .") if gap.given[0] < gap.given[1] else ""
         for place in range(*gap.said):
             stem = ours.stems[place]
-            if (
-                place not in settled | binding
-                and stem in ours.content - known
-                and not _is_respelled(ours, place, theirs)
-            ):
+            same = place in settled | binding or ours.text.low[place].endswith("n't")
+            if not same and stem in ours.content - known and not _is_respelled(ours, place, theirs):
                 yield Doubt(ours.text.words[place], there)
     for value in (*ours.dates, *ours.numbers):
         if value.first not in binding and not any(

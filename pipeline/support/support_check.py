@@ -7,7 +7,7 @@ what fails only there may be put to a model, where there is one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pipeline.support.analysis.tokenizer import tokenize
@@ -16,7 +16,7 @@ from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, load_
 from pipeline.types import Support
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
-from storage.language.words import content_terms
+from storage.language.words import content_terms, content_words
 from storage.types import Evidence, Passage, PassageKind, Span, VerdictReason
 
 _PASSAGE_LINE = lazy_compile(r"\S(?:[^\n]*\S)?")
@@ -52,9 +52,10 @@ def _skip_mark(text: str, span: Span) -> int:
 
 
 Strictness = Literal["loose", "normal", "strict"]
-"""How sure the scorer must be. Each level's price is printed by `make train`."""
+"""How sure the scorer must be. Each level's price is printed by `make train`; `loose` doubts no wording."""
 
 MIN_CONTENT_WORDS = 2  # words with a meaning of their own that a sentence must have: "None of it is true." has one
+MOST_UNSAID = 4  # words that a reason names
 MAX_CHARACTERS = 2_000  # characters of a sentence that can be judged: nothing longer is one
 
 
@@ -86,8 +87,10 @@ class SupportChecker:
             little = ("it says too little to be supported by anything",)
             return Support(0.0, holds=False, reasons=little, because=(VerdictReason("says_little"),))
         found = await analyse_sentence(sentence, evidence, self.read, names=self.names, asked=asked)
-        levels = self.scorer.thresholds
-        return decide_support(found, self.scorer.score(found.features), levels[self.strictness], sure=levels["strict"])
+        levels, loose = self.scorer.thresholds, self.strictness == "loose"
+        sure = levels["normal" if loose else "strict"]
+        found = replace(found, found=drop_wording(found.found)) if loose else found
+        return decide_support(found, self.scorer.score(found.features), levels[self.strictness], sure=sure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class SentenceAnalysis:
     features: Mapping[str, float]
     found: tuple[RuleFinding, ...]
     nearest: str  # the sentence of the passages that says most of it
+    unsaid: tuple[str, ...] = ()  # its words that no passage and no page's name has
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:
@@ -130,7 +134,17 @@ async def analyse_sentence(
     nearest = select_closest(sentence, said)
     states, *source = await read([sentence, *nearest])
     features = extract_features(sentence, said, states=states, source=source, found=found)
-    return SentenceAnalysis(features, found, nearest[0] if nearest else "")
+    unsaid = _find_unsaid(sentence, (*context, *asked, *(passage.text for passage in passages)))
+    return SentenceAnalysis(features, found, nearest[0] if nearest else "", unsaid)
+
+
+def _find_unsaid(sentence: str, texts: Sequence[str]) -> tuple[str, ...]:
+    said = {term for text in texts for term in content_terms(text)}
+    return tuple(word for word in dict.fromkeys(content_words(sentence)) if said.isdisjoint(content_terms(word)))
+
+
+def drop_wording(found: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
+    return tuple(one for one in found if one.outcome is not FindingOutcome.CHANGED)
 
 
 def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:
@@ -148,7 +162,8 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = tuple(dict.fromkeys(one.because for one in disputed))
         return Support(score, holds=False, appealable=True, reasons=_list_reasons(disputed), because=why)
     if score < threshold:
-        reason = "the passages do not say so"
+        words = ", ".join(f"“{word}”" for word in examined.unsaid[:MOST_UNSAID])
+        reason = f"the passages do not say so: none has {words}" if words else "the passages do not say so"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
         return Support(score, holds=False, reasons=(reason, *nearest), appealable=True, because=why)
     reasons = (*_list_reasons(examined.found), *nearest)

@@ -132,7 +132,7 @@ async def test_what_has_little_to_do_with_the_passage_may_be_appealed(read: Embe
     support = await SupportChecker(read)("Whales sing to their young beneath frozen seas.", evidence(MILL))
 
     assert (support.holds, support.appealable) == (False, True)
-    assert support.reasons[0] == "the passages do not say so"
+    assert support.reasons[0].startswith("the passages do not say so: none has “Whales”")
 
 
 async def test_the_title_of_a_page_names_whom_it_is_about(read: EmbedTokens) -> None:
@@ -211,9 +211,18 @@ async def test_what_says_nothing_is_not_supported(read: EmbedTokens, sentence: s
 
 async def test_what_holds_without_being_sure_says_so(read: EmbedTokens) -> None:
     """Between the level's score and the strictest a model, if there is one, is asked all the same."""
-    support = await SupportChecker(read, "loose")("The mill gave work to the valley.", evidence(MILL))
+    support = await SupportChecker(read)("The mill gave work to 340 people of the valley.", evidence(MILL))
 
     assert (support.holds, support.doubtful) == (True, support.score < load_scorer().thresholds["strict"])
+
+
+async def test_loose_doubts_no_wording(read: EmbedTokens) -> None:
+    """What was changed in a passage's own words is doubtful from "normal" on."""
+    sentence = "Her son Halvard had always led it since 1952."
+    loose, normal = [await SupportChecker(read, level)(sentence, evidence(MILL)) for level in ("loose", "normal")]
+
+    assert (loose.holds, loose.doubtful) == (True, False)
+    assert (normal.holds, normal.doubtful) == (True, True)
 
 
 async def test_stricter_levels_ask_for_more(read: EmbedTokens) -> None:
