@@ -3,12 +3,13 @@
 import asyncio
 import time
 import tracemalloc
+from dataclasses import replace
 
 import pytest
 
 from evaluation.simulated_model.chat_protocol import HANG, Ending, Fault, Reply, answer_error, encode_reply
 from pipeline.errors import BudgetExceeded, ModelUnavailable
-from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall
+from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, asking
 
@@ -109,11 +110,14 @@ async def test_closing_a_stream_closes_its_connection_at_once() -> None:
         return Fault((*encode_reply(request, GOOD)[:4], Ending.HANG))
 
     async with asking(endless, max_concurrency=1) as ask:
-        parts = ask.model.stream(CALL, ask.spent)
+        cut: list[ModelReply] = []
+        parts = ask.model.stream(replace(CALL, note_cut=cut.append), ask.spent)
         assert (await anext(parts)).text == "In "
         await parts.aclose()
         await ask.server.until(lambda server: server.disconnects == 1 and server.open == 0)
         assert 0 < ask.spent.tokens < 100
+        assert [(one.text, one.estimated) for one in cut] == [("In ", True)]
+        assert cut[0].prompt_tokens + cut[0].completion_tokens == ask.spent.tokens
         ask.server.script = lambda _: GOOD
         assert (await ask.complete()).text == "In the Alps."
 
