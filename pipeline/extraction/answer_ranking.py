@@ -45,6 +45,7 @@ TOPIC_DEPTH = (0.25, 0.4)
 RERANKED = 8  # how many of the best candidates a reader reads, where there is one
 FEW_HITS = 25
 """With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
+COMPARED_CANDIDATES = 12  # how many of the best candidates are rated, and held against each other
 COMPARED_HITS = 10  # how many of the best candidates the best is held against
 
 
@@ -102,6 +103,8 @@ class ScoredCandidate:
     candidate: Candidate
     features: CandidateFeatures
     score: float
+    chance: float = 1.0
+    """How likely it is to answer, on the scale of `ANSWER_THRESHOLD`; known of the best."""
 
 
 def weigh_question(text: str, borrowed: str, language: str, hits: Sequence[Hit]) -> ScoredQuestion:
@@ -322,6 +325,18 @@ def predict_answerable(question: ScoredQuestion, hits: Sequence[Hit], ranked: Se
     if not ranked:
         return 0.0
     return predict_probability(extract_answer_features(question, hits, ranked), load_answer_model(question.regime))
+
+
+def rate_candidates(
+    question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]
+) -> tuple[ScoredCandidate, ...]:
+    """Tell of each of the best how likely it is to answer, were it the best."""
+    return tuple(
+        replace(one, chance=predict_answerable(question, hits, [one, *ranked[:place], *ranked[place + 1 :]]))
+        if place < COMPARED_CANDIDATES
+        else one
+        for place, one in enumerate(ranked)
+    )
 
 
 @cache

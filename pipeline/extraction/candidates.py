@@ -24,7 +24,7 @@ from storage.types import Evidence, Hit, PassageKind, Span
 
 LEAST_WORDS = 5
 """Words. A line of prose with fewer says something only if it ends like a sentence, has a figure, or was announced."""
-_STOP = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
+SENTENCE_ENDS = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
 _LETTER = lazy_compile(r"[^\W\d_]")
@@ -82,7 +82,7 @@ def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
 
 def _is_informative(words: str, kind: PassageKind) -> bool:
     """Return whether a line is more than a heading or the text of a link."""
-    ends = words.rstrip("\"'”’»)*_").endswith(_STOP)
+    ends = words.rstrip("\"'”’»)*_").endswith(SENTENCE_ENDS)
     return bool(_LETTER.search(words)) and (
         ends or kind is not PassageKind.PROSE or count_words(words) >= LEAST_WORDS or any(map(str.isdigit, words))
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from pipeline.extraction.answer_ranking import ScoredCandidate
+from pipeline.extraction.answer_ranking import COMPARED_CANDIDATES, ScoredCandidate
 from pipeline.extraction.candidates import Candidate, is_date, is_number
 from pipeline.replies import footnotes
 from pipeline.stages.question_analysis import opens_with_pronoun
@@ -24,7 +24,8 @@ ALIKE_SHARES = (0.6, 0.5)
 """The least shares, of the shorter sentence's terms and of all terms, that two sentences about one thing share."""
 ALIKE_MEASURED_SHARES = (0.5, 0.3)  # the same of sentences that count in the same unit
 CLOSE_SCORE = 4.0  # how far behind the best a sentence may be, by score, and still be said
-COMPARED_CANDIDATES = 12  # how many of the best candidates are held against each other
+SAME_PAGE_CHANCE = 0.1  # the least chance of being an answer with which a further sentence of the first's page is said
+OTHER_PAGE_CHANCE = 0.5  # the same of another page
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _NEGATION = lazy_compile(
@@ -99,10 +100,11 @@ def select_quotes(ranked: Sequence[ScoredCandidate], limit: int, language: str) 
         return ()
     close = [one for one in ranked[:COMPARED_CANDIDATES] if one.score >= ranked[0].score - CLOSE_SCORE]
     best, *others = [one.candidate for one in close]
+    good = [one.candidate for one in close[1:] if one.chance >= _least_chance(one.candidate, best)]
     opening = sorted(
         [best, *_find_rivals(best, others, language)], key=lambda one: one.hit.document.date or _LONG_AGO, reverse=True
     )
-    rest = _find_additions(opening, others, max(0, limit - len(opening)), language)
+    rest = _find_additions(opening, good, max(0, limit - len(opening)), language)
     disputed = opening if len(opening) > 1 else ()
     said = [*opening, *sorted(rest, key=_order_key)]
     return tuple(
@@ -124,9 +126,8 @@ def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) ->
     said = parse_statement(best.text, language)
     rivals: dict[tuple[str, str], Candidate] = {}
     for other in others:
-        document = other.hit.passage.corpus, other.hit.passage.document
-        apart = document != (best.hit.passage.corpus, best.hit.passage.document)
-        if apart and is_contradiction(said, parse_statement(other.text, language)):
+        document = _document_of(other)
+        if document != _document_of(best) and is_contradiction(said, parse_statement(other.text, language)):
             rivals.setdefault(document, other)
     return list(rivals.values())
 
@@ -142,6 +143,14 @@ def _find_additions(
         if not any(_is_overlapping(other, one) or _is_repeated(other, one, language) for one in kept):
             kept.append(other)
     return kept[len(opening) :]
+
+
+def _least_chance(candidate: Candidate, best: Candidate) -> float:
+    return SAME_PAGE_CHANCE if _document_of(candidate) == _document_of(best) else OTHER_PAGE_CHANCE
+
+
+def _document_of(candidate: Candidate) -> tuple[str, str]:
+    return candidate.hit.passage.corpus, candidate.hit.passage.document
 
 
 def _is_overlapping(one: Candidate, other: Candidate) -> bool:

@@ -6,31 +6,34 @@ the newer.
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
     RERANKED,
     ScoredCandidate,
     ScoredQuestion,
-    predict_answerable,
+    rate_candidates,
     rerank_candidates,
     score_candidates,
     weigh_question,
 )
-from pipeline.extraction.candidates import find_candidates
+from pipeline.extraction.candidates import SENTENCE_ENDS, find_candidates
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
-from pipeline.stages.question_analysis import resolve_question
+from pipeline.stages.question_analysis import ResolvedQuestion, opens_with_pronoun, resolve_question
+from pipeline.stages.turn_context import WIDER
 from pipeline.types import Conversation, Turn
 from storage.language.detection import detect_language
-from storage.types import Evidence, Hit
+from storage.language.lazy_pattern import lazy_compile
+from storage.types import Evidence, Hit, PassageKind
 
-INTERIM_PASSAGES = 3
-"""So many passages are quoted from while one waits: reading more takes time from what is waited for."""
+MOST_CORPORA = 3  # so many corpora are quoted from, those of the nearest passages
+_ADDRESS = lazy_compile(r"\W*(?:https?:|www\.|\S+@\S+\.\w)", re.IGNORECASE)
 log = logging.getLogger(__name__)
 
 
@@ -43,12 +46,28 @@ class RankedQuotes:
 
 
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
-    """Rank the sentences of the first `passages` hits in the question's language.
+    """Rank the sentences of the first `passages` hits of each corpus in the question's language.
 
-    Reading them takes a while, in which others are not kept waiting.
+    Each corpus is ranked by itself, so that another beside it changes no verdict on what it says; the one that is the
+    likeliest to answer comes first. Reading takes a while, in which others are not kept waiting.
     """
     question = resolve_question(talk)
-    language = _answer_language(talk.question, hits)
+    corpora: dict[str, list[Hit]] = {}
+    for hit in hits:
+        corpora.setdefault(hit.passage.corpus, []).append(hit)
+    shelves = list(corpora.values())[:MOST_CORPORA] or [[]]
+    nearest = [tuple(shelf[: WIDER * passages]) for shelf in shelves]
+    found = [await _rank_corpus(talk.question, question, shelf, passages, kit) for shelf in nearest]
+    best, *others = sorted(found, key=lambda one: one.chance, reverse=True)
+    rest = [*best.ranked[1:], *(one for other in others for one in other.ranked)]
+    ranked = (*best.ranked[:1], *sorted(rest, key=lambda one: one.score, reverse=True))
+    return replace(best, ranked=ranked)
+
+
+async def _rank_corpus(
+    turn: Turn, question: ResolvedQuestion, hits: tuple[Hit, ...], passages: int, kit: Kit
+) -> RankedQuotes:
+    language = _answer_language(turn, hits)
     found = find_candidates([hit for hit in hits if _may_answer_in(hit, language)][:passages])
     reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits)
     contexts = [candidate.context for candidate in found]
@@ -58,7 +77,8 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
     best = [one.candidate.evidence for one in ranked[:RERANKED]]
     scores = await kit.rerank(question.query, best) if reading.regime == "trusted" else ()
     reranked = rerank_candidates(reading, ranked, scores)
-    return RankedQuotes(reading, hits, reranked, predict_answerable(reading, hits, reranked))
+    rated = await kit.run_in_thread(rate_candidates, reading, hits, reranked)
+    return RankedQuotes(reading, hits, rated, rated[0].chance if rated else 0.0)
 
 
 @asynccontextmanager
@@ -75,12 +95,21 @@ async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit
 
 async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit, shown: list[Evidence]) -> None:
     try:
-        found = await rank_quotes(talk, hits, INTERIM_PASSAGES, kit)
-        if found.chance >= ANSWER_THRESHOLD:
-            first, *_ = await kit.run_in_thread(select_quotes, found.ranked, 1, found.question.language)
+        found = await rank_quotes(talk, hits, kit.limits.passages, kit)
+        if found.chance < ANSWER_THRESHOLD:
+            return
+        first, *_ = await kit.run_in_thread(select_quotes, found.ranked, 1, found.question.language)
+        if _stands_alone(first.evidence[0], found.question.language):
             shown += first.evidence[:1] if kit.quote(first.evidence[0]) else ()
     except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
         log.warning("nothing was quoted meanwhile: %s", error)
+
+
+def _stands_alone(found: Evidence, language: str) -> bool:
+    """Return whether a quotation is understood by itself: a sentence, no row, no address, nothing that "it" begins."""
+    text = found.text.strip()
+    whole = found.passage.kind is PassageKind.PROSE and text.rstrip("\"'”’»)*_").endswith(SENTENCE_ENDS)
+    return whole and not ("\n" in text or opens_with_pronoun(text, language) or _ADDRESS.match(text))
 
 
 def _answer_language(turn: Turn, hits: Sequence[Hit]) -> str:

@@ -9,6 +9,7 @@ from pipeline.stages.question_analysis import detect_asker_language, english_nam
 from pipeline.types import Conversation
 from storage.types import Hit, SearchQuery
 
+WIDER = 3  # so many times more passages are found than read: what the others say tells what is rare, and what is likely
 MIN_LANGUAGE_SHARE = 4
 """Where fewer than one in so many of the nearest passages are in the asker's language, the library is not."""
 
@@ -20,7 +21,8 @@ class TurnContext:
     library_language: str = ""  # the library's language where it is another one; empty otherwise
     search_query: str = ""
     """What was looked up to know that: the question, with the words it borrows from what was said before."""
-    nearest: tuple[Hit, ...] = ()  # what was found, best first
+    found: tuple[Hit, ...] = ()  # what was found, best first
+    nearest: tuple[Hit, ...] = ()  # the first of it: what a system reads
 
     @property
     def language(self) -> str:
@@ -41,11 +43,10 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     Raises `SearchUnavailable`.
     """
     sought = resolve_question(talk).query
-    hits = await kit.search(SearchQuery(sought), kit.limits.passages)
-    language = detect_asker_language(talk)
-    return TurnContext(
-        Conversation(talk.turns[-kit.limits.turns :]), language, find_library_language(language, hits), sought, hits
-    )
+    found = await kit.search(SearchQuery(sought), WIDER * kit.limits.passages)
+    nearest, language = found[: kit.limits.passages], detect_asker_language(talk)
+    turns = Conversation(talk.turns[-kit.limits.turns :])
+    return TurnContext(turns, language, find_library_language(language, nearest), sought, found, nearest)
 
 
 def find_library_language(language: str, hits: Iterable[Hit]) -> str:

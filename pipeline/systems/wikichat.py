@@ -27,7 +27,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
-    async with show_interim_quote(talk, context.nearest, kit) as shown:
+    async with show_interim_quote(talk, context.found, kit) as shown:
         looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall(context, kit))
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:

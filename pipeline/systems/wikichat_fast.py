@@ -37,7 +37,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 async def _answered(talk: Conversation, context: TurnContext, kit: Kit, verifier: ClaimVerifier) -> Status:
     recall = verifier.verify_stream(stream_claims(context, kit))  # 3, 4, 5
-    async with show_interim_quote(talk, context.nearest, kit) as shown:
+    async with show_interim_quote(talk, context.found, kit) as shown:
         looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall)
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:

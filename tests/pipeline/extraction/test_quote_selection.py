@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pipeline.extraction.answer_ranking import CandidateFeatures, ScoredCandidate
 from pipeline.extraction.candidates import find_candidates
-from pipeline.extraction.quote_selection import CLOSE_SCORE, select_quotes
+from pipeline.extraction.quote_selection import CLOSE_SCORE, OTHER_PAGE_CHANCE, SAME_PAGE_CHANCE, select_quotes
 from storage.types import Hit
 from tests.pipeline.world import hit
 
@@ -45,6 +45,18 @@ def test_at_most_so_many_are_said() -> None:
 def test_what_is_far_behind_the_best_is_not_said() -> None:
     """One good sentence is answer enough."""
     assert said(ranked([PAGE], "Then comes that line.")) == ["Then comes that line."]
+
+
+def test_each_further_sentence_has_a_bar_of_its_own() -> None:
+    """A higher one in another page: what merely shares words with the question stands in many."""
+    other = hit("Five minutes later he joined him.", key="other.md")
+    scored = ranked([PAGE, other], "Then comes that line.", "Five minutes later he joined him.", "It ends here.")
+    unsure = [replace(one, chance=(SAME_PAGE_CHANCE + OTHER_PAGE_CHANCE) / 2) for one in scored]
+    poor = [replace(one, chance=SAME_PAGE_CHANCE / 2) for one in scored]
+
+    assert said(scored) == ["Then comes that line.", "It ends here.", "Five minutes later he joined him."]
+    assert said(unsure) == ["Then comes that line.", "It ends here."]
+    assert said(poor) == ["Then comes that line."]
 
 
 def test_a_repetition_in_another_page_is_dropped() -> None:

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from pipeline.kit import Limits
 from pipeline.stages.quotation import show_interim_quote
 from pipeline.support.support_check import check_verbatim
 from pipeline.types import PageQuoted
-from storage.types import SearchQuery
+from storage.types import PassageKind, SearchQuery
 from tests.pipeline.world import Shelf, Stage, hit, question
 
 SHELF = Shelf([
@@ -26,10 +28,10 @@ SHELF = Shelf([
 ])  # fmt: skip
 
 
-async def quoted(text: str, *, compare=None) -> list[str]:
+async def quoted(text: str, *, compare=None, shelf=SHELF) -> list[str]:
     """Return what is quoted of the nearest pages while a moment passes."""
     talk = question(text)
-    stage = Stage(SHELF, talk, Limits(), None, check_verbatim)
+    stage = Stage(shelf, talk, Limits(), None, check_verbatim)
     kit = replace(stage.kit, compare=compare) if compare else stage.kit
     hits = await kit.search(SearchQuery(text), 10)
     async with show_interim_quote(talk, hits, kit) as shown:
@@ -50,6 +52,24 @@ async def test_the_sentence_that_answers_is_quoted() -> None:
 async def test_of_pages_that_disagree_the_newer_is_quoted() -> None:
     """However much nearer the older one is: half of a disagreement would pass for the truth."""
     assert await quoted("What is the meal allowance on trips?") == ["The meal allowance on trips is 45 euros a day."]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "expected"),
+    [
+        ("The ferry to Ghent costs 12 euros.", PassageKind.PROSE, True),
+        ("It costs 12 euros to Ghent by ferry.", PassageKind.PROSE, False),
+        ("Ferry: Ghent; Price of the ferry: 12 euros", PassageKind.TABLE, False),
+        ("https://ghent.example/ferry costs 12 euros.", PassageKind.PROSE, False),
+        ("Ferry to Ghent, 12 euros", PassageKind.PROSE, False),
+    ],
+)
+async def test_only_a_sentence_that_stands_alone_is_quoted(text: str, kind: PassageKind, *, expected: bool) -> None:
+    """No row, no address, no line without an end, and nothing that begins with what it leaves unsaid."""
+    place = hit(text, kind=kind, title="The ferry to Ghent", key="ferry.md")
+    asked = "What does the ferry to Ghent cost?"
+
+    assert await quoted(asked, shelf=Shelf([place])) == ([text] if expected else [])
 
 
 async def test_a_poor_match_is_not_quoted() -> None:

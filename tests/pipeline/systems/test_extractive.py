@@ -7,10 +7,11 @@ import pytest
 
 from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
 from pipeline.kit import Limits
-from pipeline.systems.extractive import answer
+from pipeline.support.support_check import check_verbatim
+from pipeline.systems.extractive import answer, consider
 from pipeline.types import Conversation, Status, Turn
 from storage.types import Hit, SearchQuery
-from tests.pipeline.world import Shelf, answered, hit, question, run
+from tests.pipeline.world import Shelf, Stage, answered, hit, question, run
 
 LEAVE = hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave")
 PARENTS = hit(
@@ -123,6 +124,35 @@ async def test_sources_that_disagree_are_both_shown() -> None:
     ]
 
 
+def of_another_corpus(found: Hit) -> Hit:
+    return replace(
+        found,
+        passage=replace(found.passage, id=f"wiki:{found.passage.id}", corpus="wiki"),
+        document=replace(found.document, corpus="wiki"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["How many days of leave has everyone?", "Who painted the Mona Lisa in the office?", "Who takes leave?"]
+)
+async def test_a_second_corpus_changes_no_verdict_on_the_first(text: str) -> None:
+    """However much it has of the question's words, and whatever is rare in it."""
+    others = [
+        of_another_corpus(
+            hit(f"Many days of leave were painted in town {number}, they say of the office.", key=f"{number}")
+        )
+        for number in range(30)
+    ]
+    alone = Stage(SHELF, question(text), Limits(), None, check_verbatim)
+    beside = Stage(Shelf([*SHELF.hits, *others]), question(text), Limits(), None, check_verbatim)
+    before = await consider(question(text), alone.kit)
+    after = await consider(question(text), beside.kit)
+    chances = {one.candidate.text: one.chance for one in after.ranked}
+
+    assert before.ranked
+    assert [chances[one.candidate.text] for one in before.ranked] == [one.chance for one in before.ranked]
+
+
 async def test_a_language_that_no_page_is_in_is_a_mistake() -> None:
     """A short question is easily taken for another language; its words are read as those of the pages."""
     asked = Conversation((Turn("user", "How many days of leave has everyone?", language="fr"),))
@@ -147,7 +177,7 @@ async def test_only_so_many_passages_are_quoted_from() -> None:
 
     told = await run(answer, question("What is leave rule 7?"), Shelf(hits), Limits(passages=4))
 
-    assert told.recorder.steps[0].facts["k"] == 12
+    assert told.recorder.steps[0].facts["k"] == 20
     assert len(told.recorder.found) == 12
 
 
