@@ -20,7 +20,6 @@ import typer
 from evaluation.question_sets import Exam, ExamQuestion, read_exam
 from evaluation.workbench import open_corpus, render_table, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
-from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
 from pipeline.stages.quotation import RankedQuotes
 from pipeline.support.support_check import check_verbatim
@@ -107,7 +106,7 @@ async def ask_question(
 
     async def never_abstain(talk: Conversation, kit: Kit) -> Status:
         considered = await consider(talk, kit)
-        sentences = select_quotes(considered.ranked, kit.limits.sentences, considered.question.language)
+        sentences = considered.select(kit.limits.sentences)
         thoughts.append((considered, sentences))
         for sentence in sentences:
             await kit.say(sentence)

@@ -18,6 +18,7 @@ from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.types import CitedSentence
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, fold_spelling, words
+from storage.types import PassageKind
 
 SAME_SHARE = 0.85  # the least share of all terms that two sentences share if one repeats the other
 ALIKE_SHARES = (0.6, 0.5)
@@ -94,19 +95,29 @@ def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
                 yield f"number of {unit[0]}", value
 
 
-def select_quotes(ranked: Sequence[ScoredCandidate], limit: int, language: str) -> tuple[CitedSentence, ...]:
-    """Choose at most `limit` sentences of the candidates, which come best first; none of none."""
+def select_quotes(
+    ranked: Sequence[ScoredCandidate], limit: int, language: str, parts: Sequence[Candidate] = ()
+) -> tuple[CitedSentence, ...]:
+    """Choose at most `limit` sentences of the candidates, which come best first; none of none.
+
+    `parts` answer the further parts of the question, and come after what answers the first.
+    """
     if not ranked:
         return ()
     close = [one for one in ranked[:COMPARED_CANDIDATES] if one.score >= ranked[0].score - CLOSE_SCORE]
     best, *others = [one.candidate for one in close]
-    good = [one.candidate for one in close[1:] if one.chance >= _least_chance(one.candidate, best)]
+    good = [
+        one.candidate
+        for one in close[1:]
+        if one.chance >= _least_chance(one.candidate, best) and not _is_other_row(one, close[0])
+    ]
     opening = sorted(
         [best, *_find_rivals(best, others, language)], key=lambda one: one.hit.document.date or _LONG_AGO, reverse=True
     )
+    disputed = tuple(opening) if len(opening) > 1 else ()
+    opening += _find_additions(opening, parts, limit, language) if len(opening) == 1 else []
     rest = _find_additions(opening, good, max(0, limit - len(opening)), language)
-    disputed = opening if len(opening) > 1 else ()
-    said = [*opening, *sorted(rest, key=_order_key)]
+    said = [*opening, *sorted(rest, key=lambda one: (_document_of(one) != _document_of(best), _order_key(one)))]
     return tuple(
         CitedSentence(
             text=one.text,
@@ -147,6 +158,12 @@ def _find_additions(
 
 def _least_chance(candidate: Candidate, best: Candidate) -> float:
     return SAME_PAGE_CHANCE if _document_of(candidate) == _document_of(best) else OTHER_PAGE_CHANCE
+
+
+def _is_other_row(one: ScoredCandidate, best: ScoredCandidate) -> bool:
+    """Return whether it is a row of the best one's table that fits the question less: one was asked for by its name."""
+    row = one.candidate.hit.passage.kind is PassageKind.TABLE is best.candidate.hit.passage.kind
+    return row and one.features.terms < best.features.terms
 
 
 def _document_of(candidate: Candidate) -> tuple[str, str]:

@@ -94,6 +94,13 @@ def _language_names() -> Mapping[str, tuple[str, str]]:
 
 
 _SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
+_NEXT_PART = lazy_compile(
+    r"(?:\?\s+|,\s*|\s+)and\s+(?=(?:by |for |from |until |since |at )?(?:how|what|when|where|who|whom|which|why)\b|"
+    r"(?:is|are|am|do|does|did|can|could|may|must|should|will|would|was|were|has|have)\s+(?:it|they|i|we|there|the|my|"
+    r"this|that|anyone|you)\b)",
+    re.IGNORECASE,
+)
+MAX_PARTS = 3
 MAX_EARLIER_QUESTIONS = 3  # how many earlier questions a follow-up may borrow from
 MAX_BORROWED_WORDS = 24  # how many words it may borrow
 
@@ -135,6 +142,17 @@ def resolve_question(talk: Conversation) -> ResolvedQuestion:
     known = asked.text.casefold()
     new = [word for word in dict.fromkeys([*borrowed, *titles]) if word.casefold() not in known]
     return ResolvedQuestion(asked.text, " ".join(new[:MAX_BORROWED_WORDS]))
+
+
+def split_question(question: ResolvedQuestion) -> tuple[ResolvedQuestion, ...]:
+    """Split what asks for two things; each part borrows the words of the others. English."""
+    parts = [part.strip() for part in _NEXT_PART.split(question.text) if part.strip()]
+    if not 1 < len(parts) <= MAX_PARTS:
+        return (question,)
+    return tuple(
+        ResolvedQuestion(part, " ".join((*parts[:place], *parts[place + 1 :], question.borrowed)).strip())
+        for place, part in enumerate(parts)
+    )
 
 
 def depends_on_context(text: str, language: str) -> bool:

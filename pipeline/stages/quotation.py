@@ -22,12 +22,12 @@ from pipeline.extraction.answer_ranking import (
     score_candidates,
     weigh_question,
 )
-from pipeline.extraction.candidates import SENTENCE_ENDS, find_candidates
+from pipeline.extraction.candidates import SENTENCE_ENDS, Candidate, find_candidates
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
-from pipeline.stages.question_analysis import ResolvedQuestion, opens_with_pronoun, resolve_question
+from pipeline.stages.question_analysis import ResolvedQuestion, opens_with_pronoun, resolve_question, split_question
 from pipeline.stages.turn_context import WIDER
-from pipeline.types import Conversation, Turn
+from pipeline.types import CitedSentence, Conversation, Turn
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Evidence, Hit, PassageKind
@@ -43,6 +43,12 @@ class RankedQuotes:
     hits: tuple[Hit, ...]
     ranked: tuple[ScoredCandidate, ...]
     chance: float
+    parts: tuple[Candidate, ...] = ()
+    """What answers the further parts of the question, where it asks for several things."""
+
+    def select(self, limit: int) -> tuple[CitedSentence, ...]:
+        """Choose at most `limit` sentences to quote, unless sources disagree."""
+        return select_quotes(self.ranked, limit, self.question.language, self.parts)
 
 
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
@@ -61,7 +67,20 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
     best, *others = sorted(found, key=lambda one: one.chance, reverse=True)
     rest = [*best.ranked[1:], *(one for other in others for one in other.ranked)]
     ranked = (*best.ranked[:1], *sorted(rest, key=lambda one: one.score, reverse=True))
+    parts = split_question(question)
+    if len(parts) > 1:
+        return await _rank_parts(talk.question, parts, replace(best, ranked=ranked), passages, kit)
     return replace(best, ranked=ranked)
+
+
+async def _rank_parts(
+    turn: Turn, parts: Sequence[ResolvedQuestion], whole: RankedQuotes, passages: int, kit: Kit
+) -> RankedQuotes:
+    """Rank for each part by itself, in the corpus that fits the whole best; one that nothing answers is left out."""
+    found = [await _rank_corpus(turn, part, whole.hits, passages, kit) for part in parts]
+    first, *further = [one for one in found if one.chance >= ANSWER_THRESHOLD] or [whole]
+    said = tuple(one.ranked[0].candidate for one in further)
+    return replace(first, chance=max(first.chance, whole.chance), parts=said)
 
 
 async def _rank_corpus(
@@ -98,7 +117,7 @@ async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit, 
         found = await rank_quotes(talk, hits, kit.limits.passages, kit)
         if found.chance < ANSWER_THRESHOLD:
             return
-        first, *_ = await kit.run_in_thread(select_quotes, found.ranked, 1, found.question.language)
+        first, *_ = await kit.run_in_thread(found.select, 1)
         if _stands_alone(first.evidence[0], found.question.language):
             shown += first.evidence[:1] if kit.quote(first.evidence[0]) else ()
     except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it

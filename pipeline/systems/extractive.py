@@ -7,7 +7,6 @@ and saying reach out through the kit.
 from collections import Counter
 
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
-from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.question_analysis import detect_small_talk, resolve_question, validate_question
 from pipeline.stages.quotation import MOST_CORPORA, RankedQuotes, rank_quotes
@@ -29,8 +28,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     considered = await consider(talk, kit)
     if considered.chance < ANSWER_THRESHOLD:
         return Status.ABSTAINED
-    sentences = select_quotes(considered.ranked, kit.limits.sentences, considered.question.language)
-    said = [await kit.say(sentence) for sentence in sentences]
+    said = [await kit.say(sentence) for sentence in considered.select(kit.limits.sentences)]
     return Status.ANSWERED if any(said) else Status.ABSTAINED
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pipeline.extraction.answer_ranking import CandidateFeatures, ScoredCandidate
 from pipeline.extraction.candidates import find_candidates
 from pipeline.extraction.quote_selection import CLOSE_SCORE, OTHER_PAGE_CHANCE, SAME_PAGE_CHANCE, select_quotes
-from storage.types import Hit
+from storage.types import Hit, PassageKind
 from tests.pipeline.world import hit
 
 NOTHING = CandidateFeatures(*[0.0] * len(CandidateFeatures.__dataclass_fields__))
@@ -57,6 +57,25 @@ def test_each_further_sentence_has_a_bar_of_its_own() -> None:
     assert said(scored) == ["Then comes that line.", "It ends here.", "Five minutes later he joined him."]
     assert said(unsure) == ["Then comes that line.", "It ends here."]
     assert said(poor) == ["Then comes that line."]
+
+
+def test_a_row_that_was_not_asked_for_stays_out() -> None:
+    """One pump asked for, one row said; where the question names none of them, all are."""
+    rows = hit("Pump: A; Price: 199 euros\nPump: B; Price: 349 euros", kind=PassageKind.TABLE)
+    scored = ranked([rows], "Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros")
+    named = [replace(one, features=replace(NOTHING, terms=1 - 0.5 * place)) for place, one in enumerate(scored)]
+
+    assert said(named) == ["Pump: B; Price: 349 euros"]
+    assert said(scored) == ["Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros"]
+
+
+def test_further_parts_of_a_question_come_after_the_first() -> None:
+    """However far behind the best they are, and once only."""
+    scored = ranked([PAGE], "Then comes that line.")
+    (last,) = (one.candidate for one in scored if one.candidate.text == "It ends here.")
+    sentences = select_quotes(scored, 3, "en", [last, scored[0].candidate])
+
+    assert [one.text for one in sentences] == ["Then comes that line.", "It ends here."]
 
 
 def test_a_repetition_in_another_page_is_dropped() -> None:

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.question_analysis import depends_on_context, opens_with_pronoun, resolve_question
+from pipeline.stages.question_analysis import (
+    ResolvedQuestion,
+    depends_on_context,
+    opens_with_pronoun,
+    resolve_question,
+    split_question,
+)
 from pipeline.types import Conversation, Turn
 
 LEAVE = Turn("user", "How many days of parental leave do I get?")
@@ -122,3 +128,21 @@ def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> No
 
     assert resolve_question(talk).text == texts[-1]
     assert isinstance(depends_on_context(texts[-1], language), bool)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("How long is the trial, and can it be extended?", ["How long is the trial", "can it be extended?"]),
+        ("I am ill, who do I tell and by when?", ["I am ill, who do I tell", "by when?"]),
+        ("Who signs it off, and how long does that take?", ["Who signs it off", "how long does that take?"]),
+        ("When do the offices in Bergen and Cobh open?", ["When do the offices in Bergen and Cobh open?"]),
+        ("Who is the head of research and development?", ["Who is the head of research and development?"]),
+    ],
+)
+def test_a_question_for_two_things_has_two_parts(text: str, parts: list[str]) -> None:
+    """Each is looked for by itself, with the words of the other."""
+    found = split_question(ResolvedQuestion(text))
+
+    assert [one.text for one in found] == parts
+    assert all(bool(one.borrowed) == (len(parts) > 1) for one in found)

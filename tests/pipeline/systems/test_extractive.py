@@ -178,7 +178,7 @@ async def test_only_so_many_passages_are_quoted_from() -> None:
     told = await run(answer, question("What is leave rule 7?"), Shelf(hits), Limits(passages=4))
 
     assert told.recorder.steps[0].facts["k"] == 20
-    assert len(told.recorder.found) == 12
+    assert len(told.recorder.found) == 20
 
 
 async def test_words_of_another_language_that_look_alike_answer_nothing() -> None:
