@@ -191,15 +191,15 @@ def _check_number(
 
 
 def _is_comparable(number: Number, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> bool:
-    """Return whether a passage would have to say a number: it says the rest, or another number of the same things."""
+    """Return whether a passage would have to say a number: it says the rest, or another count of the same things.
+
+    A quantity with a unit may be reckoned from others.
+    """
     if alignment and alignment.coverage_without(number.first, number.last) >= _MOSTLY_SAID:
         return True
-    counted = sentence.stems[number.last] if number.last < len(sentence.text) else ""
-    return any(
-        is_same_unit(one.units, number.units) or (counted and counted == (*source.stems, "")[one.last])
-        for source in facts.sentences
-        for one in source.numbers
-    )
+    counted = "" if number.units or number.last == len(sentence.text) else sentence.stems[number.last]
+    given = ((source, one) for source in facts.sentences for one in source.numbers)
+    return bool(counted) and any(source.stems[one.last : one.last + 1] == (counted,) for source, one in given)
 
 
 def _find_other_value(alignment: Alignment | None, facts: PassageFacts, said: Number | Date, *, found: bool) -> str:
