@@ -27,6 +27,7 @@ from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdi
 
 MAX_PASSAGES = 5  # how many of the passages found a claim is held against
 MAX_EVIDENCE = 3  # how many sentences are shown at most for a verdict
+LEAST_COVERAGE = 0.4  # the share of a claim's words that a sentence and its title have to support it without a model
 _MIN_CONTENT_WORDS = 2
 """How many words a statement has at least that tell something: what it is about, and what it says of that."""
 _QUESTION_MARKS = "?？؟"
@@ -52,8 +53,8 @@ class PassageSupport:
 
     @property
     def supports(self) -> bool:
-        """Return whether the claim holds, and nothing in it binds or bounds otherwise than in the passages."""
-        return self.support.holds and not self.support.altered
+        """Return whether the claim holds, binds and bounds as the passages do, and shares enough words with them."""
+        return self.support.holds and not self.support.altered and self.coverage >= LEAST_COVERAGE
 
     @property
     def explanation(self) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import pairwise
 
 from pipeline.support.analysis.date_parser import Date
-from pipeline.support.analysis.parsed_sentence import ParsedSentence, strip_possessive
+from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_exception, strip_possessive
 from pipeline.support.analysis.proper_names import ProperName, find_name_forms, load_name_tables
 from pipeline.support.analysis.quantity_parser import Number, is_same_dimension
 from pipeline.support.analysis.tokenizer import find_stem, is_mark, load_table, tokenize
@@ -169,7 +169,9 @@ def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instea
     goes_on = (follower,) if follower and not place else ()
     if not _covers_rest(ours, said, (source, *around, *goes_on)):
         return False
-    return place is None or not _narrows(ours, source, place, said)
+    stretch = find_exception(source)
+    excepted = stretch is not None and place is not None and place.stop > stretch[0]
+    return place is None or excepted or not _narrows(ours, source, place, said)
 
 
 def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:
@@ -215,16 +217,19 @@ def _narrows(ours: ParsedSentence, theirs: ParsedSentence, place: range, said: s
     ]
     shared = (at for at, stem in enumerate(theirs.stems) if stem in ours.content & theirs.content)
     first = 0 if led else min(next(shared, place.start), place.start)
-    between = (
-        at for at in unsaid if first < at < place.start and at in theirs.capitals - {at + 1 for at in theirs.capitals}
-    )
-    named = any(low[at - 1] not in _ADJUNCTS for at in between)
+    begin = max((at for at in range(1, first) if low[at] in _JOINS and is_mark(low[at - 1])), default=0)
+    joined = theirs.capitals | {at for at, word in enumerate(low) if word == "&"}
+    opening = first  # "the Trust" is short for "the Tolliver & Ebb Trust"
+    while opening and {opening, opening - 1} <= joined:
+        opening -= 1
+    names = theirs.capitals.difference(at + 1 for at in theirs.capitals)  # the first word of each
+    named = any(first < at < place.start and at in names and low[at - 1] not in _ADJUNCTS for at in unsaid)
     end = next((at for at in range(place.stop, len(low)) if is_mark(low[at]) or low[at] in _JOINS), len(low))
     opens = (at for at in (*range(first, place.start), *range(place.stop, end)) if low[at] in _CONDITIONS)
     conditions = [at for at in opens if theirs.text.at(at + 1) not in PER_WORDS - {"a", "an"}]  # "for each harbour"
     conditioned = any(set(range(at, at + _LONGEST_CONDITION)).intersection(unsaid) for at in conditions)
     counts_other = place.stop in unsaid and place.start in theirs.valued  # "three sons", not daughters
-    return named or conditioned or counts_other or any(at < first for at in unsaid)
+    return named or conditioned or counts_other or any(begin <= at < opening for at in unsaid)
 
 
 def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:

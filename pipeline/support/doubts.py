@@ -26,6 +26,7 @@ _LEAST_LEFT = 0.34  # the share of a condition's words below which the sentence 
 _LEAD = 3  # tokens before a value in which its preposition stands
 _FEW_BETWEEN = 4
 _CLAUSE, _LONGER = 3, 2  # words of substance of a clause, and how much longer it may be in the source
+_LIMITS = frozenset({"most", "least", "more", "less", "fewer", "maximum", "minimum"})
 _ANSWERS = frozenset({"yes", "no"})
 
 
@@ -105,7 +106,9 @@ def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator
         same = [one for one in theirs.numbers if _is_same_amount(one, said) and not one.ordinal]
         limited = said.bound in {Bound.OVER, Bound.UNDER} and not said.ordinal
         if same and limited and all(one.bound is not said.bound for one in same):
-            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, same[0]), binding=not theirs.is_row)
+            behind = theirs.text.low[same[0].last : same[0].last + _LEAD]  # "seven people at most"
+            binding = not theirs.is_row and _LIMITS.isdisjoint(behind)
+            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, same[0]), binding=binding)
 
 
 def _is_same_amount(one: Number, other: Number) -> bool:

@@ -40,6 +40,9 @@ def misses(claim: str, *passages: str) -> list[str]:
         ("The workshop in Vik is led by Teo Marsh.", WORKSHOP),
         ("The workshop in Vik has more than 50 people.", WORKSHOP),
         ("In Vik, 1995 is when the workshop opened.", WORKSHOP),
+        ("The Trust holds 61 percent of the shares.", "The Lund & Vik Trust holds 71 percent of the shares."),
+        ("Copies are kept for 30 days.", "All is copied every night, and the copies are kept for 90 days."),
+        ("Pump C comes back every 24 months.", "Pumps come back every 24 months, except Pump C, every 18 months."),
     ],
 )
 def test_another_value_of_the_same_is_a_refutation(claim: str, passage: str) -> None:
