@@ -122,7 +122,9 @@ def select_quotes(
         CitedSentence(
             text=one.text,
             evidence=(one.evidence,),
-            note=footnotes.write_dated_note(one.hit.document) if one in disputed else _describe_place(one, language),
+            note=footnotes.write_dated_note(one.hit.document)
+            if one in disputed
+            else _describe_place(one, before, language),
             paragraph=before is not None and (one in disputed or "\n" in f"{before.text}{one.text}"),
         )
         for before, one in zip([None, *said], said, strict=False)
@@ -179,9 +181,17 @@ def _is_repeated(one: Candidate, other: Candidate, language: str) -> bool:
     return is_repetition(parse_statement(one.text, language), parse_statement(other.text, language))
 
 
-def _describe_place(candidate: Candidate, language: str) -> str:
-    leans = bool(candidate.lead) or opens_with_pronoun(candidate.text, language)
+def _describe_place(candidate: Candidate, before: Candidate | None, language: str) -> str:
+    """Name the place of what needs it: an item without its list, and "it" where nothing said before tells what it is."""
+    leans = bool(candidate.lead) or (opens_with_pronoun(candidate.text, language) and not _follows(candidate, before))
     return footnotes.describe_place(candidate.hit.document, candidate.hit.passage) if leans else ""
+
+
+def _follows(candidate: Candidate, before: Candidate | None) -> bool:
+    """Return whether it stands right after what is said before it."""
+    if before is None or before.hit.passage.id != candidate.hit.passage.id:
+        return False
+    return not candidate.hit.passage.text[before.span[1] : candidate.span[0]].strip()
 
 
 def _order_key(candidate: Candidate) -> tuple[str, str, int, int]:

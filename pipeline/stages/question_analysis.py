@@ -101,6 +101,7 @@ _NEXT_PART = lazy_compile(
     re.IGNORECASE,
 )
 MAX_PARTS = 3
+MAX_ELLIPTIC = 5  # how many words leave out the verb of the question before
 MAX_EARLIER_QUESTIONS = 3  # how many earlier questions a follow-up may borrow from
 MAX_BORROWED_WORDS = 24  # how many words it may borrow
 
@@ -122,6 +123,8 @@ class _FollowUpRules:
     possessives: re.Pattern[str]
     determiners: re.Pattern[str]
     harmless: re.Pattern[str]
+    prepositions: re.Pattern[str]
+    verbs: re.Pattern[str]
     vague: frozenset[str]
 
 
@@ -160,9 +163,17 @@ def depends_on_context(text: str, language: str) -> bool:
     rules = _follow_up_rules(language)
     plain = rules.harmless.sub(" ", " ".join(text.split()))
     opens = any(rules.openers.match(sentence) for sentence in _SENTENCE_START.split(plain))
-    if opens or _has_unbound_pronoun(plain, rules, language):
+    if opens or _has_unbound_pronoun(plain, rules, language) or _is_elliptic(plain, rules):
         return True
     return all(word.casefold() in rules.vague for word in _content_words(plain, language))
+
+
+def _is_elliptic(text: str, rules: _FollowUpRules) -> bool:
+    """Return whether a few words vary the question before them: "at weekends?", "for apprentices?", "Bergen?"."""
+    said = len(words(text))
+    if said > MAX_ELLIPTIC or rules.verbs.search(text):
+        return False
+    return said <= 1 or bool(rules.prepositions.match(text))
 
 
 def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
@@ -199,7 +210,7 @@ def _question_language(turns: Sequence[Turn]) -> str:
 def _follow_up_rules(language: str) -> _FollowUpRules:
     """Return a language's rules; one that has none leans only on words of substance."""
     data = json.loads(resources.files("pipeline.stages").joinpath("follow_ups.json").read_text(encoding="utf-8"))
-    rules = data.get(language) or {key: [] for key in data["en"]}
+    rules = {key: [] for key in data["en"]} | data.get(language, {})
     patterns = {key: _any_phrase(rules[key], plain=key != "harmless") for key in rules if key != "vague"}
     return _FollowUpRules(**patterns, vague=frozenset(rules["vague"]))
 

@@ -115,6 +115,14 @@ def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
     ]
 
 
+def test_what_it_stands_for_is_not_named_where_it_was_just_said() -> None:
+    """The sentence before says it."""
+    page = hit("The ferry is new. It sails at nine.", title="Ferry")
+    sentences = select_quotes(ranked([page], "The ferry is new.", "It sails at nine."), 3, "en")
+
+    assert [one.note for one in sentences] == ["", ""]
+
+
 OLD = hit("The fee is 20 euros.", key="2024.md", title="Rules 2024", date=datetime(2024, 2, 5, tzinfo=UTC))
 NEW = hit("The fee is 25 euros.", key="2026.md", title="Rules 2026", date=datetime(2026, 1, 9, tzinfo=UTC))
 UNDATED = hit("The fee is 30 euros.", key="undated.md", title="Rules")

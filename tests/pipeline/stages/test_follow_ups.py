@@ -146,3 +146,19 @@ def test_a_question_for_two_things_has_two_parts(text: str, parts: list[str]) ->
 
     assert [one.text for one in found] == parts
     assert all(bool(one.borrowed) == (len(parts) > 1) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("At weekends?", True),
+        ("For apprentices?", True),
+        ("Bergen?", True),
+        ("In which year was the office opened?", False),
+        ("Opening hours of the office in Bergen", False),
+        ("After how many days is leave lost?", False),
+    ],
+)
+def test_what_leaves_out_the_verb_varies_the_question_before(text: str, *, expected: bool) -> None:
+    """Without any pronoun."""
+    assert depends_on_context(text, "en") is expected
