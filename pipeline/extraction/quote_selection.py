@@ -182,7 +182,7 @@ def _is_repeated(one: Candidate, other: Candidate, language: str) -> bool:
 
 
 def _describe_place(candidate: Candidate, before: Candidate | None, language: str) -> str:
-    """Name the place of what needs it: an item without its list, and "it" where nothing said before tells what it is."""
+    """Name the place of what needs it: an item without its list, and "it" unless what comes before tells."""
     leans = bool(candidate.lead) or (opens_with_pronoun(candidate.text, language) and not _follows(candidate, before))
     return footnotes.describe_place(candidate.hit.document, candidate.hit.passage) if leans else ""
 

@@ -164,12 +164,12 @@ def calibrate(
     if write:
         fitted = fit_regimes(examples, abstain)
         folder = Path(code.__path__[0])
-        _write(folder / "scoring.json", fitted.scores)
-        _write(folder / "abstention.json", {regime: asdict(judge) for regime, judge in fitted.judges.items()})
+        _update(folder / "scoring.json", fitted.scores)
+        _update(folder / "abstention.json", {regime: asdict(judge) for regime, judge in fitted.judges.items()})
 
 
 async def collect_examples(exams: Sequence[Path], home: Path | None) -> list[ExamExample]:
-    """Ask all exams and keep what was thought."""
+    """Ask all exams and keep what was thought, but of questions that are held out."""
     made: list[ExamExample] = []
     for exam in map(read_exam, exams):
         weight = 1.0 if exam.removable else HANDBOOKS_COUNT
@@ -178,7 +178,7 @@ async def collect_examples(exams: Sequence[Path], home: Path | None) -> list[Exa
             without = await ask_exam(exam, store, without_answers=True) if exam.removable else []
         made += [ExamExample(outcome, bool(outcome.posed.answers), weight, exam.removable) for outcome in asked]
         made += [ExamExample(outcome, answerable=False, weight=weight, main=exam.removable) for outcome in without]
-    return [example for example in made if example.outcome.considered.ranked]
+    return [example for example in made if example.outcome.considered.ranked and not example.outcome.posed.held]
 
 
 def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> FittedWeights:
@@ -282,8 +282,10 @@ def _named(names: Sequence[str], values: Floats) -> dict[str, float]:
     return {name: round(float(value), 4) for name, value in zip(names, values, strict=True)}
 
 
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+def _update(path: Path, content: Mapping[str, Any]) -> None:
+    """Write what was fitted; a regime without examples keeps its weights."""
+    known = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(known | content, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
