@@ -224,7 +224,8 @@ class Gate:
         """Let a sentence through if it stands on passages found in this turn; return whether it was."""
         ruling = _find_fault(sentence, self._found) or await self._rule(sentence)
         if isinstance(ruling, str):
-            self._withheld.append(WithheldSentence(sentence.text, ruling))
+            withheld = WithheldSentence(sentence.text, ruling)
+            self._withheld += [withheld] * (withheld not in self._withheld)
             log.info("sentences withheld in this turn: %d", len(self._withheld))  # their text is the record's alone
             return False
         self._claims.append(ruling)
@@ -235,7 +236,7 @@ class Gate:
     async def _rule(self, sentence: CitedSentence) -> CheckedClaim | str:
         """Return the claim that a sentence makes, checked, or why it is withheld; once, whoever asks first."""
         key = (sentence.text, sentence.evidence)
-        if key not in self._rulings:
+        if key not in self._rulings or self._rulings[key].cancelled():
             self._rulings[key] = asyncio.ensure_future(self._check(sentence))
         return await self._rulings[key]
 

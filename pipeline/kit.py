@@ -1,7 +1,7 @@
 """What a system is, and the kit of all that it may touch."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -54,7 +54,7 @@ class Supports(Protocol):
 
 Say = Callable[[CitedSentence], Awaitable[bool]]
 """The only way text leaves a system; the gate stands here. Returns whether the sentence was let through."""
-Judge = Callable[[CitedSentence], Awaitable[bool]]
+Judge = Callable[[CitedSentence], Coroutine[Any, Any, bool]]
 """Begins what `Say` will ask for, while sentences before it are still on their way; returns whether it will pass."""
 
 

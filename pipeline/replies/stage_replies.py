@@ -222,7 +222,8 @@ NOTHING_REPLY = "NOTHING"  # what a model replies where no note helps
 class DraftSplitter:
     """Splits a draft over `count` notes into sentences; none where it says, in one word or in prose, that none helps.
 
-    A sentence without a mark borrows those of the next: a model often marks only the last of what one note says.
+    A sentence without a mark borrows those of the next, as a model often marks only the last of what one note says; a
+    block of code does not.
     """
 
     def __init__(self, count: int) -> None:
@@ -252,7 +253,7 @@ class DraftSplitter:
             self._cites = True
             borrowing, self._held = self._held, []
             for one in _drop_nothing(borrowing):
-                yield one if one.maimed else replace(one, numbers=sentence.numbers, borrowed=True)
+                yield one if one.maimed or "```" in one.text else replace(one, numbers=sentence.numbers, borrowed=True)
             yield from _drop_nothing([sentence])
 
 

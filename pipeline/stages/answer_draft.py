@@ -11,7 +11,7 @@ from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.markup import clean_markup
 from pipeline.replies.stage_replies import FEEDBACK, DraftSplitter
 from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group
-from pipeline.stages.passage_retrieval import SourcedFinding, find_disagreeing
+from pipeline.stages.passage_retrieval import SourcedFinding, bind_subjects, find_disagreeing
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
 from storage.language.words import content_terms
@@ -19,16 +19,22 @@ from storage.types import Evidence
 
 
 async def stream_draft(
-    context: TurnContext, findings: Sequence[SourcedFinding], kit: Kit, *, refined: bool = False
+    context: TurnContext,
+    findings: Sequence[SourcedFinding],
+    kit: Kit,
+    *,
+    refined: bool = False,
+    refused: str = "",
 ) -> AsyncIterator[MarkedSentence]:
     """Yield the sentences of a reply over numbered findings; none where the model finds that none of them helps.
 
-    A `refined` draft is asked to be at once what refinement would make of it; a student's always is.
+    A `refined` draft is asked to be at once what refinement would make of it; a student's always is. `refused` is how
+    an earlier one began, which the notes do not say.
     Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
     template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
-    facts = {"talk": context.talk, "findings": tuple(findings), "language": context.language}
+    facts = {"talk": context.talk, "findings": tuple(findings), "language": context.language, "refused": refused}
     async with close_stream(kit.stream(template, splitter, stage="draft", **facts)) as sentences:
         async for sentence in sentences:
             yield sentence
@@ -77,6 +83,32 @@ def format_draft(sentences: Sequence[MarkedSentence]) -> str:
     return " ".join(written)
 
 
+async def say_draft(
+    context: TurnContext,
+    findings: Sequence[SourcedFinding],
+    kit: Kit,
+    *,
+    refined: bool = False,
+    shown: Sequence[Evidence] = (),
+) -> bool:
+    """Draft a reply and say it as `say_all` does; where its first sentence is withheld, draft it once more without.
+
+    What comes first answers: without it the rest often says the contrary. Raises as `stream_draft` does.
+    """
+    speaker = _Speaker(context, findings, (), kit)
+    try:
+        drafted = stream_draft(context, findings, kit, refined=refined)
+        said, came = await _say_stream(drafted, speaker, kit, must_begin=True)
+    except _BeginningRefused as refusal:
+        said, came = False, True
+        redrafted = stream_draft(context, findings, kit, refined=refined, refused=refusal.sentence.text)
+        try:
+            said, _ = await _say_stream(redrafted, speaker, kit)
+        except PipelineError:
+            said = await speaker.replace(refusal.sentence)
+    return said or await _say_shown(shown if came else (), kit)
+
+
 async def say_all(
     sentences: AsyncIterator[MarkedSentence],
     findings: Sequence[SourcedFinding],
@@ -92,7 +124,32 @@ async def say_all(
     the notes that it cites. Where all are withheld, what was `shown` meanwhile stays. Where the sentences break off,
     those that came are said before the error is raised.
     """
-    speaker, said, came = _Speaker(context, findings, drafted, kit), False, False
+    said, came = await _say_stream(sentences, _Speaker(context, findings, drafted, kit), kit)
+    return said or await _say_shown(shown if came else (), kit)
+
+
+async def _say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
+    said = [await kit.say(CitedSentence(one.text, (one,))) for one in shown if not _has_markup(one.text)]
+    return any(said)
+
+
+def _has_markup(text: str) -> bool:
+    """Return whether a text has links, images or mentions, even within code."""
+    bare = text.replace("`", "")
+    return clean_markup(bare) != bare
+
+
+class _BeginningRefused(Exception):
+    def __init__(self, sentence: MarkedSentence) -> None:
+        super().__init__(sentence.text)
+        self.sentence = sentence
+
+
+async def _say_stream(
+    sentences: AsyncIterator[MarkedSentence], speaker: "_Speaker", kit: Kit, *, must_begin: bool = False
+) -> tuple[bool, bool]:
+    """Return whether a sentence left, and whether any came. Raises `_BeginningRefused` where the first `must_begin`."""
+    said, came = False, False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
     async with open_task_group() as group:
 
@@ -108,12 +165,13 @@ async def say_all(
 
         reading = group.create_task(capture_outcome(read()))
         while sentence := await arrived.get():
-            said, came = await speaker.say(sentence) or said, True
+            written = await speaker.say_as_written(sentence)
+            if must_begin and not (came or written):
+                raise _BeginningRefused(sentence)  # what else was written ends with the group
+            said, came = written or await speaker.replace(sentence) or said, True
         if fault := await reading:
             raise fault
-    for quote in shown if came and not said else ():
-        said = await kit.say(CitedSentence(quote.text, (quote,))) or said
-    return said
+    return said, came
 
 
 class _Speaker:
@@ -132,12 +190,12 @@ class _Speaker:
     def cite(self, marked: MarkedSentence) -> CitedSentence:
         return self._annotator.cite(marked)
 
-    async def say(self, marked: MarkedSentence) -> bool:
-        """Say a sentence, or what it was made of; return whether either is said by now."""
+    async def say_as_written(self, marked: MarkedSentence) -> bool:
         sentence = self._annotator.annotate(marked)
-        return is_repeated(sentence, self._replaced) or await self._pass(sentence) or await self._replace(marked)
+        return is_repeated(sentence, self._replaced) or await self._pass(sentence)
 
-    async def _replace(self, marked: MarkedSentence) -> bool:
+    async def replace(self, marked: MarkedSentence) -> bool:
+        """Say what a sentence was made of; return whether any of it is said by now."""
         # A sentence without marks of its own is followed by the one whose notes it was tried against.
         said, left = False, set[int]() if marked.maimed or marked.borrowed else set(marked.numbers)
         for other in find_counterparts(marked, self._drafted):
@@ -145,14 +203,13 @@ class _Speaker:
                 said, left = True, left - set(other.numbers)
         for number in sorted(left):
             note = self._findings[number - 1]
-            quotes = [MarkedSentence(one.text, (number,), paragraph=False) for one in note.evidence]
-            first = replace(quotes[0], text=note.text, paragraph=marked.paragraph and not said)
+            first = MarkedSentence(note.text, (number,), paragraph=marked.paragraph and not said)
             if await self._put(self._annotator.annotate(first)):
                 said = True
                 continue
-            for quote, evidence in zip(quotes, note.evidence, strict=True):
-                alone = replace(self._annotator.annotate(quote), evidence=(evidence,))
-                said = await self._put(alone) or said
+            for one in bind_subjects(note.evidence):
+                quote = self._annotator.annotate(replace(first, text=one.text))
+                said = await self._put(replace(quote, evidence=(one,))) or said
         return said
 
     async def _put(self, sentence: CitedSentence) -> bool:
@@ -162,7 +219,7 @@ class _Speaker:
         """
         if is_repeated(sentence, self._said, least=MOSTLY_SAID):
             return True
-        if clean_markup(sentence.text) != sentence.text:
+        if _has_markup(sentence.text):
             return False
         passed = await self._pass(sentence)
         self._replaced += [sentence] * passed

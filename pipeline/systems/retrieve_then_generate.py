@@ -6,7 +6,7 @@ passes the gate against the passages that it cites.
 """
 
 from pipeline.kit import Kit, SystemEntry
-from pipeline.stages.answer_draft import say_all, stream_draft
+from pipeline.stages.answer_draft import say_draft
 from pipeline.stages.passage_retrieval import collect_sentences, order_rivals_by_date, quote_evidence
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import prepare_context
@@ -22,7 +22,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     findings = order_rivals_by_date(quote_evidence(collect_sentences(context.nearest)))
     if not findings:
         return Status.ABSTAINED
-    said = await say_all(stream_draft(context, findings, kit, refined=True), findings, context, kit)
+    said = await say_draft(context, findings, kit, refined=True)
     return Status.ANSWERED if said else Status.ABSTAINED
 
 

@@ -5,7 +5,7 @@ text that the model generates by itself is taken apart and verified, and never s
 """
 
 from pipeline.kit import Kit, SystemEntry
-from pipeline.stages.answer_draft import collect_draft, say_all, stream_draft, stream_refinement
+from pipeline.stages.answer_draft import collect_draft, say_all, say_draft, stream_refinement
 from pipeline.stages.concurrency import gather_pair, replay_values
 from pipeline.stages.model_claims import generate_reply, split_claims, verify_claims
 from pipeline.stages.passage_retrieval import (
@@ -35,7 +35,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     if kit.limits.student or not kit.limits.refine:
-        said = await say_all(stream_draft(context, findings, kit), findings, context, kit, shown=shown)  # 6
+        said = await say_draft(context, findings, kit, shown=shown)  # 6
     else:
         kept = await collect_draft(context, findings, kit)  # 6
         said = await say_all(stream_refinement(context, kept, findings, kit), findings, context, kit, kept)  # 7

@@ -6,7 +6,7 @@ beside summaries, the draft. Every claim has its verdict before the draft begins
 """
 
 from pipeline.kit import Kit, SystemEntry
-from pipeline.stages.answer_draft import say_all, stream_draft
+from pipeline.stages.answer_draft import say_draft
 from pipeline.stages.concurrency import gather_pair, open_task_group
 from pipeline.stages.model_claims import ClaimVerifier, stream_claims
 from pipeline.stages.passage_retrieval import (
@@ -44,9 +44,7 @@ async def _answered(talk: Conversation, context: TurnContext, kit: Kit, verifier
         raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
-    said = await say_all(
-        stream_draft(context, findings, kit, refined=True), findings, context, kit, shown=shown
-    )  # 6, 7
+    said = await say_draft(context, findings, kit, refined=True, shown=shown)  # 6, 7
     return Status.ANSWERED if said else Status.ABSTAINED
 
 

@@ -163,3 +163,28 @@ async def test_a_quotation_with_a_link_is_no_replacement() -> None:
     )
 
     assert told.answer.status is Status.ABSTAINED
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("The ferry of Skarholm costs 15 crowns [2].", ["The ferry of Skarholm costs 15 crowns."]),
+        ("The ferry of Skarholm costs only 15 crowns [2].", [NOTES[0]]),
+        (ModelUnavailable("away"), [NOTES[0]]),
+    ],
+)
+async def test_a_draft_that_begins_wrongly_is_written_once_more(
+    run: Run, second: str | Exception, said: list[str]
+) -> None:
+    """What follows the refused beginning is not said; the second draft knows what was refused, and is the last."""
+    first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
+    told, llm = await run(
+        "What does the ferry cost and who designed the lighthouse?",
+        {**ABOUT_BOTH, "draft": [first, second], "verify": refusing("only")},
+        Limits(looked_up=6, refine=False),
+    )
+
+    assert [one.text for one in told.answer.sentences] == said
+    assert len(llm.of("draft")) == 2
+    assert "“Yes, the ferry of Skarholm costs only 15 crowns.”" in turn_of(llm.of("draft")[1])
+    assert "refused" not in turn_of(llm.of("draft")[0])
