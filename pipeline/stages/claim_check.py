@@ -159,11 +159,11 @@ def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> Judgem
 
 
 def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
-    """Return whether a passage found before has as much of the claim but lacks a detail, or any contradicts more."""
+    """Return whether a passage found before has as much of the claim but lacks a detail, or one with more differs."""
     own = alone[place].coverage
     lacking = (held for held in alone[:place] if not (held.support.holds or held.support.appealable))
     before = any(held.coverage >= own for held in lacking)
-    return before or any(held.coverage > own and held.support.contradicted for held in alone)
+    return before or any(held.coverage > own and (held.support.contradicted or held.support.altered) for held in alone)
 
 
 def _add_objection(found: Judgement, against: Sequence[PassageSupport]) -> Judgement:

@@ -26,6 +26,7 @@ SHELF = Shelf([LIGHT, PIER])
 HOLDS = Support(0.9, holds=True, reasons=("the passages say it",))
 DOUBTFUL = Support(0.2, holds=False, reasons=("too little of it",), appealable=True)
 ABSENT = Support(0.2, holds=False, reasons=("no passage mentions it",))
+ALTERED = Support(0.9, holds=True, reasons=("says “may”; the passage says “must”",), altered=True)
 CONTRADICTED = Support(0.2, holds=False, reasons=("says 2; the passage says 3",), contradicted=True)
 
 
@@ -83,6 +84,10 @@ def test_what_passages_say_alone_and_together_makes_a_verdict(alone, together, v
         ([(HOLDS, 0.5), (CONTRADICTED, 0.8)], Verdict.REFUTES),
         ([(CONTRADICTED, 0.5), (HOLDS, 0.8)], Verdict.SUPPORTS),
         ([(DOUBTFUL, 1.0), (HOLDS, 0.8)], Verdict.SUPPORTS),
+        ([(ALTERED, 1.0)], Verdict.NOT_ENOUGH_INFO),
+        ([(ALTERED, 1.0), (HOLDS, 0.8)], Verdict.NOT_ENOUGH_INFO),
+        ([(ALTERED, 0.5), (HOLDS, 0.8)], Verdict.SUPPORTS),
+        ([(HOLDS, 0.3)], Verdict.NOT_ENOUGH_INFO),
     ],
 )
 def test_a_passage_that_says_more_of_a_claim_outdoes_one_that_seems_to_say_it(alone, verdict):
