@@ -171,7 +171,7 @@ def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instea
         return False
     stretch = find_exception(source)
     excepted = stretch is not None and place is not None and place.stop > stretch[0]
-    return place is None or excepted or not _narrows(ours, source, place, said)
+    return place is None or excepted or not _narrows(alignment, facts, place, said)
 
 
 def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:
@@ -205,8 +205,12 @@ def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSenten
     return all(any(is_same_value(one, value) for one in given) for value in values)
 
 
-def _narrows(ours: ParsedSentence, theirs: ParsedSentence, place: range, said: str) -> bool:
-    """Return whether a source says more than a sentence: before all that they share, as a condition, or of a name."""
+def _narrows(alignment: Alignment, facts: PassageFacts, place: range, said: str) -> bool:
+    """Return whether a source says more than a sentence: before all that they share, as a condition, or of a name.
+
+    A title of two words or more says what a page is about: "the workplace pension scheme" is its "pension scheme".
+    """
+    ours, theirs = alignment.sentence, alignment.source
     low, titles = theirs.text.low, load_name_tables().titles
     free = ours.content | _list_stems(said, ours.language) | load_general_words(ours.language)
     led = low[0] in PRONOUNS | _DEMONSTRATIVES
@@ -222,6 +226,9 @@ def _narrows(ours: ParsedSentence, theirs: ParsedSentence, place: range, said: s
     opening = first  # "the Trust" is short for "the Tolliver & Ebb Trust"
     while opening and {opening, opening - 1} <= joined:
         opening -= 1
+    titled = frozenset().union(*(one.content for one in facts.context.sentences)) & ours.content
+    if len(titled.intersection(theirs.stems[first : first + 2])) > 1:
+        opening = max(opening - 1, 0)
     names = theirs.capitals.difference(at + 1 for at in theirs.capitals)  # the first word of each
     named = any(first < at < place.start and at in names and low[at - 1] not in _ADJUNCTS for at in unsaid)
     end = next((at for at in range(place.stop, len(low)) if is_mark(low[at]) or low[at] in _JOINS), len(low))

@@ -27,6 +27,7 @@ _LEAD = 3  # tokens before a value in which its preposition stands
 _FEW_BETWEEN = 4
 _CLAUSE, _LONGER = 3, 2  # words of substance of a clause, and how much longer it may be in the source
 _LIMITS = frozenset({"most", "least", "more", "less", "fewer", "maximum", "minimum"})
+_EXTREMES = frozenset({"most", "least"})
 _ANSWERS = frozenset({"yes", "no"})
 
 
@@ -45,6 +46,7 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
         yield Doubt(ours.text.words[0])
     yield from _find_added_bounds(alignment, facts)
     yield from _find_changed_bindings(ours, theirs)
+    yield from _find_other_extremes(ours, theirs)
     yield from _find_changed_joins(alignment)
     yield from _find_other_limits(ours, theirs)
     yield from _find_other_directions(ours, theirs)
@@ -81,6 +83,19 @@ def _find_changed_bindings(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
         others = [said for known, other, said in given if known == kind and other != name]
         if kind in {"modal", "frequency"} and others and not any(one[:2] == (kind, name) for one in given):
             yield Doubt(ours.text.said(*place), theirs.text.said(*others[0]), binding=True)
+
+
+def _find_other_extremes(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield "most densely" where the source has "least densely"."""
+    here, there = (
+        {low: at for at, low in enumerate(read.text.low) if low in _EXTREMES and read.text.at(at - 1) != "at"}
+        for read in (ours, theirs)
+    )
+    for low, other in product(here, there):
+        if low not in there and ours.stems[here[low] + 1 :][:1] == theirs.stems[there[other] + 1 :][:1]:
+            yield Doubt(
+                ours.text.said(here[low], here[low] + 2), theirs.text.said(there[other], there[other] + 2), binding=True
+            )
 
 
 def _find_changed_joins(alignment: Alignment) -> Iterator[Doubt]:

@@ -59,11 +59,10 @@ def test_files_of_another_form_are_refused(tmp_path: Path, text: str) -> None:
         read_statements(file)
 
 
-@pytest.mark.parametrize("file", ["statements_tuned.json"])
-@pytest.mark.parametrize("corpus", ["shop", "example"])
+@pytest.mark.parametrize(("file", "corpus"), [("tuned", "shop"), ("tuned", "example"), ("held", "example")])
 async def test_nothing_true_and_nothing_about_another_thing_is_refuted(tmp_path: Path, file: str, corpus: str) -> None:
     """A statement is refuted only by another value of the same attribute of the same subject."""
-    sources, told = read_statements(FACTS / file)
+    sources, told = read_statements(FACTS / f"statements_{file}.json")
     own = [one for one in told if one.corpus == corpus]
 
     found = await check_statements({corpus: sources[corpus]}, own, tmp_path)

@@ -96,6 +96,19 @@ def test_neither_a_paragraph_nor_another_measure_is_a_quantity(claim: str, passa
     assert any("3 year" in reason for reason in misses(claim, passage))
 
 
+def test_a_page_is_about_what_its_title_says() -> None:
+    scheme = "The workplace pension scheme is run by Lund Mutual."
+
+    assert refutes("The pension scheme is run by Vik Life.", scheme, titles=("Pension scheme",))
+    assert not refutes("The pension scheme is run by Vik Life.", scheme, titles=("Benefits",))
+
+
+def test_the_least_is_not_the_most() -> None:
+    told = check_rules("Vik is the most densely populated island.", ["Vik is the least densely populated island."])
+
+    assert any(one.binding for one in told) or any(one.outcome is FindingOutcome.CONTRADICTED for one in told)
+
+
 def test_a_letter_tells_things_apart_and_an_article_does_not() -> None:
     assert any("“A”" in reason for reason in misses("Pump A was first sold in May 2023.", NEWEST))
     assert misses("Pump A costs 199 euros.", TABLE) == []
