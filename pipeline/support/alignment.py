@@ -13,7 +13,7 @@ from pipeline.support.analysis.date_parser import Date
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_exception, strip_possessive
 from pipeline.support.analysis.proper_names import ProperName, find_name_forms, load_name_tables
 from pipeline.support.analysis.quantity_parser import Number, is_same_dimension
-from pipeline.support.analysis.tokenizer import find_stem, is_mark, load_table, tokenize
+from pipeline.support.analysis.tokenizer import TokenSpan, find_stem, is_mark, load_table, tokenize
 from pipeline.support.passage_facts import PER_WORDS, PRONOUNS, PassageFacts, is_same_value
 
 _FUNCTION_WORD_WEIGHT = 0.3  # how much a matched function word weighs beside a word of substance
@@ -200,8 +200,8 @@ def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSenten
     left = {at for at, stem in enumerate(ours.stems) if stem in ours.content and stem not in known | free}
     if any(at not in ours.valued and strip_possessive(ours.text.low[at]) not in words for at in left):
         return False
-    given: list[Value] = [value for one in sources for value in (*one.numbers, *one.dates)]
-    values: list[Value] = [value for value in (*ours.numbers, *ours.dates) if not left.isdisjoint(value.places)]
+    given: list[TokenSpan] = [value for one in sources for value in (*one.numbers, *one.dates)]
+    values: list[TokenSpan] = [value for value in (*ours.numbers, *ours.dates) if not left.isdisjoint(value.places)]
     return all(any(is_same_value(one, value) for one in given) for value in values)
 
 
@@ -244,7 +244,7 @@ def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:
     stop = row.text.low.index(";")
     start = row.text.low.index(":") + 1
     words = {at for at in range(start, stop) if row.stems[at] in row.content and at not in row.valued}
-    values: list[Value] = [one for one in (*row.numbers, *row.dates) if start <= one.first < stop]
+    values: list[TokenSpan] = [one for one in (*row.numbers, *row.dates) if start <= one.first < stop]
     given: list[Value] = [*ours.numbers, *ours.dates]
     return all(row.stems[at] in ours.content for at in words) and all(
         any(is_same_value(value, one) for one in given) for value in values
