@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from pipeline.support.analysis.date_parser import Date
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_exception, strip_possessive
 from pipeline.support.analysis.proper_names import ProperName, find_name_forms, load_name_tables
-from pipeline.support.analysis.quantity_parser import Number, is_same_dimension
+from pipeline.support.analysis.quantity_parser import is_same_dimension
 from pipeline.support.analysis.tokenizer import TokenSpan, find_stem, is_mark, load_table, tokenize
 from pipeline.support.passage_facts import PER_WORDS, PRONOUNS, PassageFacts, is_same_value
 
@@ -33,8 +32,6 @@ _PLACED = frozenset({
     "born", "died", "killed", "buried", "located", "situated", "based", "founded", "held", "lies", "published",
 })  # fmt: skip
 """What happens to one subject in one place alone."""
-
-Value = Number | Date
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +191,8 @@ def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:
 
 def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSentence]) -> bool:
     """Return whether other sentences have all that a sentence says, but `said` and words that say little."""
-    known = frozenset().union(*(one.content for one in sources))
-    words = frozenset().union(*(find_name_forms(strip_possessive(low)) for one in sources for low in one.text.low))
+    known = frozenset[str]().union(*(one.content for one in sources))
+    words = frozenset[str]().union(*(find_name_forms(strip_possessive(low)) for one in sources for low in one.text.low))
     free = _list_stems(said, ours.language) | load_general_words(ours.language)
     left = {at for at, stem in enumerate(ours.stems) if stem in ours.content and stem not in known | free}
     if any(at not in ours.valued and strip_possessive(ours.text.low[at]) not in words for at in left):
@@ -226,7 +223,7 @@ def _narrows(alignment: Alignment, facts: PassageFacts, place: range, said: str)
     opening = first  # "the Trust" is short for "the Tolliver & Ebb Trust"
     while opening and {opening, opening - 1} <= joined:
         opening -= 1
-    titled = frozenset().union(*(one.content for one in facts.context.sentences)) & ours.content
+    titled = frozenset[str]().union(*(one.content for one in facts.context.sentences)) & ours.content
     if len(titled.intersection(theirs.stems[first : first + 2])) > 1:
         opening = max(opening - 1, 0)
     names = theirs.capitals.difference(at + 1 for at in theirs.capitals)  # the first word of each
@@ -245,7 +242,7 @@ def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:
     start = row.text.low.index(":") + 1
     words = {at for at in range(start, stop) if row.stems[at] in row.content and at not in row.valued}
     values: list[TokenSpan] = [one for one in (*row.numbers, *row.dates) if start <= one.first < stop]
-    given: list[Value] = [*ours.numbers, *ours.dates]
+    given: list[TokenSpan] = [*ours.numbers, *ours.dates]
     return all(row.stems[at] in ours.content for at in words) and all(
         any(is_same_value(value, one) for one in given) for value in values
     )
