@@ -138,7 +138,7 @@ async def test_a_reply_that_is_whole_does_not_wait_for_a_reason_that_never_comes
     }
     async with modelled(tmp_path, script, limits=LimitSettings(seconds=20)) as (app, server):
         done = await answer(app, house.asking(system="wikichat-fast"), lambda _: None)
-        await server.until(lambda server: server.disconnects == 1)
+        await server.until(lambda server: server.disconnects >= 1)
 
     assert (done.answer.status, done.failure) == (Status.ANSWERED, None)
     (claim,) = (one for one in done.answer.claims if one.claim.origin == "model")
