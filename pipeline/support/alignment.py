@@ -233,7 +233,11 @@ def _narrows(alignment: Alignment, facts: PassageFacts, place: range, said: str)
     conditions = [at for at in opens if theirs.text.at(at + 1) not in PER_WORDS - {"a", "an"}]  # "for each harbour"
     conditioned = any(set(range(at, at + _LONGEST_CONDITION)).intersection(unsaid) for at in conditions)
     counts_other = place.stop in unsaid and place.start in theirs.valued  # "three sons", not daughters
-    return named or conditioned or counts_other or any(begin <= at < opening for at in unsaid)
+    earlier = [
+        date.last for date in theirs.dates if date.last <= place.start and ")" not in low[date.last : place.start]
+    ]
+    goes_on = bool(earlier) and any(earlier[-1] <= at < place.start for at in unsaid)  # what was done at another time
+    return named or conditioned or counts_other or goes_on or any(begin <= at < opening for at in unsaid)
 
 
 def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:

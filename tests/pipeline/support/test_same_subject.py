@@ -67,6 +67,7 @@ def test_another_value_of_the_same_is_a_refutation(claim: str, passage: str) -> 
         ("Erik has four daughters.", "Erik has three sons and Paul has five daughters."),
         ("A member may borrow five books.", "A premium member may borrow nine books."),
         ("A ticket costs 9 euros.", "A ticket costs 5 euros for children."),
+        ("Auk 8 was launched in May 1968.", "Auk 8 was built on 2 March and rolled to its launch pad on 9 April."),
         ("Each parent has 20 weeks of leave.", "After the loss of a pregnancy each parent has 15 days of leave."),
     ],
 )
