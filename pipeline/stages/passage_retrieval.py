@@ -15,7 +15,7 @@ from pipeline.kit import Kit, Supports
 from pipeline.replies.stage_replies import QUERY, bullets_format
 from pipeline.stages.concurrency import gather_all, gather_successes
 from pipeline.stages.question_analysis import opens_with_pronoun, resolve_question
-from pipeline.stages.turn_context import TurnContext
+from pipeline.stages.turn_context import TurnContext, drop_copies
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.detection import detect_language
 from storage.language.words import content_terms
@@ -161,7 +161,7 @@ def _document_age(document: Document) -> float:
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() if date else float("-inf")
 
 
-OVERFETCH = 4  # so many times more hits are fetched than kept where a time ranks them
+OVERFETCH = 4  # so many times more hits are fetched than kept, as some are copies and a time ranks them anew
 
 
 def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
@@ -223,26 +223,29 @@ async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, 
 
     It may give the year that is asked for in other words, or not at all. Raises `SearchUnavailable`.
     """
-    hits = await kit.search(query, k * OVERFETCH if query.time else k)
+    hits = drop_copies(await kit.search(query, k * OVERFETCH), query.text)
     kept = rank_by_time(hits, query)[:k]
     return kept if not hits or hits[0] in kept else (*kept[: k - 1], hits[0])
 
 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Retrieve for the written query, or for both of two; where it is the question itself, the hits are known already.
+    """Retrieve for the written query, or for both of two, and beside it for the question as it was asked.
 
-    Raises `SearchUnavailable`.
+    Each gives its best in turn, so that neither a query that misses what was asked nor one of two parts takes all
+    places. A question that leans on what was said before, or is not in the library's language, is left to the query.
+    Where the query is the question itself, the hits are known already. Raises `SearchUnavailable`.
     """
     k = kit.limits.looked_up
     if query.time is None and query.text == context.search_query and kit.limits.passages >= k:
         return context.nearest[:k]
-    parts = [part.strip() for part in query.text.split(QUERY_SEPARATOR) if part.strip()][:MAX_QUERIES]
-    if len(parts) < MAX_QUERIES:
-        return await retrieve_passages(query, k, kit)
-    share = -(-k // len(parts))
-    found = await gather_all(retrieve_passages(replace(query, text=part), share, kit) for part in parts)
-    by_place = (hit for place in zip_longest(*found) for hit in place if hit)
-    return tuple({hit.passage.id: hit for hit in by_place}.values())
+    parts = [part.strip() for part in query.text.split(QUERY_SEPARATOR) if part.strip()][:MAX_QUERIES] or [query.text]
+    first, *others = [replace(query, text=part) for part in parts]
+    found = (retrieve_passages(one, k, kit) for one in (first, *others))
+    rankings = await gather_all(found) if others else (await next(found),)
+    if not context.reading and context.search_query == context.talk.question.text:
+        rankings = (*rankings, rank_by_time(context.nearest, query)[:k])
+    in_turn = [hit for place in zip_longest(*rankings) for hit in place if hit]
+    return drop_copies(in_turn, query.text)[: -(-k // len(parts)) * len(parts)]
 
 
 async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pipeline.kit import Kit
 from pipeline.stages.question_analysis import detect_asker_language, english_name, resolve_question
 from pipeline.types import Conversation
+from storage.language.words import content_terms, words
 from storage.types import Hit, SearchQuery
 
 WIDER = 3  # so many times more passages are found than read: what the others say tells what is rare, and what is likely
@@ -22,7 +24,7 @@ class TurnContext:
     search_query: str = ""
     """What was looked up to know that: the question, with the words it borrows from what was said before."""
     found: tuple[Hit, ...] = ()  # what was found, best first
-    nearest: tuple[Hit, ...] = ()  # the first of it: what a system reads
+    nearest: tuple[Hit, ...] = ()  # the first of it, copies left out: what a system reads
 
     @property
     def language(self) -> str:
@@ -44,7 +46,7 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     """
     sought = resolve_question(talk).query
     found = await kit.search(SearchQuery(sought), WIDER * kit.limits.passages)
-    nearest, language = found[: kit.limits.passages], detect_asker_language(talk)
+    nearest, language = drop_copies(found, sought)[: kit.limits.passages], detect_asker_language(talk)
     turns = Conversation(talk.turns[-kit.limits.turns :])
     return TurnContext(turns, language, find_library_language(language, nearest), sought, found, nearest)
 
@@ -55,3 +57,39 @@ def find_library_language(language: str, hits: Iterable[Hit]) -> str:
     if not language or found[language] * MIN_LANGUAGE_SHARE >= found.total():
         return ""
     return found.most_common(1)[0][0]
+
+
+COPY_SHARE = 0.9  # the share of their pairs of words that two passages have in common of which one is a copy
+
+
+def drop_copies(hits: Iterable[Hit], query: str) -> tuple[Hit, ...]:
+    """Return hits without those that say the same as one before, in its words, so that others take their places.
+
+    What differs in a number or in a small word ("not", "only", "from") is no copy, and neither is what stands under a
+    title or heading that the query names where it does not name the other's.
+    """
+    wanted, kept = set(content_terms(query)), list[tuple[Hit, _Wording]]()
+    for hit in hits:
+        wording = _read_wording(hit, wanted)
+        if not any(_is_copy(wording, other) for _, other in kept):
+            kept.append((hit, wording))
+    return tuple(hit for hit, _ in kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wording:
+    pairs: frozenset[tuple[str, str]]  # of neighbouring words
+    exact: Counter[str]  # numbers and small words
+    named: frozenset[str]  # the query's words that its page and headings have
+
+
+def _read_wording(hit: Hit, wanted: set[str]) -> _Wording:
+    said = [word.casefold() for word in words(hit.passage.text)]
+    exact = Counter(word for word in said if any(map(str.isdigit, word)) or not content_terms(word))
+    named = wanted.intersection(content_terms(f"{hit.document.title} {hit.passage.section}"))
+    return _Wording(frozenset(pairwise(("", *said))), exact, frozenset(named))
+
+
+def _is_copy(one: _Wording, other: _Wording) -> bool:
+    same = len(one.pairs & other.pairs) >= COPY_SHARE * len(one.pairs | other.pairs)
+    return same and one.exact == other.exact and one.named <= other.named

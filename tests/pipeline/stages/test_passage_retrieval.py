@@ -1,8 +1,13 @@
 """What passages say to the point of a query: how much of one passage is taken."""
 
+from dataclasses import replace
+
+import pytest
+
 from pipeline.kit import Limits
 from pipeline.stages.passage_retrieval import MAX_BULLETS, retrieve_for_query, summarise_passages
-from pipeline.stages.turn_context import TurnContext
+from pipeline.stages.turn_context import TurnContext, drop_copies, prepare_context
+from pipeline.types import Turn
 from storage.types import SearchQuery
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
@@ -40,3 +45,67 @@ async def test_two_queries_find_the_pages_of_both() -> None:
         assert first == (["fare.md", "pier.md"] if "oak" in text else ["fare.md", "time.md"])
         assert len(hits) == len({one.passage.id for one in hits})
     assert not [query for query in shelf.queries if "|" in query or "Zebras" in query]
+
+
+RULE = "Whoever stays past six may have a warm meal kept for them until eight, as long as they said so by noon."
+LATE = hit(RULE, key="late.md", title="Late work")
+
+
+@pytest.mark.parametrize(
+    ("other", "kept"),
+    [
+        (RULE, 1),
+        (f"*{RULE.upper()}*", 1),
+        (f"{RULE} Enjoy!", 1),
+        (RULE.replace("until eight", "until 8"), 2),
+        (RULE.replace("may have", "may not have"), 2),
+        (RULE.replace("eight", "noon").replace("by noon", "by eight"), 2),
+        ("The canteen is closed in August.", 2),
+    ],
+)
+def test_a_copy_says_the_same_in_the_same_words(other: str, kept: int) -> None:
+    """What differs in a number, a denial or its order does not; the first of those that do stays."""
+    hits = (LATE, hit(other, key="other.md", title="Kitchen"))
+
+    assert drop_copies(hits, "a warm meal in the evening") == hits[:kept]
+
+
+def test_a_page_that_the_query_names_is_no_copy() -> None:
+    """Two products may have the same rule in the same words."""
+    hits = tuple(hit("The warranty is two years.", key=f"{name}.md", title=f"Pump {name}") for name in ("Ada", "Berta"))
+
+    assert drop_copies(hits, "warranty of pumps Ada and Berta") == hits
+    assert drop_copies(hits, "warranty of pump Ada") == hits[:1]
+
+
+async def test_the_place_of_copies_is_taken_by_what_comes_next() -> None:
+    """Three times the same passage is one."""
+    copies = [hit(RULE, key=f"{number}.md", title="Meals") for number in range(3)]
+    others = [hit(f"A warm meal costs {number} crowns.", key=f"fare{number}.md") for number in (4, 5)]
+    talk = question("Who gets a warm meal?")
+    stage = Stage(Shelf([*copies, *others]), talk, Limits(), None, reads_alike)
+
+    hits = await retrieve_for_query(TurnContext(talk), SearchQuery("warm meal eight noon"), stage.kit)
+
+    assert {one.document.key for one in hits} == {"0.md", "fare4.md", "fare5.md"}
+
+
+async def test_what_the_question_itself_finds_is_read_beside_what_the_query_finds() -> None:
+    """A query that loses the point does not lose the answer; a follow-up is left to the query."""
+    shelf = Shelf(
+        [
+            *(hit(f"Stipend {number} is for health.", key=f"stipend{number}.md") for number in range(4)),
+            hit("An intern gets a phone, and no stipend.", key="intern.md"),
+        ]
+    )
+    asked = question("Does an intern get the stipend?")
+    stage = Stage(shelf, asked, Limits(), None, reads_alike)
+    context = await prepare_context(asked, stage.kit)
+    query = SearchQuery("stipend health")
+
+    hits = await retrieve_for_query(context, query, stage.kit)
+    assert [one.document.key for one in hits] == ["stipend0.md", "intern.md", "stipend1.md"]
+
+    later = question("And what does it cost?", Turn("user", "Does an intern get the stipend?"))
+    left = await retrieve_for_query(replace(context, talk=later), query, stage.kit)
+    assert "intern.md" not in [one.document.key for one in left]
