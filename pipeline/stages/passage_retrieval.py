@@ -19,7 +19,7 @@ from pipeline.stages.turn_context import TurnContext, drop_copies
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.detection import detect_language
 from storage.language.words import content_terms
-from storage.types import Document, Evidence, Hit, PassageKind, SearchQuery
+from storage.types import Document, Evidence, Hit, PassageKind, SearchQuery, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +39,64 @@ def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
 
 
 MAX_LED = 3  # so many sentences are gone back at most for whom or what a sentence's pronoun means
+MAX_LIST = 500  # characters from a list's lead-in to the end of an item; farther up it is not gone for one
+_LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # as an item is without its mark: "Decor: plants, rugs"
 
 
 def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return evidence of which what begins with a pronoun begins with the sentence before that names whom it means."""
-    return tuple(dict.fromkeys(map(_bind_subject, evidence)))
+    """Return evidence in the order of its passages, each from where it can be understood.
+
+    What begins with a pronoun begins with the sentence before that names whom it means, and an item of a list with the
+    line that leads the list in, as that may deny all of it. What overlaps then is one.
+    """
+    bound: dict[str, list[Evidence]] = {}
+    for one in map(_bind_subject, evidence):
+        bound.setdefault(one.passage.id, []).append(one)
+    return tuple(one for places in bound.values() for one in _merge_overlapping(places))
+
+
+def _merge_overlapping(places: Iterable[Evidence]) -> list[Evidence]:
+    merged: list[Evidence] = []
+    for one in sorted(places, key=lambda one: one.span):
+        if merged and one.span[0] < merged[-1].span[1]:
+            last = merged.pop()
+            merged.append(_quote_span(last, (last.span[0], max(last.span[1], one.span[1]))))
+        else:
+            merged.append(one)
+    return merged
+
+
+def _quote_span(one: Evidence, span: Span) -> Evidence:
+    return Evidence(one.passage.text[slice(*span)], one.passage, one.document, span)
 
 
 def _bind_subject(one: Evidence) -> Evidence:
-    start = one.span[0]
-    if one.passage.kind is not PassageKind.PROSE or is_in_list(one.passage.text, one.span):
+    if one.passage.kind is not PassageKind.PROSE:
         return one
-    before = [span for span in find_quotable_spans(one.passage) if span[1] <= start][-MAX_LED:]
+    before = [span for span in find_quotable_spans(one.passage) if span[1] <= one.span[0]]
+    lead = _find_lead_in(one.passage.text, before, one.span)
+    if lead is not None and one.span[1] - lead <= MAX_LIST:
+        return _quote_span(one, (lead, one.span[1]))
+    if is_in_list(one.passage.text, one.span):
+        return one
+    start, before = one.span[0], before[-MAX_LED:]
     while _opens_with_pronoun(one, start) and before:
         start = before.pop()[0]
     # Where all that was gone back to leans on something, too, the sentence stands as it is.
-    span = one.span if _opens_with_pronoun(one, start) else (start, one.span[1])
-    return Evidence(one.passage.text[slice(*span)], one.passage, one.document, span)
+    return one if _opens_with_pronoun(one, start) else _quote_span(one, (start, one.span[1]))
+
+
+def _find_lead_in(text: str, before: Sequence[Span], item: Span) -> int | None:
+    """Return where the line begins that leads in the list of an item; None where it is no item, or nothing leads."""
+    marked = is_in_list(text, item)
+    for start, end in reversed(before if marked or _LABELLED.match(text[slice(*item)]) else ()):
+        if marked and not is_in_list(text, (start, end)):
+            return start if text[start:end].endswith(":") else None
+        if not marked and "\n" in text[end : item[0]]:
+            return None
+        if not (marked or _LABELLED.match(text[start:end])):
+            return start if ":" in text[start:end] else None
+    return None
 
 
 def _opens_with_pronoun(one: Evidence, start: int) -> bool:
@@ -68,14 +109,25 @@ def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
 
 
 def _name_subject(one: Evidence) -> str:
-    text = " ".join(one.text.split())
-    return f"{one.document.title}: {text}" if _opens_with_pronoun(one, one.span[0]) else text
+    lines = [line[mark.end() :] if (mark := _MARK.match(line)) else line for line in one.text.splitlines()]
+    text = " ".join(" ".join(lines).split())
+    alone = one.passage.kind is PassageKind.TABLE and ";" not in text  # a row of one cell does not say whose it is
+    return f"{one.document.title}: {text}" if alone or _opens_with_pronoun(one, one.span[0]) else text
+
+
+_MARK = re.compile(r"\s*(?:[-•*✓]|\d{1,3}[.)])\s+")
+
+
+def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
+    """Return sentences that say something together as one finding, in the order in which they stand."""
+    bound = bind_subjects(evidence)
+    return SourcedFinding(" ".join(map(_name_subject, bound)), bound)
 
 
 async def bind_finding(
     text: str, evidence: Sequence[Evidence], supports: Supports, *, checked: bool = False
 ) -> tuple[SourcedFinding, ...]:
-    """Return a statement as a finding; in its place the sentences themselves, where they do not support it.
+    """Return a statement as a finding; in its place the sentences themselves, as one, where they do not support it.
 
     Of a statement that a model `checked`, or that names whom a pronoun means, the local check's doubt is not enough. It
     must name what it is about, and of a table which row.
@@ -86,7 +138,7 @@ async def bind_finding(
     named = not opens_with_pronoun(text, evidence[0].document.language)
     if holds and named and all(_names_row(text, one) for one in evidence):
         return (SourcedFinding(text, bind_subjects(evidence)),)
-    return quote_evidence(evidence)
+    return (join_quotes(evidence),)
 
 
 def _names_row(text: str, one: Evidence) -> bool:
