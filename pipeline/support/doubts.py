@@ -5,13 +5,13 @@ counts. Further from it, only those words count that bind or bound what is said 
 is added at the end, and a condition that was left out.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise, product
 from typing import NamedTuple
 
 from pipeline.support.alignment import Alignment
-from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses
+from pipeline.support.analysis.parsed_sentence import ParsedPassage, ParsedSentence, find_clauses
 from pipeline.support.analysis.proper_names import find_name_forms, find_name_root, is_near_spelling
 from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_quantity
 from pipeline.support.analysis.tokenizer import TokenSpan, load_table
@@ -37,6 +37,7 @@ class Doubt(NamedTuple):
     said: str
     instead: str = ""
     binding: bool = False  # whether it changes how what is said binds or is bounded: "may" for "must"
+    sure: bool = False  # whether it is surely false: the same words, bound or bounded otherwise
 
 
 def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str] = frozenset()) -> Iterator[Doubt]:
@@ -45,12 +46,15 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     if ours.text.at(0) in _ANSWERS and not ours.text.at(1).isalpha():
         yield Doubt(ours.text.words[0])
     yield from _find_added_bounds(alignment, facts)
-    yield from _find_changed_bindings(ours, theirs)
-    yield from _find_other_extremes(ours, theirs)
-    yield from _find_changed_joins(alignment)
-    yield from _find_other_limits(ours, theirs)
-    yield from _find_other_directions(ours, theirs)
-    yield from _find_other_rates(ours, theirs)
+    yield from _find_changed_bindings(alignment)
+    turned = (
+        *_find_other_extremes(ours, theirs),
+        *_find_changed_joins(alignment),
+        *_find_other_limits(ours, theirs),
+        *_find_other_directions(ours, theirs),
+        *_find_other_rates(ours, theirs),
+    )
+    yield from (one._replace(sure=one.sure and alignment.is_near_copy) for one in turned)
     yield from _find_dropped_condition(alignment)
     yield from _find_added_end(alignment, facts, allowed)
     if (alignment.is_near_copy or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
@@ -76,13 +80,28 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
             yield Doubt(ours.text.said(first, last))
 
 
-def _find_changed_bindings(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "must" where the source has "may", and "twice" where it has "once"."""
+def _find_changed_bindings(alignment: Alignment) -> Iterator[Doubt]:
+    """Yield "must" where the source has "may", and "twice" where it has "once".
+
+    Surely in the same words or before the same word. "Should" says "must" more mildly; "must not" is "may not".
+    """
+    ours, theirs = alignment.sentence, alignment.source
     given = find_binding_words(theirs)
+    plain = not (find_negation_scopes(ours).reached or find_negation_scopes(theirs).reached)
     for kind, name, place in find_binding_words(ours):
-        others = [said for known, other, said in given if known == kind and other != name]
+        others = [(other, said) for known, other, said in given if known == kind and other != name]
         if kind in {"modal", "frequency"} and others and not any(one[:2] == (kind, name) for one in given):
-            yield Doubt(ours.text.said(*place), theirs.text.said(*others[0]), binding=True)
+            other, there = others[0]
+            next_word = _find_next(ours, place[1])
+            same = kind == "modal" and bool(next_word) and next_word == _find_next(theirs, there[1])
+            modal = same and plain and (name, other) != ("should", "must")
+            sure = modal if kind == "modal" else alignment.is_near_copy
+            yield Doubt(ours.text.said(*place), theirs.text.said(*there), binding=True, sure=sure)
+
+
+def _find_next(sentence: ParsedSentence, place: int) -> str:
+    """Return the stem of the first word of substance from a place on."""
+    return next((stem for stem in sentence.stems[place:] if stem in sentence.content), "")
 
 
 def _find_other_extremes(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
@@ -94,7 +113,10 @@ def _find_other_extremes(ours: ParsedSentence, theirs: ParsedSentence) -> Iterat
     for low, other in product(here, there):
         if low not in there and ours.stems[here[low] + 1 :][:1] == theirs.stems[there[other] + 1 :][:1]:
             yield Doubt(
-                ours.text.said(here[low], here[low] + 2), theirs.text.said(there[other], there[other] + 2), binding=True
+                ours.text.said(here[low], here[low] + 2),
+                theirs.text.said(there[other], there[other] + 2),
+                binding=True,
+                sure=True,
             )
 
 
@@ -106,7 +128,7 @@ def _find_changed_joins(alignment: Alignment) -> Iterator[Doubt]:
         said = {here[at]: at for at in range(one + 1, two) if at in here}
         given = {there[at]: at for at in range(other + 1, another) if at in there}
         if said and given and said.keys().isdisjoint(given) and max(two - one, another - other) <= _FEW_BETWEEN:
-            yield Doubt(ours.text.said(one, two + 1), theirs.text.said(other, another + 1), binding=True)
+            yield Doubt(ours.text.said(one, two + 1), theirs.text.said(other, another + 1), binding=True, sure=True)
 
 
 def _locate_joins(sentence: ParsedSentence) -> dict[int, str]:
@@ -123,7 +145,8 @@ def _find_other_limits(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator
         if same and limited and all(one.bound is not said.bound for one in same):
             behind = theirs.text.low[same[0].last : same[0].last + _LEAD]  # "seven people at most"
             binding = not theirs.is_row and _LIMITS.isdisjoint(behind)
-            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, same[0]), binding=binding)
+            turned = {Bound.OVER, Bound.UNDER} == {said.bound, same[0].bound}
+            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, same[0]), binding, binding and turned)
 
 
 def _is_same_amount(one: Number, other: Number) -> bool:
@@ -131,11 +154,18 @@ def _is_same_amount(one: Number, other: Number) -> bool:
 
 
 def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
-    """Yield "from 2 pm" where the source has "until 2 pm"."""
-    for said, given in product((*ours.dates, *ours.numbers), (*theirs.dates, *theirs.numbers)):
-        here, there = _find_direction(ours, said.first), _find_direction(theirs, given.first)
-        if here and there and here != there and is_same_value(given, said):
-            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, given), binding=not theirs.is_row)
+    """Yield "from 2 pm" where the source has "until 2 pm", and nowhere "from 2 pm"; surely where each is right before.
+
+    A bare number is no date: "after 10-man Vik".
+    """
+    for said in (*ours.dates, *ours.numbers):
+        same = [one for one in (*theirs.dates, *theirs.numbers) if is_same_value(one, said)]
+        here, there = _find_direction(ours, said.first), [_find_direction(theirs, one.first) for one in same]
+        others = [(one, name) for one, name in zip(same, there, strict=True) if name and name != here]
+        if here and others and here not in there:
+            vague = isinstance(said, Number) and not (said.units or said.ordinal or said.halves)
+            binding = not theirs.is_row and not vague
+            yield Doubt(_quote_lead(ours, said), _quote_lead(theirs, others[0][0]), binding, binding)
 
 
 def _find_other_rates(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
@@ -145,7 +175,30 @@ def _find_other_rates(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[
         if said.units and is_same_number(given, said) and here in PER_WORDS and there in PER_WORDS:
             one, other = said.last + 1, given.last + 1
             if ours.stems[one : one + 1] != theirs.stems[other : other + 1]:
-                yield Doubt(ours.text.said(said.first, one + 1), theirs.text.said(given.first, other + 1), binding=True)
+                sure = theirs.content.isdisjoint(ours.stems[one : one + 1])
+                yield Doubt(
+                    ours.text.said(said.first, one + 1),
+                    theirs.text.said(given.first, other + 1),
+                    binding=True,
+                    sure=sure,
+                )
+
+
+def find_absent_rate(ours: ParsedSentence, known: Sequence[ParsedPassage]) -> str:
+    """Return the first rate of a sentence of whose unit none of the texts has a form: "200 euros a month"."""
+    rates = _load_rates()
+    if any(sentence.language not in {"en", ""} for part in known for sentence in part.sentences[:1]):
+        return ""
+    said, low = frozenset().union(*(part.words for part in known)), ours.text.low
+    ends = {number.last for number in ours.numbers if not number.ordinal}
+    for at, word in enumerate(low):
+        lead, before = ours.text.at(at - 1), ours.text.at(at - 2)
+        amount = not ends.isdisjoint({at - 1, at - 2}) and ours.stems[max(at - 2, 0)] in ours.content
+        per = lead in rates.per or (lead in rates.articles and (amount or before in rates.counts))
+        rate = per or (word in rates.adverbs and at not in ours.capitals)
+        if rate and word in rates.forms and said.isdisjoint(rates.forms[word]):
+            return ours.text.said(at - 1 if per else at, at + 1)
+    return ""
 
 
 def _find_direction(sentence: ParsedSentence, place: int) -> str:
@@ -268,3 +321,19 @@ def _load_wording(language: str) -> _Wording:
 
 def _split_phrases(classes: Mapping[str, str]) -> Iterable[tuple[str, tuple[str, ...]]]:
     return ((name, tuple(phrase.split())) for name, words in classes.items() for phrase in words.split("|"))
+
+
+class _Rates(NamedTuple):
+    forms: Mapping[str, frozenset[str]]  # the forms of a unit, by each of them
+    adverbs: frozenset[str]
+    per: frozenset[str]
+    articles: frozenset[str]
+    counts: frozenset[str]
+
+
+@cache
+def _load_rates() -> _Rates:
+    data = load_table("rates.json")
+    units = [frozenset(forms.split()) for forms in data["units"].values()]
+    lists = (frozenset(data[name].split()) for name in ("adverbs", "per", "articles", "counts"))
+    return _Rates({form: forms for forms in units for form in forms}, *lists)

@@ -33,6 +33,7 @@ PER_WORDS = frozenset({"a", "an", "per", "each", "every", "/", "pro", "je", "par
 _LEAST_JOINED = 6
 _MOST_INITIALS = 6
 _MOST_RECKONED, _DOZEN = 20, 12
+_FIRST_YEAR, _LAST_YEAR = 1000, 2100  # what a bare number may be as a year
 _ROUGHLY = 0.1  # how far, as a share, "about" may be from the number; "over", "nearly" and "under" twice as far
 
 
@@ -160,31 +161,48 @@ def _count_figures(value: float) -> int:
     return len(f"{value:.9g}".replace(".", "").split("e")[0].strip("0")) if value else 1
 
 
-def can_be_reckoned(number: Number, sentence: ParsedSentence, facts: PassageFacts, *, changed: bool) -> bool:
+def can_be_reckoned(
+    number: Number, sentence: ParsedSentence, facts: PassageFacts, asked: Sequence[Number] = (), *, changed: bool
+) -> bool:
     """Return whether a number may count or reckon with what the passages say: "four items", "two at 50 are 100".
 
-    It may count up to a dozen things, be the time between two years, a sum or a difference; or one number times one of
-    the sentence. Of a number that takes another's place (`changed`) only the last is tried.
+    It may count up to a dozen things, be the time between two years, a sum, a difference, a product or a share, with
+    numbers that were `asked` about among them; or one number times one of the sentence. Of a number that takes
+    another's place (`changed`) only the last is tried.
     """
     wanted = number.values[0]
-    given = [one for one in facts.numbers if not one.ordinal][:_MOST_RECKONED]
-    factors = [one.values[0] for one in sentence.numbers if one is not number and one.values[0] > 1]
+    asked = [one for one in asked if one.values[0] != wanted]
+    given = [*[one for one in facts.numbers if not one.ordinal][:_MOST_RECKONED], *asked]
+    factors = [one.values[0] for one in (*sentence.numbers, *asked) if one is not number and one.values[0] > 1]
     if any(one.values[0] * factor == wanted for one in given for factor in factors):
         return True
     if changed or number.ordinal:
         return False
-    years = [date.year for part in facts.everything for date in part.dates if date.year][:_MOST_RECKONED]
-    between = {abs(one - other) + more for one, other in combinations(years, 2) for more in (0, -1)}
+    known = [date.year for part in facts.everything for date in part.dates if date.year]
+    known += [int(one.values[0]) for one in given if not one.units and _is_year(one.values[0])]
+    between = {abs(one - other) + more for one, other in combinations(known[:_MOST_RECKONED], 2) for more in (0, -1)}
     alike = [(one.values[0], two.values[0]) for one, two in combinations(given, 2) if one.units == two.units]
     sums = {round(value, 6) for one, two in alike for value in (one + two, abs(one - two))}
     shares = {one.values[0] / two.values[0] for one, two in permutations(given, 2) if two.values[0]}
-    timed = sentence.text.at(number.last) == "times"
+    years, timed = _count_years(number), sentence.text.at(number.last) == "times"
     counts = not number.units and not timed and wanted <= _DOZEN and wanted == int(wanted)
-    return counts or wanted in sums or (wanted in between and _is_years(number)) or (timed and wanted in shares)
+    return (
+        counts
+        or wanted in sums
+        or (wanted >= 1 and any(abs(span - wanted * years) < years / 2 for span in between))
+        or (timed and wanted in shares)
+        or (any(unit.name == "%" for unit in number.units) and wanted in {round(100 * one) for one in shares})
+    )
 
 
-def _is_years(number: Number) -> bool:
-    return not number.units or any(unit.name == "yr" for unit in number.units)
+def _is_year(value: float) -> bool:
+    return value == int(value) and _FIRST_YEAR <= value <= _LAST_YEAR
+
+
+def _count_years(number: Number) -> float:
+    """Return how many years the unit of a number has: none but of years, decades and centuries."""
+    names = {unit.name for unit in number.units} or {"yr"}
+    return next((years for name, years in (("yr", 1), ("dec", 10), ("cen", 100)) if name in names), 0)
 
 
 def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:

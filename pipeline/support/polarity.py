@@ -16,6 +16,7 @@ _FEWEST, _NEARLY_ALL = 2, 0.7
 _PLAIN = frozenset({"not", "never", "cannot"})
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
 _LEAST_STEM = 4
+_PHRASE = 3  # tokens: "before the 18th"
 _BEING_VERBS = frozenset({"has", "have", "had", "is", "are", "was", "were"})
 _DEFINITE_WORDS = frozenset({"the", "its", "their", "our"})  # words that speak of something as of what is there
 
@@ -25,6 +26,7 @@ class PolarityDifference:
     said: str
     instead: str
     comparative: bool = False
+    said_too: bool = False  # whether the source says it as well, of the same word: "before the 18th"
 
 
 class NegationScopes:
@@ -177,13 +179,15 @@ def _quote(sentence: ParsedSentence, place: int, last: int | None = None) -> str
 def _find_opposites(alignment: Alignment) -> Iterator[PolarityDifference]:
     """Yield opposites in the same place, unless one of them is denied: "did not lose" is "won"."""
     known, (ours, theirs) = _load_polarity_words(alignment.sentence.language), (alignment.sentence, alignment.source)
-    here, there = find_negation_scopes(ours), find_negation_scopes(theirs)
+    here, there, low = find_negation_scopes(ours), find_negation_scopes(theirs), theirs.text.low
+    phrases = [low[at : at + _PHRASE] for at in range(len(low) - _PHRASE + 1)]
     for gap in (gap for gap in alignment.gaps if gap.tight):
         for place, other in product(range(*gap.said), range(*gap.given)):
             if ours.stems[place] and theirs.stems[other]:
                 comparative = _are_opposites(ours.text.low[place], theirs.text.low[other], known)
                 if comparative is not None and here.denies(place) == there.denies(other):
-                    yield PolarityDifference(ours.text.words[place], theirs.text.words[other], comparative)
+                    too = any(ours.text.low[place : place + _PHRASE] == near for near in phrases)
+                    yield PolarityDifference(ours.text.words[place], theirs.text.words[other], comparative, too)
 
 
 def _are_opposites(one: str, other: str, known: "_PolarityWords") -> bool | None:

@@ -22,7 +22,7 @@ from pipeline.support.contradictions import (
     find_row_mix,
     is_pronoun,
 )
-from pipeline.support.doubts import find_doubts
+from pipeline.support.doubts import find_absent_rate, find_doubts
 from pipeline.support.passage_facts import (
     PassageFacts,
     can_be_reckoned,
@@ -127,17 +127,22 @@ def check_rules(
     facts = collect_facts(passages, context, detect_language(sentence))
     read = parse_sentence(sentence, choose_language(sentence, facts.passages))
     alignment = align(read, facts)
+    question = collect_facts(asked, (), read.language) if asked else None
+    counted = tuple(question.numbers) if question else ()
     found: tuple[tuple[_Said, RuleFinding], ...] = (
-        *((one, finding) for one in read.numbers for finding in _check_number(one, read, facts, alignment)),
+        *((one, finding) for one in read.numbers for finding in _check_number(one, read, facts, alignment, counted)),
         *((one, finding) for one in read.dates for finding in _check_date(one, facts, alignment)),
         *((one, finding) for one in find_names(read) for finding in _check_name(one, facts, alignment)),
     )
-    question = collect_facts(asked, (), read.language) if asked else None
     allowed = frozenset[str]().union(*(part.stems for part in question.passages)) if question else frozenset[str]()
+    other_unit = any(one.kind is FindingKind.UNIT and one.outcome is not FindingOutcome.FOUND for _, one in found)
+    known = [*facts.everything, *(question.passages if question else ())]
+    unit = "" if other_unit or not facts.passages else find_absent_rate(read, known)
     others = (
+        *([_build_finding(FindingKind.UNIT, unit, "", found=False)] if unit else []),
         *(_check_denials(alignment) if alignment and alignment.coverage >= LEAST_COVERAGE else ()),
         *(_check_misplaced(facts, alignment) if alignment else ()),
-        *(_check_wording(facts, alignment, allowed) if alignment else ()),
+        *(_check_wording(facts, alignment, allowed, refuted=other_unit) if alignment else ()),
     )
     return (
         *(
@@ -166,7 +171,11 @@ def _mark_elsewhere(
 
 
 def _check_number(
-    number: Number, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None
+    number: Number,
+    sentence: ParsedSentence,
+    facts: PassageFacts,
+    alignment: Alignment | None,
+    asked: Sequence[Number] = (),
 ) -> Iterator[RuleFinding]:
     """Look up a number; "one", "first" and "half" are said of too much to be missed."""
     claim = number.values not in {(1.0,), (0.5,), (0.0,)} or bool(number.units)
@@ -182,9 +191,11 @@ def _check_number(
     other = other or (find_other_rate(alignment, number) if alignment and found else "")
     if other and not instead:
         yield _build_contradiction(FindingKind.UNIT, number.said, other)
-    elif facts.passages and not found and can_be_reckoned(number, sentence, facts, changed=replaced):
+    elif facts.passages and not found and can_be_reckoned(number, sentence, facts, asked, changed=replaced):
         yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED, instead)
-    elif facts.passages and not (found or replaced or _is_comparable(number, sentence, facts, alignment)):
+    elif facts.passages and not (
+        found or replaced or number.units or _is_comparable(number, sentence, facts, alignment)
+    ):
         yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED)
     elif claim or instead:
         yield _build_finding(FindingKind.NUMBER, number.said, instead, found=found)
@@ -246,7 +257,7 @@ def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
     differ = not denying or denying != count_negations(alignment.source)
     for one in find_denials(alignment):
         kind = FindingKind.COMPARATIVE if one.comparative else FindingKind.NEGATION
-        sure = one.comparative or (alignment.is_near_copy and differ)
+        sure = not one.said_too and (one.comparative or (alignment.is_near_copy and differ))
         outcome = FindingOutcome.CONTRADICTED if sure else FindingOutcome.DISPUTED
         yield RuleFinding(kind, one.said, outcome, one.instead)
     turned = find_role_swap(alignment)
@@ -292,9 +303,12 @@ def _is_asked(said: _Said, question: PassageFacts) -> bool:
     return has_date(question, said) if isinstance(said, Date) else has_name(question, said)
 
 
-def _check_wording(facts: PassageFacts, alignment: Alignment, allowed: frozenset[str]) -> Iterator[RuleFinding]:
+def _check_wording(
+    facts: PassageFacts, alignment: Alignment, allowed: frozenset[str], *, refuted: bool
+) -> Iterator[RuleFinding]:
     for doubt in find_doubts(alignment, facts, allowed):
-        yield RuleFinding(FindingKind.WORDING, doubt.said, FindingOutcome.CHANGED, doubt.instead, binding=doubt.binding)
+        outcome = _of_value(doubt.instead) if doubt.sure and not refuted else FindingOutcome.CHANGED
+        yield RuleFinding(FindingKind.WORDING, doubt.said, outcome, doubt.instead, binding=doubt.binding)
 
 
 def _build_contradiction(kind: FindingKind, said: str, instead: str) -> RuleFinding:

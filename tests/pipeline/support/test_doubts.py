@@ -15,7 +15,13 @@ HOUSE = (
 
 def doubts(sentence: str, passage: str = HOUSE, asked: tuple[str, ...] = ()) -> list[str]:
     told = check_rules(sentence, [passage], asked=asked)
-    return [one.reason for one in told if one.outcome is FindingOutcome.CHANGED]
+    return [one.reason for one in told if one.outcome is not FindingOutcome.FOUND]
+
+
+def against(sentence: str, passage: str, asked: str = "") -> list[str]:
+    """Return why a sentence is surely false."""
+    sure = {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
+    return [one.reason for one in check_rules(sentence, [passage], asked=[asked]) if one.outcome in sure]
 
 
 @pytest.mark.parametrize(
@@ -75,3 +81,52 @@ def test_what_was_asked_about_may_end_a_sentence() -> None:
 
     assert doubts(sentence)
     assert not doubts(sentence, asked=("Until when is the gate open for couriers?",))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("A canoe may cost up to 900 euros a year.", "The club pays for canoes: up to 900 euros."),
+        ("The club lends a canoe at most twice a month.", "The club lends a canoe at most twice."),
+        ("Guards get 9 euros annually for their boots.", "Guards get 9 euros for their boots."),
+        ("A tent may cost at least 90 euros a night.", HOUSE),
+        ("The night guard checks the cellar once each shift.", HOUSE),
+        ("The gate is open from 2 pm.", HOUSE),
+        (
+            "The cook must ask for one change to the menu.",
+            "Whoever is on duty writes it, and the cook may ask for one change.",
+        ),
+        ("Old tents are sold for good, and buyers get a voucher of 300 euros.", "Members may buy old tents for good."),
+    ],
+)
+def test_what_no_judge_may_let_out_is_surely_false(sentence: str, passage: str) -> None:
+    assert against(sentence, passage)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "asked"),
+    [
+        ("A canoe may cost up to 900 euros a year.", "The annual limit for canoes is 900 euros.", ""),
+        (
+            "A canoe may cost up to 900 euros a year.",
+            "The limit for canoes is 900 euros.",
+            "What may I spend each year?",
+        ),
+        ("The club was open for two weeks of a year.", "The club was open for two weeks.", ""),
+        ("You should pour it slowly.", "It must be poured slowly.", ""),
+        ("Members may not bring dogs.", "Members must not bring dogs.", ""),
+        ("The mill ran for four centuries.", "The mill was built in 1402 and closed in 1811.", ""),
+        ("For two boats that makes 180 euros.", "A boat costs 90 euros.", ""),
+        ("That makes 270 euros.", "A boat costs 90 euros.", "What do 3 boats cost?"),
+        (
+            "Your payments start in the same month if you order the canoe before the 18th.",
+            (
+                "If you order a canoe before the 18th your payments start that same month, but if you order on or "
+                "after the 18th your payments start the following month."
+            ),
+            "",
+        ),
+    ],
+)
+def test_what_may_yet_be_so_is_left_to_a_judge(sentence: str, passage: str, asked: str) -> None:
+    assert not against(sentence, passage, asked)

@@ -267,7 +267,7 @@ def test_what_the_passage_speaks_of_is_not_missing() -> None:
     assert not found("Vik has no agreement.", "Vik has no agreement, and the agreement of Drum counts for nothing.")
 
 
-@pytest.mark.parametrize("sentence", ["Its lamps were shown in 1,350 shops.", "Its people met four times a year."])
+@pytest.mark.parametrize("sentence", ["Its lamps were shown in 1,350 shops.", "Its people met four times."])
 def test_a_number_of_what_no_passage_counts_is_disputed(sentence: str) -> None:
     """Where a passage says little of the rest and has no number of the kind, a model may know where it comes from."""
     assert [one.outcome for one in found(sentence)] == [FindingOutcome.DISPUTED]
