@@ -22,6 +22,7 @@ from pipeline.support.swaps import may_change_roles
 _ALL_SAID = 0.9  # the share of its words that the source has, from which their order tells who did it to whom
 _MOSTLY_SAID = 0.6
 _HALF_SAID = 0.5
+_NEARLY_THE_SAME, _FEWEST_BEFORE = 0.65, 4  # the share of the words before an added condition, and how many there are
 _LEAST_LEFT = 0.34  # the share of a condition's words below which the sentence leaves it out
 _LEAD = 3  # tokens before a value in which its preposition stands
 _FEW_BETWEEN = 4
@@ -225,7 +226,7 @@ def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
 
 
 def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
-    """Yield the end of a sentence of which no passage has a word: ", tax included"."""
+    """Yield the end of a sentence of which no passage has a word: ", tax included"; surely a condition or a reason."""
     ours = alignment.sentence
     said = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content]
     matched = {place for place, _ in alignment.pairs}
@@ -233,7 +234,11 @@ def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozense
     end = [at for at in said if at > last]
     known = allowed.union(*(part.stems for part in facts.everything))
     if end and alignment.coverage >= _HALF_SAID and not any(ours.stems[at] in known or at in ours.valued for at in end):
-        yield Doubt(ours.text.said(end[0], end[-1] + 1))
+        leads = _load_wording(ours.language).leads
+        lead = next((at for at in range(last + 1, end[0]) if ours.text.low[at] in leads), 0)
+        rest = [at for at in range(lead) if ours.stems[at]]
+        sure = len(rest) >= _FEWEST_BEFORE and len(matched.intersection(rest)) >= _NEARLY_THE_SAME * len(rest)
+        yield Doubt(ours.text.said(end[0], end[-1] + 1), sure=sure)
 
 
 def _find_reordered(alignment: Alignment) -> Iterator[Doubt]:
@@ -306,6 +311,7 @@ class _Wording(NamedTuple):
     phrases: Mapping[str, tuple[tuple[str, str, tuple[str, ...]], ...]]  # by their first word
     directions: Mapping[str, str]
     conditions: frozenset[str]
+    leads: frozenset[str]  # what begins a condition or a reason that was added
 
 
 @cache
@@ -316,7 +322,7 @@ def _load_wording(language: str) -> _Wording:
     listed = [(kind, name, phrase) for kind, classes in kinds for name, phrase in _split_phrases(classes)]
     phrases = {word: tuple(one for one in listed if one[2][0] == word) for word in {one[2][0] for one in listed}}
     directions = {word: name for name in ("start", "end") for word in data[name].split()}
-    return _Wording(phrases, directions, frozenset(data["conditions"].split()))
+    return _Wording(phrases, directions, *(frozenset(data[name].split()) for name in ("conditions", "leads")))
 
 
 def _split_phrases(classes: Mapping[str, str]) -> Iterable[tuple[str, tuple[str, ...]]]:

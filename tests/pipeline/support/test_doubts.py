@@ -87,6 +87,7 @@ def test_what_was_asked_about_may_end_a_sentence() -> None:
     ("sentence", "passage"),
     [
         ("A canoe may cost up to 900 euros a year.", "The club pays for canoes: up to 900 euros."),
+        ("The gate is open until 2 pm if your neighbour agrees.", HOUSE),
         ("The club lends a canoe at most twice a month.", "The club lends a canoe at most twice."),
         ("Guards get 9 euros annually for their boots.", "Guards get 9 euros for their boots."),
         ("A tent may cost at least 90 euros a night.", HOUSE),
