@@ -123,7 +123,7 @@ def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
         "said by a judge": _share(one.judged or one.sure for one in true),
         "others": len(false),
         "caught": _share(not one.sure for one in false),
-        "denied": _share(not (one.sure or one.judged) for one in false),
+        "passed by a lenient judge": _share(one.sure or one.judged for one in false),
         "caught by a judge": _share(one.judged or not one.sure for one in false),
     }
 
@@ -285,7 +285,7 @@ def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
     ]
     names = (
         "set", "kind", "supported", "said", "quoted instead", "said with a judge who is right", "others", "not said",
-        "withheld", "caught with that judge",
+        "said with a judge who passes all", "caught with the one who is right",
     )  # fmt: skip
     return (
         f"What becomes of claims at the gate, without a model and with one\n\n{render_table(names, rows)}"

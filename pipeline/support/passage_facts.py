@@ -178,6 +178,8 @@ def can_be_reckoned(
         return True
     if changed or number.ordinal:
         return False
+    if any(_is_converted(one, number) for one in given):
+        return True
     known = [date.year for part in facts.everything for date in part.dates if date.year]
     known += [int(one.values[0]) for one in given if not one.units and _is_year(one.values[0])]
     between = {abs(one - other) + more for one, other in combinations(known[:_MOST_RECKONED], 2) for more in (0, -1)}
@@ -193,6 +195,14 @@ def can_be_reckoned(
         or (timed and wanted in shares)
         or (any(unit.name == "%" for unit in number.units) and wanted in {round(100 * one) for one in shares})
     )
+
+
+def _is_converted(known: Number, number: Number) -> bool:
+    """Return whether a quantity is roughly another of the passages in another unit: 5 miles are some 8 kilometres."""
+    if not known.units or not number.units or is_same_unit(known.units, number.units):
+        return False
+    converted = convert_amount(known.values[0], known.units, number.units)
+    return any(abs(one - number.values[0]) <= _ROUGHLY * one for one in converted)
 
 
 def _is_year(value: float) -> bool:

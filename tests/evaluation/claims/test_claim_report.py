@@ -229,6 +229,7 @@ def test_what_becomes_of_claims_at_the_gate() -> None:
 
     assert list(gate) == ["all", "other", "plain"]
     assert (gate["all"]["said"], gate["all"]["quoted"], gate["all"]["said by a judge"]) == (0.3333, 0.3333, 0.6667)
-    assert (gate["all"]["caught"], gate["all"]["denied"], gate["all"]["caught by a judge"]) == (0.5, 0.0, 0.5)
+    assert (gate["all"]["caught"], gate["all"]["passed by a lenient judge"]) == (0.5, 1.0)
+    assert gate["all"]["caught by a judge"] == 0.5
     assert gate["plain"]["caught"] is None
     assert "| a | plain | 2 | 0.500 | 0.500 | 1.000 | – |" in render_claim_tables([report])
