@@ -178,7 +178,7 @@ def can_be_reckoned(
         return True
     if changed or number.ordinal:
         return False
-    if any(_is_converted(one, number) for one in given):
+    if any(_is_converted(one, number) for one in given) or _is_part_of_sum(number, sentence.numbers, given):
         return True
     known = [date.year for part in facts.everything for date in part.dates if date.year]
     known += [int(one.values[0]) for one in given if not one.units and _is_year(one.values[0])]
@@ -203,6 +203,17 @@ def _is_converted(known: Number, number: Number) -> bool:
         return False
     converted = convert_amount(known.values[0], known.units, number.units)
     return any(abs(one - number.values[0]) <= _ROUGHLY * one for one in converted)
+
+
+def _is_part_of_sum(number: Number, said: Sequence[Number], given: Sequence[Number]) -> bool:
+    """Return whether a quantity is two of the passages together, or part of one: 90 minutes are an hour and 30."""
+    amounts, others = (
+        [amount for one in listed if one.units for amount in convert_amount(one.values[0], one.units, number.units)]
+        for listed in (given, [one for one in said if one is not number])
+    )
+    wanted = number.values[0]
+    sums = {round(one + two, 6) for one, two in combinations(amounts, 2)}
+    return bool(number.units) and (wanted in sums or any(round(wanted + one, 6) in amounts for one in others))
 
 
 def _is_year(value: float) -> bool:

@@ -117,6 +117,8 @@ def test_what_no_judge_may_let_out_is_surely_false(sentence: str, passage: str) 
         ("You should pour it slowly.", "It must be poured slowly.", ""),
         ("Members may not bring dogs.", "Members must not bring dogs.", ""),
         ("The mill ran for four centuries.", "The mill was built in 1402 and closed in 1811.", ""),
+        ("The class takes 90 minutes.", "The course in the boat house lasts 1 hour 30 minutes.", ""),
+        ("The class takes 1 hour and 30 minutes.", "The course in the boat house lasts 90 minutes.", ""),
         ("They row 5 miles on it, against the wind.", "The lake is some 8 km long.", ""),
         ("For two boats that makes 180 euros.", "A boat costs 90 euros.", ""),
         ("That makes 270 euros.", "A boat costs 90 euros.", "What do 3 boats cost?"),
