@@ -67,14 +67,22 @@ def _claims(_: str) -> str:
 
 
 def _verdict(prompt: str) -> str:
-    sentences, _, claim = prompt.rpartition("Claim: ")
+    sentences, *claims = re.split(r"^Claim(?: \d+)?: ", prompt, flags=re.MULTILINE)
+    judged = [_judge(claim.strip(), sentences) for claim in claims]
+    numbers = [_cited(one.by, prompt) if one.by else "" for one in judged]
+    if f"Claim {len(claims)}: " not in prompt:
+        return f"Reasoning: {judged[0].reasoning}\nSentences: {numbers[0] or '-'}\nVerdict: {judged[0].verdict}"
+    lines = zip(judged, numbers, strict=True)
+    return "\n".join(f"{place}. {one.verdict} [{number}]" for place, (one, number) in enumerate(lines, start=1))
+
+
+def _judge(claim: str, sentences: str) -> Judged:
     if claim not in CLAIMS:
         raise HandbookChanged(f"no verdict is written for “{claim}”")
     judged = CLAIMS[claim]
     if judged.silent_on and judged.silent_on in sentences:
         raise HandbookChanged(f"something is found about “{claim}”")
-    number = _cited(judged.by, prompt) if judged.by else "-"
-    return f"Reasoning: {judged.reasoning}\nSentences: {number}\nVerdict: {judged.verdict}"
+    return judged
 
 
 def _draft(prompt: str) -> str:

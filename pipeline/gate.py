@@ -258,7 +258,7 @@ class Gate:
             if checked and checked.verdict is Verdict.SUPPORTS:
                 return checked
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
-            return f"{reasons}; the model was asked, and says {verdict}"
+            return f"the model was asked, and says {verdict}"
         return held if is_sure(support) else reasons or "its passages do not support it"
 
     def quote(self, evidence: Evidence) -> bool:

@@ -1,8 +1,9 @@
 """Stages 6 and 7: draft an answer over the findings, refine it, and send its sentences through the gate."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pipeline.errors import PipelineError, ReplyBroken
 from pipeline.kit import Kit
@@ -10,7 +11,7 @@ from pipeline.replies import footnotes
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.markup import clean_markup
 from pipeline.replies.stage_replies import FEEDBACK, DraftSplitter
-from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group
+from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group, replay_values
 from pipeline.stages.passage_retrieval import SourcedFinding, bind_subjects, find_disagreeing
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
@@ -95,37 +96,49 @@ async def say_draft(
 
     What comes first answers: without it the rest often says the contrary. Raises as `stream_draft` does.
     """
+    drafted = stream_draft(context, findings, kit, refined=refined)
     speaker = _Speaker(context, findings, (), kit)
-    try:
-        drafted = stream_draft(context, findings, kit, refined=refined)
-        said, came = await _say_stream(drafted, speaker, kit, must_begin=True)
-    except _BeginningRefused as refusal:
-        said, came = False, True
-        redrafted = stream_draft(context, findings, kit, refined=refined, refused=refusal.sentence.text)
-        try:
-            said, _ = await _say_stream(redrafted, speaker, kit)
-        except PipelineError:
-            said = await speaker.replace(refusal.sentence)
+    redraft = partial(stream_draft, context, findings, kit, refined=refined)
+    said, came = await _say_or_redraft(drafted, speaker, kit, redraft)
     return said or await _say_shown(shown if came else (), kit)
 
 
-async def say_all(
-    sentences: AsyncIterator[MarkedSentence],
-    findings: Sequence[SourcedFinding],
+async def say_refined(
     context: TurnContext,
+    drafted: Sequence[MarkedSentence],
+    findings: Sequence[SourcedFinding],
     kit: Kit,
-    drafted: Sequence[MarkedSentence] = (),
     *,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Send sentences through the gate in their order, each judged while the next is written; return whether one left.
+    """Refine a draft and say what comes of it, or else the draft; where it begins wrongly in both, draft once more.
 
-    In the place of one that is withheld stands what it was made of: the sentences of the draft that it refines, or else
-    the notes that it cites. Where all are withheld, what was `shown` meanwhile stays. Where the sentences break off,
-    those that came are said before the error is raised.
+    In the place of a sentence that is withheld stand those of the draft that it refines. Raises as `stream_draft` does.
     """
-    said, came = await _say_stream(sentences, _Speaker(context, findings, drafted, kit), kit)
+    redraft = partial(stream_draft, context, findings, kit)
+    refined = stream_refinement(context, drafted, findings, kit)
+    said, came = await _say_or_redraft(refined, _Speaker(context, findings, drafted, kit), kit, redraft)
+    if not came:
+        unrefined = _Speaker(context, findings, (), kit)
+        said, came = await _say_or_redraft(replay_values(tuple(drafted)), unrefined, kit, redraft)
     return said or await _say_shown(shown if came else (), kit)
+
+
+async def _say_or_redraft(
+    sentences: AsyncIterator[MarkedSentence],
+    speaker: "_Speaker",
+    kit: Kit,
+    redraft: Callable[..., AsyncIterator[MarkedSentence]],
+) -> tuple[bool, bool]:
+    """Say sentences, or others where the first is withheld; return whether one left, and whether any came."""
+    try:
+        return await _say_stream(sentences, speaker, kit)
+    except _BeginningRefused as refusal:
+        try:
+            said, _ = await _say_stream(redraft(refused=refusal.sentence.text), speaker, kit, may_begin=True)
+        except PipelineError:
+            said = await speaker.replace(refusal.sentence)
+        return said, True
 
 
 async def _say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
@@ -146,9 +159,14 @@ class _BeginningRefused(Exception):
 
 
 async def _say_stream(
-    sentences: AsyncIterator[MarkedSentence], speaker: "_Speaker", kit: Kit, *, must_begin: bool = False
+    sentences: AsyncIterator[MarkedSentence], speaker: "_Speaker", kit: Kit, *, may_begin: bool = False
 ) -> tuple[bool, bool]:
-    """Return whether a sentence left, and whether any came. Raises `_BeginningRefused` where the first `must_begin`."""
+    """Send sentences through the gate in their order, each judged while the next is written.
+
+    In the place of one that is withheld stands what it was made of. Where the sentences break off, those that came are
+    said before the error is raised. Return whether one left, and whether any came. Unless what replaces a first
+    sentence `may_begin`, `_BeginningRefused` is raised where neither it nor its draft is said.
+    """
     said, came = False, False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
     async with open_task_group() as group:
@@ -166,7 +184,7 @@ async def _say_stream(
         reading = group.create_task(capture_outcome(read()))
         while sentence := await arrived.get():
             written = await speaker.say_as_written(sentence)
-            if must_begin and not (came or written):
+            if not (may_begin or came or written or await speaker.say_drafted(sentence)):
                 raise _BeginningRefused(sentence)  # what else was written ends with the group
             said, came = written or await speaker.replace(sentence) or said, True
         if fault := await reading:
@@ -196,12 +214,11 @@ class _Speaker:
 
     async def replace(self, marked: MarkedSentence) -> bool:
         """Say what a sentence was made of; return whether any of it is said by now."""
+        covered = await self.say_drafted(marked)
         # A sentence without marks of its own is followed by the one whose notes it was tried against.
-        said, left = False, set[int]() if marked.maimed or marked.borrowed else set(marked.numbers)
-        for other in find_counterparts(marked, self._drafted):
-            if await self._put(self._annotator.annotate(replace(other, paragraph=marked.paragraph and not said))):
-                said, left = True, left - set(other.numbers)
-        for number in sorted(left):
+        left = () if marked.maimed or marked.borrowed else sorted(set(marked.numbers) - covered)
+        said = bool(covered)
+        for number in left:
             note = self._findings[number - 1]
             first = MarkedSentence(note.text, (number,), paragraph=marked.paragraph and not said)
             if await self._put(self._annotator.annotate(first)):
@@ -211,6 +228,15 @@ class _Speaker:
                 quote = self._annotator.annotate(replace(first, text=one.text))
                 said = await self._put(replace(quote, evidence=(one,))) or said
         return said
+
+    async def say_drafted(self, marked: MarkedSentence) -> set[int]:
+        """Say what a sentence refines; return the numbers of the notes that are said by it."""
+        covered = set[int]()
+        for other in find_counterparts(marked, self._drafted):
+            paragraph = marked.paragraph and not covered
+            if await self._put(self._annotator.annotate(replace(other, paragraph=paragraph))):
+                covered.update(other.numbers)
+        return covered
 
     async def _put(self, sentence: CitedSentence) -> bool:
         """Say something in another's place, unless that is said already; return whether it is by now.

@@ -296,6 +296,27 @@ def _is_akin(word: str, other: str) -> bool:
     return akin and not (find_aliases(word) and find_aliases(other))
 
 
+def is_own_name(name: ProperName, own: Iterable[str]) -> bool:
+    """Return whether a name is one of those given, or some of its words: "Made Tech" of "madetech-handbook"."""
+    said = "".join(filter(str.isalnum, "".join(name.parts)))
+    split = ("".join(char if char.isalnum() else " " for char in one.casefold()).split() for one in own)
+    return any(words and (said in {*words, "".join(words)} or set(name.parts) <= set(words)) for words in split)
+
+
+def find_speaker(facts: PassageFacts, name: ProperName, sentence: ParsedSentence) -> str:
+    """Return the "we" or "our" of the passages that a name may stand for; empty where it stands for none.
+
+    No given name and no known place is meant by it.
+    """
+    tables, before = load_name_tables(), sentence.text.at(name.first - 1)
+    follows_clause = before == "," and (name.first == 2 or name.first - 2 not in sentence.capitals)
+    if name.first and before not in tables.speaker_leads and not follows_clause:
+        return ""
+    if any(part in tables.nicknames for part in name.parts[:1]) or any(map(find_aliases, name.parts)):
+        return ""
+    return min((low for part in facts.passages for low in part.words & tables.speakers - part.acronyms), default="")
+
+
 @lru_cache(maxsize=2048)
 def _join_neighbours(part: ParsedPassage) -> frozenset[str]:
     """Return what two or three neighbouring words give written together: "spiderman" of "Spider-Man"."""

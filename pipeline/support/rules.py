@@ -27,11 +27,13 @@ from pipeline.support.passage_facts import (
     PassageFacts,
     can_be_reckoned,
     collect_facts,
+    find_speaker,
     has_date,
     has_name,
     has_number,
     is_list_count,
     is_name_ordinal,
+    is_own_name,
     is_same_number,
     is_within_bound,
 )
@@ -97,7 +99,7 @@ class RuleFinding:
         if self.elsewhere:
             return f"no passage says “{self.said}” of it; its “{self.instead}” may be about something else"
         if not self.instead and self.outcome is FindingOutcome.CHANGED:
-            return f"no passage says “{self.said}” in this place"
+            return f"it is not sure that a passage says “{self.said}” in this sense"
         if not self.instead:
             return f"no passage mentions “{self.said}”"
         return f"says “{self.said}”; the passage says “{self.instead}”"
@@ -117,12 +119,18 @@ def _of_value(instead: str) -> FindingOutcome:
 
 
 def check_rules(
-    sentence: str, passages: Sequence[str], *, context: Sequence[str] = (), asked: Sequence[str] = ()
+    sentence: str,
+    passages: Sequence[str],
+    *,
+    context: Sequence[str] = (),
+    asked: Sequence[str] = (),
+    own: Sequence[str] = (),
 ) -> tuple[RuleFinding, ...]:
     """Look up a sentence's numbers, dates, units and names in the passages, and compare what it denies with them.
 
     `context` holds words from outside the passages that count as said in them: the titles of their pages, aliases.
-    `asked` is what the asker said: what only stands there is no evidence, but may be repeated.
+    `asked` is what the asker said: what only stands there is no evidence, but may be repeated. `own` are the names of
+    the collections that the passages are of: a page seldom names whose it is.
     """
     facts = collect_facts(passages, context, detect_language(sentence))
     read = parse_sentence(sentence, choose_language(sentence, facts.passages))
@@ -132,7 +140,7 @@ def check_rules(
     found: tuple[tuple[_Said, RuleFinding], ...] = (
         *((one, finding) for one in read.numbers for finding in _check_number(one, read, facts, alignment, counted)),
         *((one, finding) for one in read.dates for finding in _check_date(one, facts, alignment)),
-        *((one, finding) for one in find_names(read) for finding in _check_name(one, facts, alignment)),
+        *((one, finding) for one in find_names(read) for finding in _check_name(one, read, facts, alignment, own)),
     )
     allowed = frozenset[str]().union(*(part.stems for part in question.passages)) if question else frozenset[str]()
     other_unit = any(one.kind is FindingKind.UNIT and one.outcome is not FindingOutcome.FOUND for _, one in found)
@@ -236,9 +244,14 @@ def _check_date(date: Date, facts: PassageFacts, alignment: Alignment | None) ->
     yield _build_finding(FindingKind.DATE, date.said, instead, found=found)
 
 
-def _check_name(name: ProperName, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
-    """Look up a name; where earlier sentences name nobody, a pronoun may mean it, surely if the page has no title."""
-    found = has_name(facts, name)
+def _check_name(
+    name: ProperName, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None, own: Sequence[str]
+) -> Iterator[RuleFinding]:
+    """Look up a name; where earlier sentences name nobody, a pronoun may mean it, surely if the page has no title.
+
+    It may also be theirs who write of themselves as "we".
+    """
+    found = has_name(facts, name) or is_own_name(name, own)
     instead = find_other_name(alignment, name, elsewhere=found) if alignment else ""
     meant = ""
     if alignment and name.sure and not found and not instead:
@@ -248,6 +261,8 @@ def _check_name(name: ProperName, facts: PassageFacts, alignment: Alignment | No
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.UNNAMED, meant)
     elif meant and is_pronoun(meant):
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, meant)
+    elif name.sure and not found and not instead and (speaker := find_speaker(facts, name, sentence)):
+        yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, speaker)
     elif name.sure or instead:
         yield _build_finding(FindingKind.NAME, name.said, instead, found=found)
 

@@ -124,12 +124,13 @@ async def analyse_sentence(
 ) -> SentenceAnalysis:
     """Look a sentence up in the passages of its evidence, by rule, by words and by meaning.
 
-    `names` count as said, besides the titles and other names of the passages' pages.
+    `names` count as said, besides the titles and other names of the passages' pages, and the names of their corpora.
     """
     passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
     pages = ((one.document.title, *one.document.aliases, one.passage.section) for one in evidence)
+    own = tuple(dict.fromkeys(one.document.corpus for one in evidence))
     context = (*dict.fromkeys(name for page in pages for name in page if name), *names)
-    found = check_rules(sentence, [passage.text for passage in passages], context=context, asked=asked)
+    found = check_rules(sentence, [passage.text for passage in passages], context=context, asked=asked, own=own)
     said = [[passage.text[start:end] for start, end in find_quotable_spans(passage)] for passage in passages]
     nearest = select_closest(sentence, said)
     states, *source = await read([sentence, *nearest])

@@ -5,8 +5,8 @@ text that the model generates by itself is taken apart and verified, and never s
 """
 
 from pipeline.kit import Kit, SystemEntry
-from pipeline.stages.answer_draft import collect_draft, say_all, say_draft, stream_refinement
-from pipeline.stages.concurrency import gather_pair, replay_values
+from pipeline.stages.answer_draft import collect_draft, say_draft, say_refined
+from pipeline.stages.concurrency import gather_pair
 from pipeline.stages.model_claims import generate_reply, split_claims, verify_claims
 from pipeline.stages.passage_retrieval import (
     SourcedFinding,
@@ -38,8 +38,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         said = await say_draft(context, findings, kit, shown=shown)  # 6
     else:
         kept = await collect_draft(context, findings, kit)  # 6
-        said = await say_all(stream_refinement(context, kept, findings, kit), findings, context, kit, kept)  # 7
-        said = said or await say_all(replay_values(kept), findings, context, kit, shown=shown)
+        said = await say_refined(context, kept, findings, kit, shown=shown)  # 7
     return Status.ANSWERED if said else Status.ABSTAINED
 
 

@@ -68,7 +68,7 @@ def test_every_part_of_the_scripted_turn_says_what_it_is(shown: tuple[str, Path]
     assert "Drafting from 3 findings" in events
     assert "[1] Travel rules 2026 › Hotels" in answer
     assert all(verdict in claims for verdict in ("SUPPORTS (model)", "REFUTES (model)", "NOT ENOUGH INFO (model)"))
-    assert calls.count(LABEL) == calls.count("tokens") == 12
+    assert calls.count(LABEL) == calls.count("tokens") == 13
 
 
 async def test_the_scripted_turn_says_what_is_supported_alone(shown: tuple[str, Path]) -> None:

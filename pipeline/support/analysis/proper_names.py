@@ -133,6 +133,8 @@ class NameTables:
 
     titles: frozenset[str]
     particles: frozenset[str]
+    speakers: frozenset[str]  # by which those who wrote a page mean themselves: "we", "our"
+    speaker_leads: frozenset[str]  # behind which such a word may stand
     aliases: Mapping[str, frozenset[str]]
     places: frozenset[str]  # the first of each group of aliases: the place itself
     nicknames: Mapping[str, frozenset[str]]
@@ -146,6 +148,8 @@ def load_name_tables() -> NameTables:
     return NameTables(
         titles=frozenset(data["titles"].split()),
         particles=frozenset(data["particles"].split()),
+        speakers=frozenset(data["speakers"].split()),
+        speaker_leads=frozenset(data["speaker_leads"].split()),
         aliases=_unite_groups(places),
         places=frozenset(group[0] for group in places),
         nicknames=_unite_groups([line.split() for line in data["nicknames"]]),

@@ -9,8 +9,7 @@ import pytest
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.replies.cited_sentences import MarkedSentence, split_sentences
-from pipeline.stages.answer_draft import collect_draft, format_draft, say_all, stream_refinement
-from pipeline.stages.concurrency import replay_values
+from pipeline.stages.answer_draft import collect_draft, format_draft, say_refined, stream_refinement
 from pipeline.stages.passage_retrieval import collect_sentences
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import Status
@@ -119,9 +118,7 @@ async def test_what_was_quoted_meanwhile_stays_where_all_is_withheld(
     stage = Stage(Shelf([bell]), talk, Limits(), None, reads_alike)
     await stage.kit.search(SearchQuery("bell"), 1)
 
-    passed = await say_all(
-        replay_values(tuple(drafted)), (), TurnContext(talk), stage.kit, shown=collect_sentences([bell])
-    )
+    passed = await say_refined(TurnContext(talk), drafted, (), stage.kit, shown=collect_sentences([bell]))
 
     assert passed == bool(said)
     answer = stage.told(Status.ANSWERED if passed else Status.ABSTAINED).answer

@@ -161,6 +161,32 @@ async def test_the_teams_own_name_counts_as_said(read: EmbedTokens) -> None:
     assert not (await SupportChecker(read)(sentence, evidence(MILL))).holds
 
 
+OURS = hit("We provide 12 weeks of parental leave at full pay. Ask our people team.", key="ours").passage
+
+
+@pytest.mark.parametrize(
+    ("passage", "corpus", "sentence", "final"),
+    [
+        (OURS, "handbook", "Parental leave at Brattvik Paper is 12 weeks at full pay.", False),
+        (OURS, "handbook", "Brattvik Paper provides 12 weeks of parental leave at full pay.", False),
+        (OURS, "handbook", "No, Brattvik Paper provides 12 weeks of parental leave at full pay.", False),
+        (OURS, "handbook", "We provide 12 weeks of parental leave at full pay, and so does Brattvik Paper.", True),
+        (OURS, "handbook", "We provide 12 weeks of parental leave at full pay in Brattvik.", True),
+        (MILL, "handbook", "At Brattvik Paper the mill closed in May 1987 after a fire.", True),
+        (MILL, "brattvikpaper", "At Brattvik Paper the mill closed in May 1987 after a fire.", False),
+        (MILL, "brattvik-handbook", "At Brattvik the mill closed in May 1987 after a fire.", False),
+    ],
+)
+async def test_a_name_may_be_theirs_who_write(
+    read: EmbedTokens, passage: Passage, corpus: str, sentence: str, *, final: bool
+) -> None:
+    """Pages seldom name whose they are: where "we" could stand, no name is surely absent, nor is the corpus's own."""
+    page = Document(corpus, "page.md", "Page")
+    support = await SupportChecker(read)(sentence, [Evidence(passage.text, passage, page, (0, len(passage.text)))])
+
+    assert (support.holds or support.appealable) is not final
+
+
 LEAVE = hit("Whoever takes over 80 hours of unpaid leave needs the approval of their manager.", key="l").passage
 
 

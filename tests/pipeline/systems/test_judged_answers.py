@@ -188,3 +188,22 @@ async def test_a_draft_that_begins_wrongly_is_written_once_more(
     assert len(llm.of("draft")) == 2
     assert "“Yes, the ferry of Skarholm costs only 15 crowns.”" in turn_of(llm.of("draft")[1])
     assert "refused" not in turn_of(llm.of("draft")[0])
+
+
+async def test_a_refined_reply_that_begins_wrongly_as_its_draft_does_is_written_once_more() -> None:
+    """Its leading no is judged like any other word."""
+    first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
+    told, llm = await skarholm.run(
+        "Does the ferry cost 20 crowns, and who designed the lighthouse?",
+        {
+            **ABOUT_BOTH,
+            "draft": [first, "No, the ferry of Skarholm costs 15 crowns [2]."],
+            "refine": [POOR, first.replace("costs only", "only costs")],
+            "verify": refusing("only"),
+        },
+        Limits(looked_up=6),
+        system=wikichat.answer,
+    )
+
+    assert [one.text for one in told.answer.sentences] == ["No, the ferry of Skarholm costs 15 crowns."]
+    assert "“Yes, the ferry of Skarholm only costs 15 crowns.”" in turn_of(llm.of("draft")[1])
