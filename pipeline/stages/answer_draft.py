@@ -92,9 +92,10 @@ async def say_draft(
     refined: bool = False,
     shown: Sequence[Evidence] = (),
 ) -> bool:
-    """Draft a reply and say it as `say_all` does; where its first sentence is withheld, draft it once more without.
+    """Draft a reply and say it; where its first sentence is withheld, draft it once more without.
 
-    What comes first answers: without it the rest often says the contrary. Raises as `stream_draft` does.
+    Return whether a sentence left; where all are withheld, what was `shown` meanwhile stays. What comes first
+    answers: without it the rest often says the contrary. Raises as `stream_draft` does.
     """
     drafted = stream_draft(context, findings, kit, refined=refined)
     speaker = _Speaker(context, findings, (), kit)
