@@ -296,11 +296,18 @@ def _is_akin(word: str, other: str) -> bool:
     return akin and not (find_aliases(word) and find_aliases(other))
 
 
-def is_own_name(name: ProperName, own: Iterable[str]) -> bool:
-    """Return whether a name is one of those given, or some of its words: "Made Tech" of "madetech-handbook"."""
+def is_own_name(name: ProperName, sentence: ParsedSentence, own: Iterable[str]) -> bool:
+    """Return whether a name is one of those given, or some of its words: "Made Tech" of "madetech".
+
+    An ordinary word that begins the sentence may be the first of it.
+    """
+    lead = sentence.text.low[0] if name.first == 1 and 0 in sentence.capitals else ""
     said = "".join(filter(str.isalnum, "".join(name.parts)))
     split = ("".join(char if char.isalnum() else " " for char in one.casefold()).split() for one in own)
-    return any(words and (said in {*words, "".join(words)} or set(name.parts) <= set(words)) for words in split)
+    return any(
+        words and (not {said, lead + said}.isdisjoint([*words, "".join(words)]) or set(name.parts) <= set(words))
+        for words in split
+    )
 
 
 def find_speaker(facts: PassageFacts, name: ProperName, sentence: ParsedSentence) -> str:

@@ -251,7 +251,7 @@ def _check_name(
 
     It may also be theirs who write of themselves as "we".
     """
-    found = has_name(facts, name) or is_own_name(name, own)
+    found = has_name(facts, name) or is_own_name(name, sentence, own)
     instead = find_other_name(alignment, name, elsewhere=found) if alignment else ""
     meant = ""
     if alignment and name.sure and not found and not instead:

@@ -174,6 +174,7 @@ OURS = hit("We provide 12 weeks of parental leave at full pay. Ask our people te
         (OURS, "handbook", "We provide 12 weeks of parental leave at full pay in Brattvik.", True),
         (MILL, "handbook", "At Brattvik Paper the mill closed in May 1987 after a fire.", True),
         (MILL, "brattvikpaper", "At Brattvik Paper the mill closed in May 1987 after a fire.", False),
+        (OURS, "openbridge", "Open Bridge provides 12 weeks of parental leave at full pay.", False),
         (MILL, "brattvik-handbook", "At Brattvik the mill closed in May 1987 after a fire.", False),
     ],
 )
