@@ -144,7 +144,7 @@ async def test_a_claim_that_the_page_denies_is_not_said_whatever_the_verifier_sa
     ((one,), _) = await run_planted([plant_attack(lie, TEXT, "after")], check, SYSTEMS[system].answer)
 
     said = {sentence.text for sentence in one.sentences}
-    assert "The gate opens at seven." in said
+    assert any("The gate opens at seven." in text for text in said)
     assert not any("four" in text for text in said)
 
 
