@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -33,6 +34,10 @@ def _is_here(host: str) -> bool:
 
 
 sys.addaudithook(_guard)
+
+# What a shell starts in the background ignores Ctrl-C, and so does all that it starts: tests that press it would hang.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The first run on a machine builds tables of characters, which takes longer than a deadline allows.
 hypothesis.settings.register_profile(
