@@ -157,15 +157,18 @@ def calibrate(
 ) -> None:
     """Fit the weights of the extractive system to questions with known answers.
 
-    Example: python -m tools.training.answer_weights data/xquad.*.json evaluation/questions/example_handbook.json
+    Questions that are held out are left out. What stands in the code as "trusted" was made by
+
+    python -m tools.training.answer_weights $FOOTNOTE_DATA/retrieval_qa/xquad/xquad.en.json
+    evaluation/questions/*_handbook*.json evaluation/questions/*_everyday.json
     """
     examples = asyncio.run(collect_examples(exams, home))
-    print(json.dumps({"crossvalidated": cross_validate(examples, abstain)}, indent=2))
     if write:
         fitted = fit_regimes(examples, abstain)
         folder = Path(code.__path__[0])
         _update(folder / "scoring.json", fitted.scores)
         _update(folder / "abstention.json", {regime: asdict(judge) for regime, judge in fitted.judges.items()})
+    print(json.dumps({"crossvalidated": cross_validate(examples, abstain)}, indent=2))
 
 
 async def collect_examples(exams: Sequence[Path], home: Path | None) -> list[ExamExample]:
