@@ -3,8 +3,20 @@
 import numpy as np
 import pytest
 
+from evaluation.answers import ExamOutcome
 from evaluation.claims.claim_metrics import assign_folds
-from tools.training.answer_weights import CandidateChoice, fit_choice, fit_judge
+from evaluation.question_sets import ExamQuestion
+from pipeline.extraction.answer_ranking import weigh_question
+from pipeline.stages.quotation import RankedQuotes
+from pipeline.types import Answer, Status
+from tools.training.answer_weights import (
+    LEAST_EXAMPLES,
+    CandidateChoice,
+    ExamExample,
+    fit_choice,
+    fit_judge,
+    keep_fittable,
+)
 
 RANDOM = np.random.default_rng(5)
 
@@ -65,3 +77,18 @@ def test_a_sign_that_never_varies_does_no_harm() -> None:
 def test_a_group_is_in_one_fold() -> None:
     """Groups take turns, in the order in which they appear."""
     assert assign_folds(["a", "a", "b", "c", "a", "d"], 3).tolist() == [0, 0, 1, 2, 0, 0]
+
+
+def test_a_regime_with_few_questions_of_sets_is_not_fitted() -> None:
+    """As of a handbook, a few of whose questions are taken for another language: nothing sets their operating point."""
+
+    def example(language: str, *, main: bool) -> ExamExample:
+        posed = ExamQuestion("Is it open?", (), frozenset(), "", earlier=())
+        considered = RankedQuotes(weigh_question(posed.text, "", language, ()), (), (), 0.0)
+        return ExamExample(
+            ExamOutcome(posed, considered, (), Answer(Status.ABSTAINED)), answerable=True, weight=1.0, main=main
+        )
+
+    many, few = [example("en", main=True)] * LEAST_EXAMPLES, [example("de", main=False)] * LEAST_EXAMPLES
+
+    assert keep_fittable([*many, *few]) == many

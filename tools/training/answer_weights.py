@@ -5,6 +5,7 @@ Two regressions for each regime: which candidate answers, then whether the best 
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
@@ -114,6 +115,8 @@ def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
 EXAM_FOLDS = 8
 HANDBOOKS_COUNT = 3.0
 """What a question over a handbook weighs beside one of a set: they are fewer, and less like their pages."""
+LEAST_EXAMPLES = 100
+"""With fewer questions of sets, as where a handbook's few are taken for another language, a regime is not fitted."""
 REGIMES = ("trusted", "lexical")
 SCORES = [field.name for field in fields(CandidateFeatures)]
 SIGNS = [field.name for field in fields(AnswerFeatures)]
@@ -162,7 +165,7 @@ def calibrate(
     python -m tools.training.answer_weights $FOOTNOTE_DATA/retrieval_qa/xquad/xquad.en.json
     evaluation/questions/*_handbook*.json evaluation/questions/*_everyday.json
     """
-    examples = asyncio.run(collect_examples(exams, home))
+    examples = keep_fittable(asyncio.run(collect_examples(exams, home)))
     if write:
         fitted = fit_regimes(examples, abstain)
         folder = Path(code.__path__[0])
@@ -182,6 +185,12 @@ async def collect_examples(exams: Sequence[Path], home: Path | None) -> list[Exa
         made += [ExamExample(outcome, bool(outcome.posed.answers), weight, exam.removable) for outcome in asked]
         made += [ExamExample(outcome, answerable=False, weight=weight, main=exam.removable) for outcome in without]
     return [example for example in made if example.outcome.considered.ranked and not example.outcome.posed.held]
+
+
+def keep_fittable(examples: Sequence[ExamExample]) -> list[ExamExample]:
+    """Return the examples of regimes that there are enough of; the others keep their weights."""
+    many = Counter(example.regime for example in examples if example.main)
+    return [example for example in examples if many[example.regime] >= LEAST_EXAMPLES]
 
 
 def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> FittedWeights:
