@@ -304,6 +304,7 @@ def build_kit(
         supports=supports,
         say=gate.say,
         judge=gate.judge,
+        prefers_quotation=gate.prefers_quotation,
         end_draft=gate.end_draft,
         tell=recorder.tell,
         limits=limits,

@@ -151,6 +151,7 @@ async def run_turn(
         supports=supports,
         say=gate.say,
         judge=gate.judge,
+        prefers_quotation=gate.prefers_quotation,
         end_draft=gate.end_draft,
         tell=recorder.tell,
         limits=limits,

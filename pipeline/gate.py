@@ -6,7 +6,8 @@ found. `Gate` is the only way text leaves a system; the answer is assembled from
 The gate trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field; text
 that is no quotation must be free of links, images and mentions; and what is withheld is counted and kept with its
 reason for the record. Where there is a model, it judges every sentence that is no quotation and not surely false, with
-the conversation beside it; where it cannot be asked, only what the local check is sure of leaves.
+the conversation beside it; where it cannot be asked, only what the local check is sure of leaves. What copies a
+passage and changes it on the way is no better for the model's consent: the passage is to be quoted in its place.
 """
 
 import asyncio
@@ -199,6 +200,7 @@ class Gate:
         self._verify = verify
         self._asked = tuple(asked)  # what was said in the conversation: it may be repeated
         self._rulings: dict[tuple[str, tuple[Evidence, ...]], asyncio.Task[CheckedClaim | str]] = {}
+        self._miscopied: set[tuple[str, tuple[Evidence, ...]]] = set()
         self._checking, self._whole = 0, False
         self._said: list[CitedSentence] = []
         self._claims: list[CheckedClaim] = []
@@ -211,6 +213,10 @@ class Gate:
     async def judge(self, sentence: CitedSentence) -> bool:
         """Decide on a sentence before its place has come; return whether it will pass. Nothing leaves by this."""
         return not (_find_fault(sentence, self._found) or isinstance(await self._rule(sentence), str))
+
+    def prefers_quotation(self, sentence: CitedSentence) -> bool:
+        """Return whether a sentence was withheld only as it is nearly, but not quite, what its passage says."""
+        return (sentence.text, sentence.evidence) in self._miscopied
 
     def end_draft(self) -> None:
         self._whole = True
@@ -256,7 +262,10 @@ class Gate:
             except PipelineError as error:
                 return held if is_sure(support) else f"{reasons}; it could not be verified: {error}"
             if checked and checked.verdict is Verdict.SUPPORTS:
-                return checked
+                if not support.miscopied:
+                    return checked
+                self._miscopied.add((sentence.text, sentence.evidence))
+                return f"the model supports it, but its passage is quoted instead: {reasons}"
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
             return f"the model was asked, and says {verdict}"
         return held if is_sure(support) else reasons or "its passages do not support it"

@@ -101,6 +101,8 @@ class Kit:
     rerank: Rerank = no_reader
     quote: Callable[[Evidence], bool] = lambda _: False
     """Shows what a found page says, word for word, until there is an answer; returns whether it is shown."""
+    prefers_quotation: Callable[[CitedSentence], bool] = lambda _: False
+    """Returns whether a sentence was withheld only as its passage, which it nearly copies, is better quoted."""
 
 
 System = Callable[[Conversation, Kit], Awaitable[Status]]

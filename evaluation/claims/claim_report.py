@@ -121,9 +121,10 @@ def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
         "said": _share(one.sure for one in true),
         "quoted": _share(one.judged and not one.sure for one in true),
         "said by a judge": _share(one.judged or one.sure for one in true),
+        "quoted with a judge": _share(one.judged and one.miscopied for one in true),
         "others": len(false),
         "caught": _share(not one.sure for one in false),
-        "passed by a lenient judge": _share(one.sure or one.judged for one in false),
+        "passed by a lenient judge": _share(one.sure or (one.judged and not one.miscopied) for one in false),
         "caught by a judge": _share(one.judged or not one.sure for one in false),
     }
 
@@ -284,8 +285,8 @@ def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
         for kind, at in (found["gate"] or {}).items()
     ]
     names = (
-        "set", "kind", "supported", "said", "quoted instead", "said with a judge who is right", "others", "not said",
-        "said with a judge who passes all", "caught with the one who is right",
+        "set", "kind", "supported", "said", "quoted instead", "kept with a judge who is right", "of these quoted",
+        "others", "not said", "said with a judge who passes all", "caught with the one who is right",
     )  # fmt: skip
     return (
         f"What becomes of claims at the gate, without a model and with one\n\n{render_table(names, rows)}"

@@ -33,6 +33,7 @@ class ClaimJudgement:
     reasons: tuple[str, ...] = ()
     sure: bool | None = None  # whether it leaves the gate as it is; None from a verifier that does not stand there
     judged: bool = False  # whether a model, where there is one, is asked before it leaves
+    miscopied: bool = False  # whether it is quoted instead even so
 
 
 class Verifier(Protocol):
@@ -101,7 +102,9 @@ def build_local_verifier(check: SupportChecker) -> Verifier:
         found = await check(claim, build_evidence(evidence), asked=asked)
         refuted = Verdict.REFUTES if found.contradicted else Verdict.NOT_ENOUGH_INFO
         verdict, reasons = Verdict.SUPPORTS if found.holds else refuted, found.reasons
-        return ClaimJudgement(found.score, verdict, reasons, sure=is_sure(found), judged=is_judged(found))
+        return ClaimJudgement(
+            found.score, verdict, reasons, sure=is_sure(found), judged=is_judged(found), miscopied=found.miscopied
+        )
 
     return judge
 

@@ -184,7 +184,7 @@ async def _say_stream(
 
         reading = group.create_task(capture_outcome(read()))
         while sentence := await arrived.get():
-            written = await speaker.say_as_written(sentence)
+            written = await speaker.say_as_written(sentence) or await speaker.say_quoted(sentence)
             if not (may_begin or came or written or await speaker.say_drafted(sentence)):
                 raise _BeginningRefused(sentence)  # what else was written ends with the group
             said, came = written or await speaker.replace(sentence) or said, True
@@ -212,6 +212,11 @@ class _Speaker:
     async def say_as_written(self, marked: MarkedSentence) -> bool:
         sentence = self._annotator.annotate(marked)
         return is_repeated(sentence, self._replaced) or await self._pass(sentence)
+
+    async def say_quoted(self, marked: MarkedSentence) -> bool:
+        """Say what a sentence was made of, if that is better than the sentence; return whether any of it is said."""
+        better = self._kit.prefers_quotation(self._annotator.cite(marked))
+        return better and await self.replace(replace(marked, borrowed=False))
 
     async def replace(self, marked: MarkedSentence) -> bool:
         """Say what a sentence was made of; return whether any of it is said by now."""

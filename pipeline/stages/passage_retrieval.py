@@ -130,13 +130,13 @@ async def bind_finding(
     """Return a statement as a finding; in its place the sentences themselves, as one, where they do not support it.
 
     Of a statement that a model `checked`, or that names whom a pronoun means, the local check's doubt is not enough. It
-    must name what it is about, and of a table which row.
+    must name what it is about, and of a table which row; what a sentence all but says is said in its words.
     """
     support = await supports(text, evidence)
     leans = any(_opens_with_pronoun(one, one.span[0]) for one in evidence)
     holds = support.holds or (support.appealable and (checked or leans))
     named = not opens_with_pronoun(text, evidence[0].document.language)
-    if holds and named and all(_names_row(text, one) for one in evidence):
+    if holds and named and not support.miscopied and all(_names_row(text, one) for one in evidence):
         return (SourcedFinding(text, bind_subjects(evidence)),)
     return (join_quotes(evidence),)
 

@@ -57,9 +57,14 @@ class Alignment:
     """The share of the sentence's words of substance that the source has, or that are names said elsewhere."""
 
     @property
+    def copied(self) -> float:
+        """Return the share of the sentence's words that its source has in the same order."""
+        return len(self.pairs) / sum(map(bool, self.sentence.stems))
+
+    @property
     def is_near_copy(self) -> bool:
         """Return whether the sentence all but repeats its source, so that what differs was changed."""
-        return len(self.pairs) >= _NEARLY_THE_SAME * sum(map(bool, self.sentence.stems))
+        return self.copied >= _NEARLY_THE_SAME
 
     def coverage_without(self, first: int, last: int) -> float:
         """Return the coverage of a sentence without what its tokens from `first` to `last` say."""

@@ -18,6 +18,7 @@ from pipeline.support.analysis.tokenizer import TokenSpan, load_table
 from pipeline.support.passage_facts import PER_WORDS, PassageFacts, is_same_number, is_same_value
 from pipeline.support.polarity import find_negation_scopes
 from pipeline.support.swaps import may_change_roles
+from storage.language.words import content_terms
 
 _ALL_SAID = 0.9  # the share of its words that the source has, from which their order tells who did it to whom
 _MOSTLY_SAID = 0.6
@@ -39,15 +40,17 @@ class Doubt(NamedTuple):
     instead: str = ""
     binding: bool = False  # whether it changes how what is said binds or is bounded: "may" for "must"
     sure: bool = False  # whether it is surely false: the same words, bound or bounded otherwise
+    miscopied: bool = False  # whether the rest is copied, so that the source is better said in its own words
 
 
 def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str] = frozenset()) -> Iterator[Doubt]:
     """Yield what makes a sentence doubtful; `allowed` are stems that it may say though no passage has them."""
     ours, theirs = alignment.sentence, alignment.source
-    if ours.text.at(0) in _ANSWERS and not ours.text.at(1).isalpha():
+    if _is_answer(ours, 0):
         yield Doubt(ours.text.words[0])
-    yield from _find_added_bounds(alignment, facts)
-    yield from _find_changed_bindings(alignment)
+    near, half = alignment.is_near_copy, alignment.copied >= _HALF_SAID
+    yield from _mark_miscopied(_find_added_bounds(alignment, facts), allowed, where=half)
+    yield from _mark_miscopied(_find_changed_bindings(alignment), allowed, where=near)
     turned = (
         *_find_other_extremes(ours, theirs),
         *_find_changed_joins(alignment),
@@ -55,13 +58,26 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
         *_find_other_directions(ours, theirs),
         *_find_other_rates(ours, theirs),
     )
-    yield from (one._replace(sure=one.sure and alignment.is_near_copy) for one in turned)
-    yield from _find_dropped_condition(alignment)
-    yield from _find_added_end(alignment, facts, allowed)
-    if (alignment.is_near_copy or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
-        yield from _find_reordered(alignment)
-    if alignment.is_near_copy:
-        yield from _find_edits(alignment, facts.context.stems | allowed)
+    yield from _mark_miscopied((one._replace(sure=one.sure and near) for one in turned), allowed, where=near)
+    yield from _mark_miscopied(_find_dropped_condition(alignment), allowed, where=near)
+    yield from _mark_miscopied(_find_added_end(alignment, facts, allowed), allowed, where=half)
+    if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
+        moved = tuple(_find_reordered(alignment))
+        yield from _mark_miscopied(moved, allowed, where=len(moved) > 1)  # as those that change places
+    if near:
+        yield from _mark_miscopied(_find_edits(alignment, facts.context.stems | allowed), allowed, where=True)
+
+
+def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: bool) -> Iterator[Doubt]:
+    """Yield doubts, those where the rest is copied marked; the asker's own words are no mistake in copying."""
+    for one in found:
+        terms = content_terms(one.said)
+        asked = bool(terms) and allowed.issuperset(terms)
+        yield one._replace(miscopied=where and not asked)
+
+
+def _is_answer(sentence: ParsedSentence, place: int) -> bool:
+    return place == 0 and sentence.text.at(0) in _ANSWERS and not sentence.text.at(1).isalpha()
 
 
 def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Doubt]:
@@ -267,7 +283,7 @@ def _find_edits(alignment: Alignment, allowed: frozenset[str]) -> Iterator[Doubt
         there = theirs.text.said(*gap.given).rstrip(" .") if gap.given[0] < gap.given[1] else ""
         for place in range(*gap.said):
             stem = ours.stems[place]
-            same = place in settled | binding or ours.text.low[place].endswith("n't")
+            same = place in settled | binding or ours.text.low[place].endswith("n't") or _is_answer(ours, place)
             if not same and stem in ours.content - known and not _is_respelled(ours, place, theirs):
                 yield Doubt(ours.text.words[place], there)
     for value in (*ours.dates, *ours.numbers):

@@ -83,6 +83,7 @@ class RuleFinding:
     instead: str = ""
     elsewhere: bool = False  # whether what a passage says instead may be said of something else
     binding: bool = False  # whether it changes how what is said binds or is bounded
+    miscopied: bool = False  # whether the rest is copied
 
     @property
     def reason(self) -> str:
@@ -323,7 +324,8 @@ def _check_wording(
 ) -> Iterator[RuleFinding]:
     for doubt in find_doubts(alignment, facts, allowed):
         outcome = _of_value(doubt.instead) if doubt.sure and not refuted else FindingOutcome.CHANGED
-        yield RuleFinding(FindingKind.WORDING, doubt.said, outcome, doubt.instead, binding=doubt.binding)
+        marks = {"binding": doubt.binding, "miscopied": doubt.miscopied}
+        yield RuleFinding(FindingKind.WORDING, doubt.said, outcome, doubt.instead, **marks)
 
 
 def _build_contradiction(kind: FindingKind, said: str, instead: str) -> RuleFinding:

@@ -158,21 +158,23 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = tuple(dict.fromkeys(one.because for one in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     doubts = examined.in_doubt
+    miscopied = any(one.miscopied for one in doubts)
     disputed = [one for one in doubts if one.outcome is FindingOutcome.DISPUTED]
     if disputed:
         why = tuple(dict.fromkeys(one.because for one in disputed))
-        return Support(score, holds=False, appealable=True, reasons=_list_reasons(disputed), because=why)
+        reasons = _list_reasons(disputed)
+        return Support(score, holds=False, appealable=True, reasons=reasons, miscopied=miscopied, because=why)
     if score < threshold:
         words = ", ".join(f"“{word}”" for word in examined.unsaid[:MOST_UNSAID])
         reason = f"the passages do not say so: none has {words}" if words else "the passages do not say so"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
-        return Support(score, holds=False, reasons=(reason, *nearest), appealable=True, because=why)
+        reasons = (reason, *nearest)
+        return Support(score, holds=False, reasons=reasons, appealable=True, miscopied=miscopied, because=why)
     reasons = (*_list_reasons(examined.found), *nearest)
     so = VerdictReason("said", said) if said else VerdictReason("so")
     altered = tuple(dict.fromkeys(one.because for one in doubts if one.binding))
-    doubtful = bool(doubts) or score < sure
-    because = altered or (so,)
-    return Support(score, holds=True, reasons=reasons, altered=bool(altered), doubtful=doubtful, because=because)
+    held = Support(score, holds=True, reasons=reasons, altered=bool(altered), miscopied=miscopied)
+    return replace(held, doubtful=bool(doubts) or score < sure, because=altered or (so,))
 
 
 async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:

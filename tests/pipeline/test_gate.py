@@ -178,6 +178,15 @@ class TestJudgement:
             assert not await gate.say(self.SENTENCE)
             assert gate.withheld[0].reason == f"the model was asked, and says {verdict}: Sentence 1 tells."
 
+    async def test_a_changed_copy_is_quoted_even_where_the_model_consents(self) -> None:
+        """A careless verdict is not enough; where the model objects, it is withheld as anything is."""
+        for verdict, quoted in ((Verdict.SUPPORTS, True), (Verdict.REFUTES, False), (Verdict.NOT_ENOUGH_INFO, False)):
+            gate = self.gate(replace(DOUBTFUL, miscopied=True), self.opinion(verdict))
+
+            assert not await gate.say(self.SENTENCE)
+            assert gate.prefers_quotation(self.SENTENCE) is quoted
+            assert gate.withheld[0].reason.startswith("the model supports it, but") is quoted
+
     @pytest.mark.parametrize("error", [UnreadableReply("odd"), BudgetExceeded("spent"), ModelUnavailable("away")])
     async def test_what_cannot_be_judged_leaves_only_where_the_local_check_is_sure(self, error: PipelineError) -> None:
         """Doubt is no reason to speak; the turn goes on."""

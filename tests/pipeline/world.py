@@ -116,6 +116,7 @@ class Stage:
             supports=supports,
             say=self.gate.say,
             judge=self.gate.judge,
+            prefers_quotation=self.gate.prefers_quotation,
             end_draft=self.gate.end_draft,
             tell=self.recorder.tell,
             limits=limits,

@@ -214,7 +214,7 @@ def test_what_becomes_of_claims_at_the_gate() -> None:
         replace(
             outcome("a", score, label, UNKNOWN),
             claim=LabelledClaim(str(score), "a", "It is.", ("So.",), label, "g", kind=kind),
-            judged=ClaimJudgement(score, UNKNOWN, sure=sure, judged=asked),
+            judged=ClaimJudgement(score, UNKNOWN, sure=sure, judged=asked, miscopied=score in {0.8, 0.5}),
         )
         for score, label, kind, sure, asked in [
             (0.9, SUPPORTS, "plain", True, True),
@@ -229,7 +229,7 @@ def test_what_becomes_of_claims_at_the_gate() -> None:
 
     assert list(gate) == ["all", "other", "plain"]
     assert (gate["all"]["said"], gate["all"]["quoted"], gate["all"]["said by a judge"]) == (0.3333, 0.3333, 0.6667)
-    assert (gate["all"]["caught"], gate["all"]["passed by a lenient judge"]) == (0.5, 1.0)
-    assert gate["all"]["caught by a judge"] == 0.5
+    assert (gate["all"]["caught"], gate["all"]["passed by a lenient judge"]) == (0.5, 0.5)
+    assert (gate["all"]["caught by a judge"], gate["all"]["quoted with a judge"]) == (0.5, 0.3333)
     assert gate["plain"]["caught"] is None
-    assert "| a | plain | 2 | 0.500 | 0.500 | 1.000 | – |" in render_claim_tables([report])
+    assert "| a | plain | 2 | 0.500 | 0.500 | 1.000 | 0.500 | – |" in render_claim_tables([report])

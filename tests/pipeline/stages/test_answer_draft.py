@@ -1,6 +1,6 @@
 """A draft as it is shown to whoever refines it, and a refinement that breaks off."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +9,11 @@ import pytest
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.replies.cited_sentences import MarkedSentence, split_sentences
-from pipeline.stages.answer_draft import collect_draft, format_draft, say_refined, stream_refinement
-from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.answer_draft import collect_draft, format_draft, say_draft, say_refined, stream_refinement
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.stages.turn_context import TurnContext
-from pipeline.types import Status
-from storage.types import SearchQuery
+from pipeline.types import Status, Support
+from storage.types import Evidence, SearchQuery
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
@@ -123,3 +123,46 @@ async def test_what_was_quoted_meanwhile_stays_where_all_is_withheld(
     assert passed == bool(said)
     answer = stage.told(Status.ANSWERED if passed else Status.ABSTAINED).answer
     assert [one.text for one in answer.sentences] == said
+
+
+BELL = hit("The bell was cast in 1887. It hangs in the tower of the mill.", key="bell")
+ALTERED = "The bell was cast in 1887 by a monk."
+
+
+async def marks_altered(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+    if sentence == ALTERED:
+        return Support(0.4, holds=True, doubtful=True, miscopied=True)
+    return await reads_alike(sentence, evidence, asked=asked)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "note", "borrowed", "said"),
+    [
+        ("SUPPORTS", "The bell was cast in 1887.", False, ["The bell was cast in 1887."]),
+        ("SUPPORTS", ALTERED, False, ["The bell was cast in 1887."]),
+        ("SUPPORTS", ALTERED, True, ["The bell was cast in 1887."]),
+        ("REFUTES", ALTERED, False, ["It hangs in the tower of the mill."]),
+    ],
+)
+async def test_a_changed_copy_is_quoted_at_once(verdict: str, note: str, *, borrowed: bool, said: list[str]) -> None:
+    """However careless the judge is, and without another draft; what the judge objects to is drafted anew."""
+    talk = question("When was the bell cast?")
+    stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({"verify": f"1. {verdict} [1]"}), marks_altered)
+    await stage.kit.search(SearchQuery("bell"), 1)
+    cast, hangs = collect_sentences([BELL])
+    drafts = iter(
+        [
+            [MarkedSentence(ALTERED, (1,), paragraph=False, borrowed=borrowed)],
+            [MarkedSentence(hangs.text, (2,), paragraph=False)],
+        ]
+    )
+
+    async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
+        for one in next(drafts):
+            yield one
+
+    findings = (SourcedFinding(note, (cast,)), SourcedFinding(hangs.text, (hangs,)))
+    assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
+
+    assert [one.text for one in stage.told(Status.ANSWERED).answer.sentences] == said
+    assert len(list(drafts)) == (1 if verdict == "SUPPORTS" else 0)

@@ -135,6 +135,17 @@ async def test_a_statement_that_names_whom_a_pronoun_means_is_not_lost_by_a_doub
     ]
 
 
+async def test_a_changed_copy_is_no_finding_but_its_sentence_is() -> None:
+    """Whoever checked it."""
+    (pier,) = collect_sentences([PIER])[:1]
+
+    for checked in (False, True):
+        found = await bind_finding(
+            "The pier is made of old oak.", [pier], answers(holds=True, miscopied=True), checked=checked
+        )
+        assert quoted(*found) == [pier.text]
+
+
 async def test_a_statement_that_names_nobody_is_no_finding() -> None:
     """What it was taken from names, and stands in its place."""
     she = collect_sentences([HAGEN])[1:2]

@@ -70,6 +70,46 @@ def test_what_says_the_same_is_not(sentence: str) -> None:
     assert not doubts(sentence)
 
 
+def miscopied(sentence: str, asked: tuple[str, ...] = ()) -> bool:
+    return any(one.miscopied for one in check_rules(sentence, [HOUSE], asked=asked))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The penalty on study trips is 12 euros a day.",
+        "Keys come from the house manager and the treasurer.",
+        "All of the guests come from Vik.",
+        "The fox fed the miller in the yard.",
+        "You may take the rowing boat.",
+        "The breakfast allowance is 12 euros a day, tax included.",
+    ],
+)
+def test_a_copy_that_was_changed_is_marked(sentence: str) -> None:
+    assert miscopied(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The breakfast allowance on study trips is 12 euros a day.",
+        "Every two years, the prize is awarded.",
+        "Travelling scholars get 12 euros daily towards what they eat in the morning.",
+        "No, dogs may not enter the kitchen.",
+    ],
+)
+def test_neither_a_faithful_copy_nor_other_words_are(sentence: str) -> None:
+    """Nor is a leading yes or no: no quotation says it."""
+    assert not miscopied(sentence)
+
+
+def test_the_askers_words_in_a_copy_are_no_change() -> None:
+    sentence = "Keys come from the house manager for lodgers."
+
+    assert miscopied(sentence)
+    assert not miscopied(sentence, ("Where do lodgers get keys?",))
+
+
 def test_a_limit_is_only_rounded() -> None:
     """A number said more roughly, as the passage bears it out, is no other limit."""
     assert not doubts("The firm sold more than 1,100 lamps.", "The firm sold 1,187 lamps.")
