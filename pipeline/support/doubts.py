@@ -63,7 +63,7 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     yield from _mark_miscopied(_find_added_end(alignment, facts, allowed), allowed, where=half)
     if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
         moved = tuple(_find_reordered(alignment))
-        yield from _mark_miscopied(moved, allowed, where=len(moved) > 1)  # as those that change places
+        yield from _mark_miscopied(moved, allowed, where=len(moved) > 1 and not theirs.is_row)
     if near:
         yield from _mark_miscopied(_find_edits(alignment, facts.context.stems | allowed), allowed, where=True)
 

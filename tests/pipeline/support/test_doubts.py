@@ -103,6 +103,13 @@ def test_neither_a_faithful_copy_nor_other_words_are(sentence: str) -> None:
     assert not miscopied(sentence)
 
 
+def test_a_row_is_retold_in_any_order() -> None:
+    row = "Role: Night warden; Name: Ida Lund; House: Mill; Ask about: Lost keys"
+    told = check_rules("Ida Lund is the night warden, so ask her about lost keys.", [row])
+
+    assert not any(one.miscopied for one in told)
+
+
 def test_the_askers_words_in_a_copy_are_no_change() -> None:
     sentence = "Keys come from the house manager for lodgers."
 
