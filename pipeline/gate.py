@@ -296,6 +296,8 @@ class Gate:
             pages = tuple(nearest) if status is Status.ABSTAINED else ()
             return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
         sentences, citations = footnotes.number_footnotes(self._said)
+        quoted = {text for text, _ in self._miscopied}
+        withheld = sum(one.text not in quoted for one in self._withheld)  # what is quoted instead is not left out
         return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
 
 
