@@ -113,7 +113,7 @@ def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
 
 
 EXAM_FOLDS = 8
-HANDBOOKS_COUNT = 3.0
+HANDBOOKS_COUNT = 6.0
 """What a question over a handbook weighs beside one of a set: they are fewer, and less like their pages."""
 LEAST_EXAMPLES = 100
 """With fewer questions of sets, as where a handbook's few are taken for another language, a regime is not fitted."""
