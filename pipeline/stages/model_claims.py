@@ -70,8 +70,12 @@ async def verify_claims(context: TurnContext, claims: Sequence[TimedClaim], kit:
     return tuple(finding for findings in kept for finding in findings)
 
 
+def seek_claim(claim: TimedClaim) -> SearchQuery:
+    return SearchQuery(claim.text, claim.time, unchecked=True)
+
+
 async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tuple[SourcedFinding, ...]:
-    sentences = await retrieve_evidence(SearchQuery(claim.text, claim.time, unchecked=True), kit)
+    sentences = await retrieve_evidence(seek_claim(claim), kit)
     if not sentences:
         kit.tell(ClaimChecked(record_undecided(claim.text, (), NO_EVIDENCE, "nothing")))
         return ()
@@ -143,6 +147,7 @@ class ClaimVerifier:
         self._context = context
         self._kit = kit
         self._tasks = tasks
+        self.claims: list[TimedClaim] = []
         self._waiting: list[_PendingClaim] = []
         self._calls: list[asyncio.Task[None]] = []
         self._coming = 0
@@ -162,6 +167,7 @@ class ClaimVerifier:
             async with close_stream(claims):
                 async for claim in claims:
                     self._coming += 1
+                    self.claims.append(claim)
                     begun.append(self._tasks.create_task(self._capture_claim(claim)))
         except (SearchUnavailable, BudgetExceeded):
             raise
@@ -195,8 +201,7 @@ class ClaimVerifier:
 
     async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
         """Retrieve evidence for a claim, and queue it for verification where there is any."""
-        query = SearchQuery(claim.text, claim.time, unchecked=True)
-        sentences = await retrieve_evidence(query, self._kit)
+        sentences = await retrieve_evidence(seek_claim(claim), self._kit)
         case = _PendingClaim(claim.text, sentences, asyncio.get_running_loop().create_future())
         if sentences:
             self._waiting.append(case)

@@ -4,7 +4,7 @@ A finding is a statement bound to the sentences of passages that say it.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from itertools import zip_longest
@@ -251,8 +251,12 @@ async def retrieve_evidence(query: SearchQuery, kit: Kit) -> tuple[Evidence, ...
 
     Raises `SearchUnavailable`.
     """
+    return collect_sentences(await _retrieve_relevant(query, kit))
+
+
+async def _retrieve_relevant(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
     hits = await retrieve_passages(query, kit.limits.evidence, kit)
-    return collect_sentences(hit for hit in hits if is_relevant(query.text, hit))
+    return tuple(hit for hit in hits if is_relevant(query.text, hit))
 
 
 QUERY_SEPARATOR, MAX_QUERIES = "|", 2  # as the model writes it where a question has two parts
@@ -314,6 +318,42 @@ async def extract_bullets(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> 
     Raises `PipelineError`.
     """
     return await _summarise_groups("bullets", query, [hits] if kit.busy() else [(hit,) for hit in hits], kit)
+
+
+Summarise = Callable[[SearchQuery, Sequence[Hit], Kit], Awaitable[tuple[SourcedFinding, ...]]]
+
+
+class PassageReader:
+    """Summarises the passages of one turn's query, and where they tell nothing the best of those found for claims."""
+
+    def __init__(self, context: TurnContext, kit: Kit, summarise: Summarise) -> None:
+        self._context = context
+        self._kit = kit
+        self._summarise = summarise
+        self._query: SearchQuery | None = None
+        self._read: tuple[Hit, ...] = ()
+
+    async def look_up(self) -> tuple[SourcedFinding, ...] | None:
+        """Return what passages say to the question; None where it wants no fact. Raises `PipelineError`."""
+        self._query = await choose_query(self._context, self._kit)  # 1
+        if self._query is None:
+            return None
+        self._read = await retrieve_for_query(self._context, self._query, self._kit)
+        return await self._summarise(self._query, self._read, self._kit)  # 2
+
+    async def look_up_claims(self, claims: Iterable[SearchQuery]) -> tuple[SourcedFinding, ...]:
+        """Return what the best passages found for claims say to the question, of those that were not read yet.
+
+        Raises `PipelineError`.
+        """
+        if self._query is None:
+            return ()
+        rankings = await gather_all(_retrieve_relevant(claim, self._kit) for claim in claims)
+        in_turn = [hit for place in zip_longest(*rankings) for hit in place if hit]
+        known = {hit.passage.id for hit in self._read}
+        kept = [hit for hit in drop_copies((*self._read, *in_turn), self._query.text) if hit.passage.id not in known]
+        unread = tuple({hit.passage.id: hit for hit in kept}.values())[: self._kit.limits.looked_up]
+        return await self._summarise(self._query, unread, self._kit) if unread else ()
 
 
 async def _summarise_groups(

@@ -5,15 +5,15 @@ text that the model generates by itself is taken apart and verified, and never s
 """
 
 from pipeline.kit import Kit, SystemEntry
+from pipeline.replies.stage_replies import TimedClaim
 from pipeline.stages.answer_draft import collect_draft, say_draft, say_refined
 from pipeline.stages.concurrency import gather_pair
-from pipeline.stages.model_claims import generate_reply, split_claims, verify_claims
+from pipeline.stages.model_claims import generate_reply, seek_claim, split_claims, verify_claims
 from pipeline.stages.passage_retrieval import (
+    PassageReader,
     SourcedFinding,
-    choose_query,
     deduplicate_findings,
     order_rivals_by_date,
-    retrieve_for_query,
     summarise_passages,
 )
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
@@ -27,11 +27,14 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
     context = await prepare_context(talk, kit)
+    reader, claims = PassageReader(context, kit, summarise_passages), list[TimedClaim]()
     async with show_interim_quote(talk, context.found, kit) as shown:
-        looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall(context, kit))
+        looked_up, recalled, fault = await gather_pair(reader.look_up(), recall(context, kit, claims))
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
         raise fault  # a model that is down for one half is no "I don't know"
+    if not findings:
+        findings = deduplicate_findings(await reader.look_up_claims(map(seek_claim, claims)))
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     if kit.limits.student or not kit.limits.refine:
@@ -42,18 +45,13 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     return Status.ANSWERED if said else Status.ABSTAINED
 
 
-async def look_up(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
-    """Return what passages say to the question; None where it wants no fact."""
-    query = await choose_query(context, kit)  # 1
-    if query is None:
-        return None
-    return await summarise_passages(query, await retrieve_for_query(context, query, kit), kit)  # 2
+async def recall(context: TurnContext, kit: Kit, claims: list[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
+    """Return what the model knows by itself, as far as passages support it; None where it claims nothing.
 
-
-async def recall(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
-    """Return what the model knows by itself, as far as passages support it; None where it claims nothing."""
+    What it claims is added to `claims`.
+    """
     reply = await generate_reply(context, kit)  # 3
-    claims = await split_claims(context, reply, kit)  # 4
+    claims += await split_claims(context, reply, kit)  # 4
     return await verify_claims(context, claims, kit) if claims else None  # 5
 
 

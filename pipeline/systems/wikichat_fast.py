@@ -2,20 +2,19 @@
 
 Claims are generated as claims, in one streamed call, and each is verified while the next is written; the draft is asked
 to be at once what refinement would make of it. So a turn takes three rounds: claims beside the query, verification
-beside summaries, the draft. Every claim has its verdict before the draft begins, and every sentence passes the gate.
+beside summaries, the draft; where nothing was found, one more reads the passages that were found for claims. Every
+claim has its verdict before the draft begins, and every sentence passes the gate.
 """
 
 from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.answer_draft import say_draft
 from pipeline.stages.concurrency import gather_pair, open_task_group
-from pipeline.stages.model_claims import ClaimVerifier, stream_claims
+from pipeline.stages.model_claims import ClaimVerifier, seek_claim, stream_claims
 from pipeline.stages.passage_retrieval import (
-    SourcedFinding,
-    choose_query,
+    PassageReader,
     deduplicate_findings,
     extract_bullets,
     order_rivals_by_date,
-    retrieve_for_query,
 )
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.quotation import show_interim_quote
@@ -36,24 +35,19 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def _answered(talk: Conversation, context: TurnContext, kit: Kit, verifier: ClaimVerifier) -> Status:
+    reader = PassageReader(context, kit, extract_bullets)
     recall = verifier.verify_stream(stream_claims(context, kit))  # 3, 4, 5
     async with show_interim_quote(talk, context.found, kit) as shown:
-        looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall)
+        looked_up, recalled, fault = await gather_pair(reader.look_up(), recall)  # 1, 2
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
         raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
+        findings = deduplicate_findings(await reader.look_up_claims(map(seek_claim, verifier.claims)))
+    if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     said = await say_draft(context, findings, kit, refined=True, shown=shown)  # 6, 7
     return Status.ANSWERED if said else Status.ABSTAINED
-
-
-async def look_up(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
-    """Return what passages say to the question; None where it wants no fact."""
-    query = await choose_query(context, kit)  # 1
-    if query is None:
-        return None
-    return await extract_bullets(query, await retrieve_for_query(context, query, kit), kit)  # 2
 
 
 ENTRY = SystemEntry(

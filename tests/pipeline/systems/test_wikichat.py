@@ -1,6 +1,7 @@
 """WikiChat's two systems over scripted conversations: real prompts, parsers and gate, a model with lines from here."""
 
 import asyncio
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -215,6 +216,26 @@ async def test_what_nobody_knows_is_abstained_from(run: Run) -> None:
 
     assert (told.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
     assert told.answer.nearest[0].document.title == "Skarholm lighthouse"
+
+
+async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) -> None:
+    """No claim holds, and the passages of the query tell nothing: those that were only evidence are summarised."""
+    script = {
+        "query": "Search: yes\nQuery: What the ferry to Skarholm costs\nTime: none",
+        "split": "- Oda Hagen designed the pier of Skarholm. | none",
+        "summarise": by_source(Oda_Hagen="- Oda Hagen designed the lighthouse of Skarholm. [1]"),
+        "draft": "Oda Hagen designed the lighthouse of Skarholm [1].",
+    }
+    told, llm = await run("What did she design besides the ferry to Skarholm?", script, Limits(looked_up=1))
+
+    assert answered(told) == ["Oda Hagen designed the lighthouse of Skarholm."]
+    first, *others = [turn_of(call) for call in llm.of("summarise")]
+    assert "Oda Hagen" not in first
+    assert ["Oda Hagen" in one for one in others] == [True]
+    told, llm = await run("What did she design besides the ferry to Skarholm?", {**script, "summarise": "None"})
+    assert (told.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
+    shown = [re.findall("^From: (.*)", turn_of(call), re.MULTILINE) for call in llm.of("summarise")]
+    assert len(shown) == len({tuple(one) for one in shown})  # none is read twice
 
 
 async def test_notes_that_do_not_help_are_abstained_from(run: Run) -> None:
