@@ -64,6 +64,7 @@ class SentenceJudge:
             self._send_waiting(enough=1 if coming() is Coming.NEVER else TOGETHER)
             found = await case.verdict
         finally:
+            case.verdict.cancel()  # whoever is cancelled before it waits needs none, either
             await _end_call(case)
         named, others = split_passage_ids(sentences, found)
         return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)

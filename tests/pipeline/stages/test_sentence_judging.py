@@ -154,6 +154,17 @@ async def test_a_turn_that_is_cancelled_ends_the_call() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+async def test_a_sentence_that_nobody_asks_for_any_more_is_not_judged() -> None:
+    """It was cancelled before its call was sent."""
+    judge, llm, _ = judged_by(all_supported)
+    given_up = ask(judge, "One.")
+    await asyncio.sleep(0)
+    given_up.cancel()
+
+    assert await ask(judge, "Two.")
+    assert "One." not in llm.asked("verify")
+
+
 async def test_nothing_is_asked_where_nothing_is_cited() -> None:
     """There is no ground for a verdict."""
     judge, llm, _ = judged_by(SUPPORTED)
