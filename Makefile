@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test quick lint types imports unit thorough format pictures train lock clean
+.PHONY: help install demo test quick lint types imports unit thorough format pictures train train-reader lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -72,6 +72,15 @@ $(VENV)/train.stamp: $(VENV)/dev.stamp requirements/train.lock
 train: $(VENV)/train.stamp
 	$(BIN)/python -m tools.training.support_weights $(CLAIMS)
 
+## make train-reader  the weights of the reader of answers again, in an hour, with FOOTNOTE_DATA
+READER_DATA = retrieval_qa wikipedia_dumps/enwiki-2016-shortened.xml.bz2 dialogue/dstc11_knowledge.json
+$(VENV)/train-reader.stamp: $(VENV)/dev.stamp requirements/train-reader.lock
+	$(PIP) --require-hashes --no-deps -r requirements/train-reader.lock
+	@touch $@
+
+train-reader: $(VENV)/train-reader.stamp
+	$(BIN)/python -m tools.training.reader_weights $(addprefix $(FOOTNOTE_DATA)/,$(READER_DATA))
+
 ## make lock     the locks again, from pyproject.toml (needs uv on the path)
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock:
@@ -79,6 +88,7 @@ lock:
 	$(LOCK) pyproject.toml --group dev -o requirements/dev.lock -c requirements/run.lock
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group train -o requirements/train.lock -c requirements/run.lock
+	$(LOCK) --group train-reader -o requirements/train-reader.lock -c requirements/run.lock
 
 ## make clean    remove what was made here (never your home folder)
 clean:

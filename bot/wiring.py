@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from random import Random
 
@@ -23,7 +23,18 @@ from bot.access import Asker, select_readable
 from bot.settings.settings_tables import Settings
 from pipeline.errors import SearchUnavailable
 from pipeline.gate import Gate, Recorder, Verify
-from pipeline.kit import Ask, Kit, Search, Stream, Supports, SystemEntry, ask_unconfigured, stream_unconfigured
+from pipeline.kit import (
+    Ask,
+    Kit,
+    Rerank,
+    Search,
+    Stream,
+    Supports,
+    SystemEntry,
+    ask_unconfigured,
+    no_reader,
+    stream_unconfigured,
+)
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
@@ -37,7 +48,7 @@ from storage.database.refresh_log import Leases
 from storage.errors import StorageError
 from storage.home_folder import lock_home
 from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
-from storage.indexes.embedding import LazyTokenStates, open_embedder
+from storage.indexes.embedding import LazyReader, load_answer_reader, load_token_states, open_embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
@@ -101,6 +112,7 @@ class App:
     supports: Supports = check_verbatim  # the local check that the gate holds every sentence to
     examines: Supports = check_verbatim  # the local check of claims that somebody asks about
     llm: LLM | None = None
+    rerank: Rerank = no_reader
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -165,7 +177,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         store = await asyncio.to_thread(_open_store, settings, manifest, indexes)
         if not rebuilding:
             await store.check()
-        states = LazyTokenStates(settings.home, store.threads.states)
+        states = LazyReader(partial(load_token_states, settings.home), store.threads.states)
         strictness, names = settings.support.strictness, settings.support.names
         yield App(
             settings,
@@ -178,6 +190,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
             supports=SupportChecker(states, strictness or "normal", names),
             examines=SupportChecker(states, strictness or "strict", names),
             llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,
+            rerank=LazyReader(load_answer_reader, store.threads.states),
         )
 
 
@@ -301,6 +314,7 @@ def build_kit(
         stream=stream,
         search=recorder.search,
         compare=app.passages.compare,
+        rerank=app.rerank,
         supports=supports,
         say=gate.say,
         judge=gate.judge,

@@ -17,10 +17,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from evaluation.question_sets import Exam, ExamQuestion, read_exam
-from evaluation.workbench import open_corpus, render_table, run_turn
+from evaluation.question_sets import Exam, ExamQuestion, leave_out_articles, read_exam
+from evaluation.workbench import open_corpus, open_reader, render_table, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
-from pipeline.kit import Kit
+from pipeline.kit import Kit, Rerank, no_reader
 from pipeline.stages.quotation import RankedQuotes
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems.extractive import consider
@@ -85,17 +85,21 @@ async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore
         yield replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
 
 
-async def ask_exam(exam: Exam, store: PassageStore, *, without_answers: bool = False) -> list[ExamOutcome]:
+async def ask_exam(
+    exam: Exam, store: PassageStore, rerank: Rerank = no_reader, *, without_answers: bool = False
+) -> list[ExamOutcome]:
     """Ask every question of an exam; with `without_answers`, as if the documents that answer it were not there."""
     asked = [posed for posed in exam.questions if posed.documents or not without_answers]
     return [
-        await ask_question(posed, store, exam.corpus, left_out=posed.documents if without_answers else frozenset())
+        await ask_question(
+            posed, store, exam.corpus, left_out=posed.documents if without_answers else frozenset(), rerank=rerank
+        )
         for posed in asked
     ]
 
 
 async def ask_question(
-    posed: ExamQuestion, store: PassageStore, corpus: str, *, left_out: frozenset[str]
+    posed: ExamQuestion, store: PassageStore, corpus: str, *, left_out: frozenset[str], rerank: Rerank = no_reader
 ) -> ExamOutcome:
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         if not left_out:
@@ -117,6 +121,7 @@ async def ask_question(
         posed.talk,
         search=search,
         compare=store.compare,
+        rerank=rerank,
         supports=check_verbatim,
         now=datetime.now(UTC),
         random=Random(0),
@@ -143,6 +148,7 @@ def _best_scores(scores: dict[str, float], kept: set[str], wanted: int) -> dict[
     return {key: scores[key] for key in best[:wanted]}
 
 
+LEARNED_HELP = "A file in SQuAD's form, whose articles the reader has learned from: questions about them are left out."
 FALSE_ABSTENTIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
 
 
@@ -160,12 +166,13 @@ def answers(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     wrong: Annotated[bool, typer.Option(help="List the questions that go wrong.")] = False,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder an exam.")] = None,
+    learned: Annotated[Path | None, typer.Option(help=LEARNED_HELP)] = None,
 ) -> None:
     """Measure how often the right sentence is quoted, and how well the system abstains.
 
     Example: footnote evaluate answers evaluation/questions/example_handbook.json --wrong
     """
-    asked = [asyncio.run(_run_exam(read_exam(path), home)) for path in exams]
+    asked = [asyncio.run(_run_exam(leave_out_articles(read_exam(path), learned), home)) for path in exams]
     reports = [report_answers(one) for one in asked]
     if as_json:
         print(json.dumps({"schema": 1, "exams": reports}))
@@ -177,8 +184,10 @@ def answers(
 
 async def _run_exam(exam: Exam, home: Path | None) -> ExamRun:
     async with open_exam(exam, home and home / exam.name) as store:
-        outcomes = await ask_exam(exam, store)
-        return ExamRun(exam, outcomes, await ask_exam(exam, store, without_answers=True) if exam.removable else ())
+        rerank = open_reader()
+        outcomes = await ask_exam(exam, store, rerank)
+        without = await ask_exam(exam, store, rerank, without_answers=True) if exam.removable else ()
+        return ExamRun(exam, outcomes, without)
 
 
 def report_answers(asked: ExamRun) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +222,14 @@ class Exam:
 def read_exam(path: Path) -> Exam:
     """Read a question set or a file of questions over a handbook. Raises `UnreadableSet`."""
     return _handbook_exam(path) if _is_handbook(path) else _set_exam(path)
+
+
+def leave_out_articles(exam: Exam, learned: Path | None) -> Exam:
+    """Leave out questions about the articles of a file in SQuAD's form, if one is given. Their texts stay."""
+    if learned is None:
+        return exam
+    groups = {text.group for text in read_squad(learned).texts}
+    return replace(exam, questions=tuple(question for question in exam.questions if question.group not in groups))
 
 
 def _is_handbook(path: Path) -> bool:

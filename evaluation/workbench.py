@@ -22,13 +22,26 @@ from bot.wiring import App, open_app
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import ChangedDocument, DocumentSource, Listing, Page, RefreshReport
 from pipeline.gate import Gate, Recorder
-from pipeline.kit import Compare, Kit, Limits, Search, Supports, System, ask_unconfigured, stream_unconfigured
+from pipeline.kit import (
+    Compare,
+    Kit,
+    Limits,
+    Rerank,
+    Search,
+    Supports,
+    System,
+    ask_unconfigured,
+    no_reader,
+    stream_unconfigured,
+)
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
+from storage.indexes.answer_reader import open_answer_reader
 from storage.indexes.token_states import TokenStates, open_token_states
+from storage.types import Evidence
 
 TERMINAL = Asker(platform="terminal", kind="terminal")
 EXAMPLE_QUESTIONS = Path(__file__).parent / "questions" / "example_handbook.json"
@@ -121,12 +134,23 @@ def open_checker(home: Path) -> SupportChecker:
     return SupportChecker(read)
 
 
+def open_reader() -> Rerank:
+    """Return the reader of answers; it holds the event loop while it reads."""
+    reader = open_answer_reader()
+
+    async def read(question: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
+        return reader.read(question, sentences)
+
+    return read
+
+
 async def run_turn(
     system: System,
     talk: Conversation,
     *,
     search: Search,
     compare: Compare,
+    rerank: Rerank = no_reader,
     supports: Supports,
     now: datetime,
     random: Random,
@@ -148,6 +172,7 @@ async def run_turn(
         stream=stream,
         search=recorder.search,
         compare=compare,
+        rerank=rerank,
         supports=supports,
         say=gate.say,
         judge=gate.judge,

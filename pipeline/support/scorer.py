@@ -43,7 +43,7 @@ class TokenEmbeddings(Protocol):
 class EmbedTokens(Protocol):
     """Embed the tokens of texts, in their order and off the event loop."""
 
-    async def __call__(self, texts: Sequence[str]) -> Sequence[TokenEmbeddings]: ...
+    async def __call__(self, texts: Sequence[str], /) -> Sequence[TokenEmbeddings]: ...
 
 
 MOST_SENTENCES = 3

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from storage.database.worker_threads import ThreadPool
-    from storage.indexes.token_states import TokenStateReader, TokenStates
-    from storage.types import Document, Passage
+    from storage.indexes.token_states import TokenStates
+    from storage.types import Document, Evidence, Passage
 
 
 Vectors: TypeAlias = NDArray[np.float32]
@@ -208,26 +208,38 @@ def open_embedder(function: str, options: Mapping[str, Any]) -> Embedder:
     return open_minilm()
 
 
-class LazyTokenStates:
-    """Compute token states with a model that is loaded at the first call: `await states(texts)`."""
+Found = TypeVar("Found")
 
-    def __init__(self, home: Path, worker: ThreadPool) -> None:
-        self._home = home
+
+class LazyReader(Generic[Found]):
+    """Ask a model that `load` loads at the first call, in threads of its own: `await model(...)`."""
+
+    def __init__(self, load: Callable[[], Callable[..., Found]], worker: ThreadPool) -> None:
+        self._load = load
         self._worker = worker
-        self._opening = threading.Lock()
-        self._reader: TokenStateReader | None = None
+        self._loading = threading.Lock()
+        self._ask: Callable[..., Found] | None = None
 
-    async def __call__(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
-        """Return the states of each text, in order. Raises `EmbeddingUnavailable` if the model cannot be loaded."""
-        return await self._worker.run(self._read, texts)
+    async def __call__(self, *asked: Any) -> Found:
+        """Return what the model says of what is asked. Raises `EmbeddingUnavailable` if it cannot be loaded."""
+        return await self._worker.run(self._call, *asked)
 
-    def _read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
-        with self._opening:
-            if self._reader is None:
-                from storage.indexes.token_states import open_token_states  # imports onnx
+    def _call(self, *asked: Any) -> Found:
+        with self._loading:
+            self._ask = self._ask or self._load()
+        return self._ask(*asked)
 
-                self._reader = open_token_states(self._home)
-        return self._reader.read(texts)
+
+def load_token_states(home: Path) -> Callable[[Sequence[str]], tuple[TokenStates, ...]]:
+    from storage.indexes.token_states import open_token_states  # imports onnx
+
+    return open_token_states(home).read
+
+
+def load_answer_reader() -> Callable[[str, Sequence[Evidence]], tuple[float, ...]]:
+    from storage.indexes.answer_reader import open_answer_reader  # imports onnx
+
+    return open_answer_reader().read
 
 
 INDEX_SCHEMA = 1  # raised whenever what is written into an index changes; indexes with another number are made again

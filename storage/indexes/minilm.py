@@ -133,6 +133,22 @@ def build_states_model(weights: Path, layers: Sequence[int]) -> Any:
     return graph.model([positions, unseen], outputs)
 
 
+def build_reader_model(weights: Path) -> Any:
+    """Build the ONNX model of the answer reader, whose `weights` add a last layer, "head", to MiniLM's.
+
+    Inputs: `ids` int32 (texts, tokens); `kinds` int32, the same shape, 0 in the question and 1 in what it is asked of;
+    `unseen` float32 (texts, 1, 1, tokens). Output: `found` float32 (texts, tokens, 2): how much a token looks like the
+    answer, and in a text's first token how much all of it looks as if it had none.
+    """
+    graph = _Graph(weights)
+    found = graph.found(graph.states(kinds=True)[-1])
+    kinds = helper.make_tensor_value_info("kinds", TensorProto.INT32, ["texts", "tokens"])
+    unseen = helper.make_tensor_value_info("unseen", TensorProto.FLOAT, ["texts", 1, 1, "tokens"])
+    return graph.model(
+        [kinds, unseen], [helper.make_tensor_value_info(found, TensorProto.FLOAT, ["texts", "tokens", 2])]
+    )
+
+
 class _Graph:
     """A graph under construction; a method adds nodes and returns the name of what they compute.
 
@@ -149,21 +165,21 @@ class _Graph:
         self._zero = self._constant("zero", [0])
         self._one = self._constant("one", [1])
         self._scale = self._constant("scale", np.float32((WIDTH / HEADS) ** -0.5))
-        size = self._node("Shape", ["ids"], "size")
+        self._size = size = self._node("Shape", ["ids"], "size")
         self._tokens = self._node("Slice", [size, self._one, self._constant("two", [2])], "tokens")
         self._by_text = self._node("Concat", [size, self._constant("width", [WIDTH])], "by_text", axis=0)
         heads = self._constant("heads", [HEADS, WIDTH // HEADS])
         self._by_head = self._node("Concat", [size, heads], "by_head", axis=0)
 
-    def states(self, *, packed: bool = False) -> list[str]:
+    def states(self, *, packed: bool = False, kinds: bool = False) -> list[str]:
         """Add all layers, and return the tokens' states at the table of words and after each layer."""
-        found = [self._embedded(packed=packed)]
+        found = [self._embedded(packed=packed, kinds=kinds)]
         for layer in range(LAYER_COUNT):
             found.append(self._layer(f"encoder.layer.{layer}.", found[-1]))
         return found
 
-    def _embedded(self, *, packed: bool) -> str:
-        """Sum the tables for word, position and kind of text, which is always the first.
+    def _embedded(self, *, packed: bool, kinds: bool) -> str:
+        """Sum the tables for word, position and kind of text, which is the first or what the input `kinds` says.
 
         A token's position is its place in the row, or where rows are packed what the input `positions` says.
         """
@@ -174,7 +190,11 @@ class _Graph:
             places = self._node("Gather", [positions, "positions"], "places")
         else:
             places = self._node("Slice", [positions, self._zero, self._tokens], "places")
-        kind = self._node("Slice", [self._weight(table("token_type")), self._zero, self._one], "kind")
+        table_of_kinds = self._weight(table("token_type"))
+        if kinds:
+            kind = self._node("Gather", [table_of_kinds, "kinds"], "kind")
+        else:
+            kind = self._node("Slice", [table_of_kinds, self._zero, self._one], "kind")
         rest = self._node("Add", [places, kind], "places.kind")
         total = self._node("Add", [words, rest], "embedded")
         return self._normed("embeddings.", self._node("Reshape", [total, self._flat], "embedded.flat"))
@@ -189,6 +209,11 @@ class _Graph:
     def pooled(self, states: str) -> str:
         """Add the weighted mean over each text's tokens."""
         return self._node("MatMul", ["shares", self._node("Reshape", [states, self._by_text], "pooling")], "vectors")
+
+    def found(self, states: str) -> str:
+        """Add the reader's two numbers for each token."""
+        by_token = self._node("Concat", [self._size, self._constant("found.width", [2])], "by_token", axis=0)
+        return self._node("Reshape", [self._gemm("head.", states), by_token], "found")
 
     def model(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
         """Finish the model, which reads `ids` and the other inputs."""

@@ -109,7 +109,7 @@ def _open_kept(path: Path) -> Any | None:
 def _make_model(folder: Path, path: Path) -> bytes:
     check_model(folder)
     with tempfile.TemporaryDirectory() as work:
-        model = _quantize(folder, Path(work))
+        model = quantize(build_states_model(folder / WEIGHTS, LAYERS), folder, Path(work))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(f".{os.getpid()}")
@@ -120,10 +120,10 @@ def _make_model(folder: Path, path: Path) -> bytes:
     return model
 
 
-def _quantize(folder: Path, work: Path) -> bytes:
+def quantize(model: Any, folder: Path, work: Path) -> bytes:
+    """Return a model with eight-bit weights, one scale for each row; `folder` holds the weights that it points to."""
     import onnx
 
-    model = build_states_model(folder / WEIGHTS, LAYERS)
     onnx.external_data_helper.load_external_data_for_model(model, str(folder))
     for tensor in model.graph.initializer:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:

@@ -16,9 +16,10 @@ import typer
 from numpy.typing import NDArray
 
 import pipeline.extraction as code
-from evaluation.answers import ExamOutcome, ask_exam, open_exam
+from evaluation.answers import LEARNED_HELP, ExamOutcome, ask_exam, open_exam
 from evaluation.claims.claim_metrics import assign_folds
-from evaluation.question_sets import read_exam
+from evaluation.question_sets import Exam, leave_out_articles, read_exam
+from evaluation.workbench import open_reader
 from pipeline.extraction import answer_ranking
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
@@ -157,6 +158,7 @@ def calibrate(
     abstain: Annotated[float, typer.Option(help="Share of a set's answerable questions to abstain from.")] = 0.1,
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder an exam.")] = None,
+    learned: Annotated[Path | None, typer.Option(help=LEARNED_HELP)] = None,
 ) -> None:
     """Fit the weights of the extractive system to questions with known answers.
 
@@ -164,8 +166,10 @@ def calibrate(
 
     python -m tools.training.answer_weights $FOOTNOTE_DATA/retrieval_qa/xquad/xquad.en.json
     evaluation/questions/*_handbook*.json evaluation/questions/*_everyday.json
+    --learned $FOOTNOTE_DATA/retrieval_qa/squad2_dev_half.minus-xquad.json
     """
-    examples = keep_fittable(asyncio.run(collect_examples(exams, home)))
+    asked = [leave_out_articles(read_exam(path), learned) for path in exams]
+    examples = keep_fittable(asyncio.run(collect_examples(asked, home)))
     if write:
         fitted = fit_regimes(examples, abstain)
         folder = Path(code.__path__[0])
@@ -174,14 +178,15 @@ def calibrate(
     print(json.dumps({"crossvalidated": cross_validate(examples, abstain)}, indent=2))
 
 
-async def collect_examples(exams: Sequence[Path], home: Path | None) -> list[ExamExample]:
+async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[ExamExample]:
     """Ask all exams and keep what was thought, but of questions that are held out."""
     made: list[ExamExample] = []
-    for exam in map(read_exam, exams):
+    rerank = open_reader()
+    for exam in exams:
         weight = 1.0 if exam.removable else HANDBOOKS_COUNT
         async with open_exam(exam, home and home / exam.name) as store:
-            asked = await ask_exam(exam, store)
-            without = await ask_exam(exam, store, without_answers=True) if exam.removable else []
+            asked = await ask_exam(exam, store, rerank)
+            without = await ask_exam(exam, store, rerank, without_answers=True) if exam.removable else []
         made += [ExamExample(outcome, bool(outcome.posed.answers), weight, exam.removable) for outcome in asked]
         made += [ExamExample(outcome, answerable=False, weight=weight, main=exam.removable) for outcome in without]
     return [example for example in made if example.outcome.considered.ranked and not example.outcome.posed.held]

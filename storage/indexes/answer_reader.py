@@ -1,0 +1,115 @@
+"""Read passages for the sentences that answer a question: MiniLM, trained for it, with eight-bit weights.
+
+A passage is read once, after the question and its own headings, and each of its sentences gets a score from that: so
+"she" is read with the sentence that names her. `tools.training.reader_weights` makes the weights.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from storage.errors import EmbeddingUnavailable
+from storage.indexes.minilm import TOKENIZER, UNSEEN, find_model_folder, open_session, open_tokenizer, pad_rows
+from storage.types import Evidence, Span
+
+READER_FILE = "answer_reader.onnx"
+SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"
+MOST_TOKENS = 240  # of question, headings and passage; a longer passage is read in parts that overlap by half
+LONGEST_TEXT = 24_000  # tokens: more than any passage has
+RESTORE_HINT = f"restore {READER_FILE} from the release that this is"
+MOST_QUESTION = 40
+MOST_HEADING = 40
+BATCH = 4  # passages. More in one batch do not fit the processor's cache
+UNREAD = -20.0
+"""The score of a sentence without a token."""
+_FIRST, _BETWEEN = 101, 102  # the tokens that open a text and end its parts
+
+
+def open_answer_reader(path: Path | None = None, folder: Path | None = None) -> "AnswerReader":
+    """Load the reader: its packaged weights, and the tokenizer of MiniLM in `folder`. Raises `EmbeddingUnavailable`."""
+    path = path or Path(str(resources.files("storage.indexes").joinpath(READER_FILE)))
+    folder = folder or find_model_folder()
+    try:
+        weights = path.read_bytes()
+        session = open_session(weights) if hashlib.sha256(weights).hexdigest() == SHA256 else None
+        tokenizer = open_tokenizer(folder / TOKENIZER, LONGEST_TEXT)
+    except Exception as error:  # onnxruntime and tokenizers raise no common class
+        raise EmbeddingUnavailable(f"The reader of answers cannot be loaded: {error}", hint=RESTORE_HINT) from error
+    if session is None:
+        raise EmbeddingUnavailable(f"The reader's weights are damaged: {path}.", hint=RESTORE_HINT)
+    return AnswerReader(session, tokenizer)
+
+
+def build_row(question: Sequence[int], heading: Sequence[int]) -> list[int]:
+    """Return the tokens that stand before a passage's own: the question, and the passage's heading if it has one."""
+    return [_FIRST, *question, _BETWEEN, *([*heading, _BETWEEN] if heading else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Tokens of a passage behind the question: the row for the model, where each part of it begins, and the spans."""
+
+    row: list[int]
+    passage_at: int
+    body_at: int
+    spans: Sequence[Span]
+
+
+class AnswerReader:
+    """The loaded reader; opened by `open_answer_reader`. Safe to call from several threads."""
+
+    def __init__(self, session: Any, tokenizer: Any) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+
+    def read(self, question: str, evidence: Sequence[Evidence]) -> tuple[float, ...]:
+        """Return how likely each sentence answers, as the logarithm of its odds against no answer. Blocks, one core."""
+        asked = self._tokens(question)[0][:MOST_QUESTION]
+        passages = {one.passage.id: one for one in evidence}
+        parts = [(key, part) for key, one in passages.items() for part in self._parts(asked, one)]
+        parts.sort(key=lambda part: len(part[1].row))
+        scores = dict.fromkeys(range(len(evidence)), UNREAD)
+        for start in range(0, len(parts), BATCH):
+            batch = parts[start : start + BATCH]
+            for (key, part), found in zip(batch, self._run([part for _, part in batch]), strict=True):
+                for place, one in enumerate(evidence):
+                    if one.passage.id == key:
+                        scores[place] = max(scores[place], _score_span(one.span, part.spans, found))
+        return tuple(scores.values())
+
+    def _parts(self, asked: list[int], one: Evidence) -> Iterator[_Part]:
+        heading = " ".join(part for part in (one.document.title, one.passage.section) if part)
+        opening = build_row(asked, self._tokens(heading)[0][:MOST_HEADING])
+        ids, spans = self._tokens(one.passage.text)
+        room = MOST_TOKENS - len(opening) - 1
+        for start in range(0, max(1, len(ids) - room // 2), room // 2):
+            row = [*opening, *ids[start : start + room], _BETWEEN]
+            yield _Part(row, len(asked) + 2, len(opening), spans[start : start + room])
+
+    def _tokens(self, text: str) -> tuple[list[int], list[Span]]:
+        # The offsets are those of the text as long as each character stays one: a lone surrogate becomes "?".
+        encoded = self._tokenizer.encode(text.encode(errors="replace").decode(), add_special_tokens=False)
+        return encoded.ids, encoded.offsets
+
+    def _run(self, parts: Sequence[_Part]) -> list[Any]:
+        """Return for each part how much its tokens look like the answer, less how much it looks like having none."""
+        ids, lengths = pad_rows([part.row for part in parts])
+        places = np.arange(ids.shape[1])
+        kinds = (places >= np.array([[part.passage_at] for part in parts])) & (places < lengths[:, np.newaxis])
+        unseen = np.where(places < lengths[:, np.newaxis], 0, UNSEEN).astype(np.float32)[:, np.newaxis, np.newaxis]
+        (found,) = self._session.run(None, {"ids": ids, "kinds": kinds.astype(np.int32), "unseen": unseen})
+        return [row[part.body_at : len(part.row) - 1, 0] - row[0, 1] for row, part in zip(found, parts, strict=True)]
+
+
+def _score_span(span: Span, spans: Sequence[Span], found: Any) -> float:
+    inside = [
+        float(value) for (start, end), value in zip(spans, found, strict=True) if start < span[1] and end > span[0]
+    ]
+    most = max(inside, default=UNREAD)
+    return most + math.log(sum(math.exp(value - most) for value in inside)) if inside else UNREAD

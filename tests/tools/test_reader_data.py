@@ -1,0 +1,75 @@
+"""What the answer reader learns from: which tokens answer, and what is read beside them."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.indexes.answer_reader import LONGEST_TEXT
+from storage.indexes.minilm import TOKENIZER, find_model_folder, open_tokenizer
+from tools.training.reader_data import (
+    MOST_TOKENS,
+    ReaderQuestion,
+    ReadPassage,
+    crop_passage,
+    find_near,
+    read_squad_questions,
+)
+
+FACTS = [f"Gate {number} was opened in {1900 + number} by the harbour master of the town." for number in range(12)]
+
+
+@pytest.fixture(scope="module")
+def read() -> tuple[list[ReaderQuestion], list[ReadPassage]]:
+    tokenizer = open_tokenizer(find_model_folder() / TOKENIZER, LONGEST_TEXT)
+
+    def tokenize(text: str) -> Any:
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    context, passages = " ".join(FACTS), list[ReadPassage]()
+    asked = [
+        {"question": f"When was gate {number} opened?", "answers": [_answer(context, str(1900 + number))]}
+        for number in range(len(FACTS))
+    ]
+    unknown = {"question": "When was gate 7 closed?", "answers": [], "is_impossible": True}
+    articles = [{"title": "Gates_of_Norhaven", "paragraphs": [{"context": context, "qas": [*asked, unknown]}]}]
+    return list(read_squad_questions(articles, passages, tokenize)), passages
+
+
+def _answer(context: str, text: str) -> dict[str, Any]:
+    return {"text": text, "answer_start": context.index(text)}
+
+
+def test_the_tokens_of_an_answer_are_found_in_its_passage_alone(read: Any) -> None:
+    questions, passages = read
+
+    *answered, unknown = questions
+    assert len(passages) > 1
+    for question in answered:
+        ((number, tokens),) = question.gold.items()
+        spans = [passages[number].offsets[token] for token in tokens]
+        said = passages[number].text[min(start for start, _ in spans) : max(end for _, end in spans)]
+        assert said == question.answers[0]
+    assert not unknown.gold
+    assert set(unknown.own) == set(range(len(passages)))
+
+
+@given(seed=st.integers(0, 999))
+def test_a_part_of_a_passage_holds_what_answers(read: Any, seed: int) -> None:
+    questions, passages = read
+    chance = random.Random(seed)
+    for question in questions[:-1]:
+        ((number, tokens),) = question.gold.items()
+        start, end = crop_passage(passages[number], tokens, chance)
+        assert start <= min(tokens) <= max(tokens) < end
+        assert end - start in range(1, MOST_TOKENS + 1) or (start, end) == (0, len(passages[number].ids))
+
+
+def test_passages_that_share_words_are_near(read: Any) -> None:
+    questions, passages = read
+
+    find_near(questions, passages)
+
+    assert questions[7].near[0] in questions[7].gold

@@ -1,0 +1,299 @@
+"""Train the answer reader: MiniLM, taught to find in a passage what answers a question, or that nothing does.
+
+Each token gets a score for belonging to an answer, and each passage one for holding none. Two losses teach them: within
+a passage, and over all passages of a question, where only the tokens of the answer are right. The table of words and
+the lowest layer stay as they are. Seeded; needs PyTorch and, to be quick, a processor that multiplies in bfloat16.
+"""
+
+import hashlib
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional
+
+import storage.indexes as code
+from storage.indexes.answer_reader import MOST_TOKENS, READER_FILE, build_row
+from storage.indexes.minilm import (
+    EPSILON,
+    HEADS,
+    LAYER_COUNT,
+    TOKENIZER,
+    WEIGHTS,
+    WIDTH,
+    build_reader_model,
+    find_model_folder,
+    open_tokenizer,
+)
+from storage.indexes.token_states import quantize
+from storage.types import Span
+from tools.training.reader_data import (
+    ReaderQuestion,
+    ReadPassage,
+    crop_passage,
+    find_near,
+    read_articles,
+    read_faq_questions,
+    read_heading_questions,
+    read_squad_questions,
+)
+
+HELD = ("Normans", "Warsaw", "Packet_switching")  # articles that the first pass is measured on
+QUESTIONS = 20  # of a step
+HEAD_PACE = 10  # times as fast as the rest, as it begins from nothing
+WARM_UP = 0.06
+NEAR_MISS = 0.5  # what a paragraph that only seems to answer weighs: it is hard to tell, and must not drown the rest
+BATCH = 12
+LONGEST_TEXT = 100_000
+
+
+class Reader(nn.Module):
+    """The encoder under the names of its weights' file, and a head with two numbers a token."""
+
+    def __init__(self, weights: Path) -> None:
+        super().__init__()
+        tensors = {name: tensor for name, tensor in load_file(weights).items() if tensor.is_floating_point()}
+        tensors |= {"head.weight": torch.randn(2, WIDTH) * 0.02, "head.bias": torch.zeros(2)}
+        fixed = ("embeddings.", "encoder.layer.0.", "pooler.")
+        self.weights = {name: nn.Parameter(tensor, not name.startswith(fixed)) for name, tensor in tensors.items()}
+
+    def learned(self, *, head: bool) -> list[nn.Parameter]:
+        named = self.weights.items()
+        return [weight for name, weight in named if weight.requires_grad and name.startswith("head.") == head]
+
+    def forward(self, ids: Tensor, kinds: Tensor, seen: Tensor) -> Tensor:
+        tables = [self.weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")]
+        states = self._normed(tables[0][ids] + tables[1][: ids.shape[1]] + tables[2][kinds], "embeddings.")
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            for layer in range(LAYER_COUNT):
+                states = self._layer(f"encoder.layer.{layer}.", states, seen[:, None, None])
+        states = functional.dropout(states.float(), 0.1, self.training)
+        return functional.linear(states, self.weights["head.weight"], self.weights["head.bias"])
+
+    def _layer(self, name: str, states: Tensor, seen: Tensor) -> Tensor:
+        size = *states.shape[:2], HEADS, WIDTH // HEADS
+        parts = [
+            self._linear(states, f"{name}attention.self.{part}.").view(size).transpose(1, 2).float()
+            for part in ("query", "key", "value")
+        ]
+        with torch.autocast("cpu", enabled=False):  # attention is slower in 16 bits
+            found = functional.scaled_dot_product_attention(*parts, attn_mask=seen)
+        found = self._linear(found.transpose(1, 2).reshape(states.shape), f"{name}attention.output.dense.")
+        states = self._normed(states + found, f"{name}attention.output.")
+        inner = functional.gelu(self._linear(states, f"{name}intermediate.dense."))
+        return self._normed(states + self._linear(inner, f"{name}output.dense."), f"{name}output.")
+
+    def _linear(self, states: Tensor, name: str) -> Tensor:
+        return functional.linear(states, self.weights[f"{name}weight"], self.weights[f"{name}bias"])
+
+    def _normed(self, states: Tensor, name: str) -> Tensor:
+        norm = [self.weights[f"{name}LayerNorm.{part}"] for part in ("weight", "bias")]
+        return functional.layer_norm(states, (WIDTH,), *norm, eps=EPSILON)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A part of a passage as it is shown to the reader, and which of its tokens answer."""
+
+    row: Sequence[int]
+    passage_at: int
+    body_at: int
+    gold: Sequence[int]
+    near_miss: bool = False
+
+
+def choose_passages(
+    question: ReaderQuestion, passages: Sequence[ReadPassage], chance: random.Random
+) -> Iterator[Shown]:
+    """Choose what to read for a question: what answers it, and what only looks as if it did."""
+    shown = list(question.gold) or question.own[:1] if question.own else []
+    beside = [number for number in question.own if number not in shown]
+    others = [
+        number
+        for number in question.near[:8]
+        if number not in question.own and not any(answer in passages[number].text for answer in question.answers)
+    ]
+    if beside and question.gold and chance.random() < 0.5:
+        shown = [*shown, chance.choice(beside)]
+    if others and (question.gold or chance.random() < 0.5):
+        shown = [*shown, chance.choice(others[:4] if chance.random() < 0.6 else others)]
+    titled = chance.random() < 0.5
+    for number in shown:
+        gold = question.gold.get(number, frozenset())
+        part = crop_passage(passages[number], gold, chance)
+        yield show(question, passages[number], part, gold, titled=titled, near_miss=not gold and number in question.own)
+
+
+def show(
+    question: ReaderQuestion,
+    passage: ReadPassage,
+    part: Span,
+    gold: frozenset[int] = frozenset(),
+    *,
+    titled: bool = True,
+    near_miss: bool = False,
+) -> Shown:
+    opening = build_row(question.ids, passage.title if titled else ())
+    body = passage.ids[slice(*part)][: MOST_TOKENS - len(opening) - 1]
+    here = [token - part[0] for token in gold if 0 <= token - part[0] < len(body)]
+    return Shown([*opening, *body, opening[-1]], len(question.ids) + 2, len(opening), here, near_miss)
+
+
+def read_shown(reader: Reader, shown: Sequence[Shown]) -> list[Tensor]:
+    """Return the score of each token of each passage, above that of there being no answer."""
+    order, found = sorted(range(len(shown)), key=lambda place: len(shown[place].row)), {}
+    for start in range(0, len(order), BATCH):
+        batch = order[start : start + BATCH]
+        ids = nn.utils.rnn.pad_sequence([torch.tensor(shown[place].row) for place in batch], batch_first=True)
+        places, sizes = torch.arange(ids.shape[1]), torch.tensor([[len(shown[place].row)] for place in batch])
+        seen = places < sizes
+        kinds = (places >= torch.tensor([[shown[place].passage_at] for place in batch])) & seen
+        for place, scores in zip(batch, reader(ids, kinds.long(), seen), strict=True):
+            found[place] = scores[shown[place].body_at : len(shown[place].row) - 1, 0] - scores[0, 1]
+    return [found[place] for place in range(len(shown))]
+
+
+def measure_loss(shown: Sequence[Shown], scores: Sequence[Tensor]) -> Tensor:
+    """Return one question's loss: the mean of its passages', and that of choosing among all their tokens."""
+    alone, right = [], []
+    for one, found in zip(shown, scores, strict=True):
+        whole = torch.logsumexp(torch.cat([torch.zeros(1), found]), 0)
+        if one.gold:
+            right.append(found[one.gold])
+            alone.append(whole - torch.logsumexp(right[-1], 0))
+        else:
+            alone.append(whole * (NEAR_MISS if one.near_miss else 1.0))
+    loss = sum(alone) / max(1, len(alone))
+    return loss + torch.logsumexp(torch.cat(list(scores)), 0) - torch.logsumexp(torch.cat(right), 0) if right else loss
+
+
+def train(
+    data: Annotated[Path, typer.Argument(help="Folder of retrieval_qa: SQuAD's half and XQuAD.")],
+    dump: Annotated[Path, typer.Argument(help="A Wikipedia dump, whose headings are asked for.")],
+    faqs: Annotated[Path, typer.Argument(help="DSTC 11's knowledge.json, frequent questions of hotels.")],
+    steps: Annotated[tuple[int, int], typer.Option(help="Steps of 20 questions, in the first pass and the second.")] = (
+        690,
+        1_000,
+    ),
+    out: Annotated[Path | None, typer.Option(help="Write the weights here instead of into the code.")] = None,
+) -> None:
+    """Train the answer reader and write its weights.
+
+    The first pass leaves out three articles and is measured on them; the second learns from all.
+
+    Example: python -m tools.training.reader_weights data/retrieval_qa enwiki.xml.bz2 knowledge.json
+    """
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    chance, folder = random.Random(0), find_model_folder()
+    tokenizer = open_tokenizer(folder / TOKENIZER, LONGEST_TEXT)
+
+    def tokenize(text: str) -> Any:
+        return tokenizer.encode(text, add_special_tokens=False)
+
+    passages: list[ReadPassage] = []
+    articles = read_articles(data / "squad2_dev_half.minus-xquad.json")
+    titles = {article["title"] for article in articles}
+    articles += [one for one in read_articles(data / "xquad" / "xquad.en.json") if one["title"] in titles]
+    asked = list(read_squad_questions(articles, passages, tokenize))
+    held = [question for question in asked if question.article in HELD]
+    kept = [question for question in asked if question.article not in HELD]
+    headings = list(read_heading_questions(dump, passages, tokenize, chance))
+    frequent = list(read_faq_questions(faqs, passages, tokenize, chance))
+    reader = Reader(folder / WEIGHTS)
+    for part in (held, kept):
+        find_near(part, passages)
+    learn(reader, [(kept, len(kept)), (headings, 500)], passages, steps[0], chance, pace=1e-4)
+    print(evaluate(reader, held, passages))
+    find_near(asked, passages)
+    learn(reader, [(asked, len(asked)), (headings, 300), (frequent, 600)], passages, steps[1], chance, pace=7e-5)
+    path = out or Path(code.__path__[0]) / READER_FILE
+    export(reader, path)
+    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}")
+
+
+def learn(
+    reader: Reader,
+    sources: Sequence[tuple[Sequence[ReaderQuestion], int]],
+    passages: Sequence[ReadPassage],
+    steps: int,
+    chance: random.Random,
+    *,
+    pace: float,
+) -> None:
+    """Learn from rounds of so many questions of each source, at a pace that rises and falls again."""
+    body, head = reader.learned(head=False), reader.learned(head=True)
+    groups = [{"params": body, "lr": pace}, {"params": head, "lr": HEAD_PACE * pace}]
+    descent = torch.optim.AdamW(groups, weight_decay=0.01, betas=(0.9, 0.98))
+    slope = torch.optim.lr_scheduler.LambdaLR(
+        descent, lambda step: min(1.0, (step + 1) / steps / WARM_UP) * max(0.02, 1 - step / steps)
+    )
+    rest: list[ReaderQuestion] = []
+    for _ in range(steps):
+        if len(rest) < QUESTIONS:
+            rest = [one for found, count in sources for one in chance.sample(found, min(count, len(found)))]
+            chance.shuffle(rest)
+        batch, rest = rest[:QUESTIONS], rest[QUESTIONS:]
+        shown = [list(choose_passages(question, passages, chance)) for question in batch]
+        scores = iter(read_shown(reader, [one for each in shown for one in each]))
+        losses = [measure_loss(each, [next(scores) for _ in each]) for each in shown if each]
+        torch.stack(losses).mean().backward()
+        nn.utils.clip_grad_norm_([*body, *head], 1.0)
+        descent.step()
+        slope.step()
+        descent.zero_grad()
+
+
+@torch.no_grad()
+def evaluate(reader: Reader, questions: Sequence[ReaderQuestion], passages: Sequence[ReadPassage]) -> dict[str, float]:
+    """Measure on articles not trained on.
+
+    Returns the share of questions whose best sentence, of the three passages that BM25 ranks first, has the answer; and
+    the share of near misses told at 10% false abstentions.
+    """
+    reader.eval()
+    first, known, missed = [], [], []
+    for question in questions:
+        numbers = list(question.near[:3]) if question.gold else list(question.own)
+        whole = [show(question, passages[number], (0, len(passages[number].ids))) for number in numbers]
+        ranked = [
+            (float(torch.logsumexp(scores[inside], 0)), number, sentence)
+            for number, scores in zip(numbers, read_shown(reader, whole), strict=True)
+            for sentence in passages[number].sentences
+            if (inside := _find_inside(passages[number], sentence, len(scores)))
+        ]
+        best, number, span = max(ranked)
+        if question.gold:
+            sentence = passages[number].text[slice(*span)]
+            first.append(number in question.own and any(answer in sentence for answer in question.answers))
+            known.append(best)
+        else:
+            missed.append(best)
+    reader.train()
+    caught = float(np.mean(np.array(missed) < np.quantile(known, 0.1)))
+    return {"right first": float(np.mean(first)), "near misses caught at 10%": caught}
+
+
+def _find_inside(passage: ReadPassage, sentence: Span, size: int) -> list[int]:
+    spans = passage.offsets[:size]
+    return [place for place, (start, end) in enumerate(spans) if start < sentence[1] and end > sentence[0]]
+
+
+def export(reader: Reader, path: Path) -> None:
+    """Write the reader as ONNX with eight-bit weights."""
+    with tempfile.TemporaryDirectory() as work:
+        weights = Path(work) / "reader.safetensors"
+        save_file({name: weight.detach().contiguous() for name, weight in reader.weights.items()}, weights)
+        path.write_bytes(quantize(build_reader_model(weights), Path(work), Path(work)))
+
+
+if __name__ == "__main__":
+    typer.run(train)
