@@ -26,6 +26,7 @@ from evaluation.question_sets import Exam, has_all_strings, read_exam
 from evaluation.workbench import TERMINAL, StagedLLM, open_corpus, render_table
 from ingest.types import DocumentSource, Listing
 from pipeline.types import Status, Turn
+from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
 from storage.types import Verdict
 
@@ -43,9 +44,13 @@ def fingerprint(text: str) -> str:
     return f"{zlib.crc32(' '.join(_WORD.findall(text.casefold())).encode()):08x}"
 
 
-def restore_reply(text: str, prompt: str) -> str:
-    """Return a kept reply with the words and the numbers of lines that it takes from a prompt; unknown ones go."""
-    numbers = {fingerprint(line): number for number, line in _LINE.findall(prompt)}
+def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
+    """Return a kept reply with the words and the numbers of lines that it takes from a prompt.
+
+    A line that is not shown goes, or is the `nearest` in words to what cites it, as notes change their words.
+    """
+    lines = _LINE.findall(prompt)
+    numbers = {fingerprint(line): number for number, line in lines}
     words = [(match.start(), match.end()) for match in _WORD.finditer(prompt)]
 
     def find_stretch(match: re.Match[str]) -> str:
@@ -55,8 +60,13 @@ def restore_reply(text: str, prompt: str) -> str:
                 return prompt[first[0] : last[1]]
         return "[…]"
 
-    cited = _CITED.sub(lambda match: f"[{numbers[match[1]]}]" if match[1] in numbers else "", text)
-    return _STRETCH.sub(find_stretch, cited)
+    def find_number(match: re.Match[str]) -> str:
+        if match[1] not in numbers and nearest and lines:
+            sentence = sentence_spans(text[: match.start()])[-1:]
+            return f"[{_find_nearest_line(text[sentence[0][0] : match.start()], lines)}]" if sentence else ""
+        return f"[{numbers[match[1]]}]" if match[1] in numbers else ""
+
+    return _STRETCH.sub(find_stretch, _CITED.sub(find_number, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +114,7 @@ def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
         kept = turn.replies.get(stage) or [_DEFAULTS.get(stage, "")]
         asked[stage] += 1
         text = kept[min(asked[stage], len(kept)) - 1]
-        found = restore_reply(text, prompt)
+        found = restore_reply(text, prompt, nearest=stage in {"draft", "refine"})
         return found if re.search(r"\[\d", found) or not _CITED.search(text) else _DEFAULTS.get(stage, "")
 
     stages: dict[str, Callable[[str], str]] = {name: partial(say, name) for name in ("query", *_DEFAULTS)}
