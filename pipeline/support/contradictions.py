@@ -188,10 +188,15 @@ def is_pronoun(word: str) -> bool:
     return word in PRONOUNS
 
 
+def _list_values(sentence: ParsedSentence, kind: Value) -> Sequence[Value]:
+    """Return the values of a sentence that are of the kind of one; of its numbers those that only mark an item not."""
+    return sentence.dates if isinstance(kind, Date) else [one for one in sentence.numbers if one.first or not one.label]
+
+
 def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> str:
     """Return the number or date that the source has in another's place; empty where it has none, or one that agrees."""
     ours, theirs = alignment.sentence, alignment.source
-    given: Sequence[Value] = theirs.numbers if isinstance(said, Number) else theirs.dates
+    given = _list_values(theirs, said)
     place = None if elsewhere and theirs.is_row else _find_place(alignment, said, elsewhere=elsewhere)
     if place is None or (elsewhere and not place.tight) or not _is_anchored(alignment, said):
         return ""
@@ -210,8 +215,8 @@ def find_other_value(alignment: Alignment, said: Value, *, elsewhere: bool) -> s
 def find_only_value(alignment: Alignment, said: Value) -> str:
     """Return the one value of a source that has all else that a sentence says, in any order, where it is another."""
     ours, theirs = alignment.sentence, alignment.source
-    given: Sequence[Value] = theirs.numbers if isinstance(said, Number) else theirs.dates
-    own: Sequence[Value] = ours.numbers if isinstance(said, Number) else ours.dates
+    given = _list_values(theirs, said)
+    own = _list_values(ours, said)
     alone = len(given) == len(own) == 1 and not theirs.is_row and _are_conflicting(given[0], said)
     if not alone or alignment.coverage_without(said.first, said.last) < 1:
         return ""

@@ -38,7 +38,13 @@ from pipeline.support.passage_facts import (
     is_within_bound,
 )
 from pipeline.support.polarity import count_negations, find_denials, find_missing_negation
-from pipeline.support.swaps import find_exception_swap, find_misdescription, find_role_swap, find_value_swap
+from pipeline.support.swaps import (
+    find_exception_swap,
+    find_misdescription,
+    find_role_swap,
+    find_value_swap,
+    is_described_by,
+)
 from storage.types import VerdictReason
 
 _MOSTLY_SAID = 0.7  # the share of a sentence's other words that a source must have for a number to be surely absent
@@ -264,6 +270,8 @@ def _check_name(
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, meant)
     elif name.sure and not found and not instead and (speaker := find_speaker(facts, name, sentence)):
         yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, speaker)
+    elif found and instead and alignment and is_described_by(alignment.source, name.said, instead):
+        yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.DISPUTED, instead)
     elif name.sure or instead:
         yield _build_finding(FindingKind.NAME, name.said, instead, found=found)
 

@@ -1,5 +1,6 @@
 """Find values and names that have changed places: a rule and its exception, parallel clauses, who did it to whom."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import combinations, product
 from typing import NamedTuple
@@ -34,6 +35,7 @@ _COMPARING = frozenset({
 """Words by which a sentence may speak of two clauses at once."""
 _LEAST_COVERAGE = 0.8
 _MOST_NAMES = 10
+_MOST_DESCRIBING = 4  # words of a title before the name in it
 _MOST_BETWEEN = 8  # tokens between two names, beyond which they stand in no relation
 _ARTICLES = frozenset({"a", "an", "the"})
 _TURNING = frozenset({
@@ -263,6 +265,12 @@ def may_change_roles(alignment: Alignment) -> bool:
     """Return whether a name in another place means something else: no passive, and nothing that holds both ways."""
     ours, theirs = alignment.sentence, alignment.source
     return ours.content.isdisjoint(_BOTH_WAYS) and ours.text.low.count("by") == theirs.text.low.count("by")
+
+
+def is_described_by(source: ParsedSentence, name: str, other: str) -> bool:
+    """Return whether a source has a name within the words that describe another: "Ada, Queen of Vik," for "Ada"."""
+    described = rf"\b{re.escape(name)}, (?:(?!and |or )\w+ ){{1,{_MOST_DESCRIBING}}}{re.escape(other)}(?=[,.;]|$)"
+    return bool(re.search(described, source.text.text))
 
 
 def find_misdescription(alignment: Alignment) -> tuple[str, str] | None:

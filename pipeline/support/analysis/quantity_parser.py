@@ -108,12 +108,19 @@ def find_numbers(text: Tokens, taken: Iterable[TokenSpan] = (), language: str = 
 
 
 def _is_label(text: Tokens, number: Number) -> bool:
-    """Return whether a number stands behind a word such as "page", or is glued to letters: "1.F.3", "v2"."""
+    """Return whether a number stands behind a word such as "page", is glued to letters ("1.F.3"), or marks an item."""
     first, last = number.first, number.last
     before = first - 2 if text.at(first - 1) == "." and text.glued(first) and text.glued(first - 1) else first - 1
     behind = text.at(last) == "." and text.glued(last) and text.glued(last + 1) and is_word(text.at(last + 1))
     glued = text.glued(first) and is_word(text.at(before))
-    return behind or glued or text.at(first - 1) in _REFERENCES
+    return behind or glued or text.at(first - 1) in _REFERENCES or _is_item_mark(text, number)
+
+
+def _is_item_mark(text: Tokens, number: Number) -> bool:
+    """Return whether a number begins a text as "2." and "2)" do; "2.5" and a number alone do not."""
+    first, last = number.first, number.last
+    marked = first == 0 and number.said.isdecimal() and text.at(last) in {".", ")"} and text.glued(last)
+    return marked and bool(text.at(last + 1)) and not text.glued(last + 1)
 
 
 def _parse_number_at(text: Tokens, place: int, known: Numerals, language: str) -> Number | None:

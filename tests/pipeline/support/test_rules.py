@@ -297,3 +297,21 @@ def test_what_can_be_reckoned_is_disputed(sentence: str, said: str) -> None:
 
 def test_half_an_hour_is_thirty_minutes() -> None:
     assert not found("Be at the quay half an hour before.", "Be at the quay thirty minutes before.")
+
+
+def test_a_name_with_its_title_behind_it_may_stand_without_its_land() -> None:
+    """Of "Sunniva, Queen of Vik" one may say "Queen Sunniva"; another name in a title's place is still another."""
+    source = "The pier is named after Ragna, the eldest sister of Sunniva, Queen of Vik, and Torvald, Prince Bailiff."
+    told = found("The pier is named after Ragna, the eldest sister of Queen Sunniva and Prince Torvald.", source)
+    outcomes = {one.said: one.outcome for one in told if one.kind is FindingKind.NAME}
+    assert outcomes == dict.fromkeys(("Sunniva", "Torvald"), FindingOutcome.DISPUTED)
+    told = found("The pier is named after Sunniva, the eldest sister of Ragna.", source)
+    assert FindingOutcome.CONTRADICTED in {one.outcome for one in told}
+
+
+def test_the_number_of_a_step_is_no_quantity() -> None:
+    step = "2. Sorting: a member of the harbour crew sorts the mail. This takes place within 3 working days."
+    told = found("A member of the harbour crew sorts the mail within 3 weeks.", step)
+    assert not [one for one in told if one.instead == "2"]
+    told = found("A member of the harbour crew sorts the mail within 2 days.", step)
+    assert any(one.outcome is not FindingOutcome.FOUND and one.said == "2 days" for one in told)
