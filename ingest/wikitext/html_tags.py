@@ -83,6 +83,7 @@ def _render_script(match: re.Match[str]) -> str:
 
 _TAG = lazy_compile(r"<(?:(!--)|(/?)([A-Za-z][A-Za-z0-9-]*)([^<>]*)>)")
 _RAISED = lazy_compile(r"\s*([0-9+\-−–n]{1,12})\s*</sup\s*>")
+_NOTE_LETTER = lazy_compile(r"\s*[a-m]\s*</sup\s*>")
 _DROPPED = frozenset({
     "ref", "references", "gallery", "timeline", "score", "imagemap", "templatedata", "graph", "mapframe",
     "maplink", "inputbox", "categorytree", "hiero", "includeonly", "templatestyles", "section", "indicator",
@@ -168,6 +169,8 @@ def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
         return ("", end) if attributes.endswith("/") else _read_content(ahead, written, attributes, end)
     if name == "sup" and (number := _RAISED.match(ahead.text, end)):
         return make_superscript(number[1]), number.end()
+    if name == "sup" and (letter := _NOTE_LETTER.match(ahead.text, end)) and ahead.text.endswith("]]", 0, tag.start()):
+        return "", letter.end()
     return _LAYOUT.get(name, "" if name in _KNOWN else tag[0]), end
 
 

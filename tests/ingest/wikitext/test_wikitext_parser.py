@@ -124,6 +124,12 @@ def test_superscripts_are_no_digits_of_the_number():
     assert read("10<sup>2</sup> m<sup>−1</sup> 19<sup>th</sup> H<sub>2</sub>O") == ["10² m⁻¹ 19th H2O"]
 
 
+def test_the_letter_of_a_footnote_is_no_part_of_the_word_before_it():
+    """Behind a link; elsewhere a raised letter may be an exponent or an abbreviation."""
+    page = "Paid in [[crown (coin)|crowns]]<sup>d</sup> and [[Mark]]s. M<sup>e</sup> Vik x<sup>a</sup>"
+    assert read(page) == ["Paid in crowns and Marks. Me Vik xa"]
+
+
 def test_code_is_a_block_of_its_own():
     """With its line breaks and indentation, and nothing in it read as markup."""
     page = "A\n<source lang=py>\nif x:\n    [[y]]  # ''z''\n</source>\nB"
