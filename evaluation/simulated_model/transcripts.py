@@ -61,10 +61,13 @@ def restore_reply(text: str, prompt: str, *, nearest: bool = False) -> str:
         return "[…]"
 
     def find_number(match: re.Match[str]) -> str:
-        if match[1] not in numbers and nearest and lines:
-            sentence = sentence_spans(text[: match.start()])[-1:]
-            return f"[{_find_nearest_line(text[sentence[0][0] : match.start()], lines)}]" if sentence else ""
-        return f"[{numbers[match[1]]}]" if match[1] in numbers else ""
+        number = numbers.get(match[1])
+        if number is None and nearest and lines and (before := sentence_spans(text[: match.start()])):
+            sentence = text[before[-1][0] : match.start()]
+            likely = _find_nearest_line(sentence, lines)
+            shown = set(content_terms(dict(lines)[likely]))
+            number = likely if shown & set(content_terms(sentence)) else None
+        return f"[{number}]" if number else ""
 
     return _STRETCH.sub(find_stretch, _CITED.sub(find_number, text))
 

@@ -35,6 +35,15 @@ def test_a_reply_takes_words_and_numbers_from_its_prompt() -> None:
     assert restore_reply(f"{stretch} {CITED}.", "[1] It rains.") == "[…] ."
 
 
+def test_a_note_in_other_words_is_found_by_them() -> None:
+    """By those of the sentence that cites it; one that has none of them is not."""
+    changed = NOTES.replace(LINE, "Four brothers built the pier.")
+    said = f"It rains. The brothers built it {CITED}."
+
+    assert restore_reply(said, changed, nearest=True) == "It rains. The brothers built it [2]."
+    assert restore_reply(said, "[1] It rains.", nearest=True) == "It rains. The brothers built it ."
+
+
 def test_bullets_and_verdicts_are_found_by_what_a_prompt_shows() -> None:
     """A verdict that nobody gave is as a reader labelled the sentence; else nothing is known."""
     claim, seen = "Four brothers built it.", "It is from 1911."
