@@ -1,6 +1,7 @@
 """Stages 6 and 7: draft an answer over the findings, refine it, and send its sentences through the gate."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -136,7 +137,7 @@ async def _say_or_redraft(
         return await _say_stream(sentences, speaker, kit)
     except _BeginningRefused as refusal:
         try:
-            said, _ = await _say_stream(redraft(refused=refusal.sentence.text), speaker, kit, may_begin=True)
+            said, _ = await _say_stream(redraft(refused=refusal.sentence.text), speaker, kit, refused=refusal.sentence)
         except PipelineError:
             said = await speaker.replace(refusal.sentence)
         return said, True
@@ -160,13 +161,18 @@ class _BeginningRefused(Exception):
 
 
 async def _say_stream(
-    sentences: AsyncIterator[MarkedSentence], speaker: "_Speaker", kit: Kit, *, may_begin: bool = False
+    sentences: AsyncIterator[MarkedSentence],
+    speaker: "_Speaker",
+    kit: Kit,
+    *,
+    refused: MarkedSentence | None = None,
 ) -> tuple[bool, bool]:
     """Send sentences through the gate in their order, each judged while the next is written.
 
     In the place of one that is withheld stands what it was made of. Where the sentences break off, those that came are
-    said before the error is raised. Return whether one left, and whether any came. Unless what replaces a first
-    sentence `may_begin`, `_BeginningRefused` is raised where neither it nor its draft is said.
+    said before the error is raised. Return whether one left, and whether any came. Where neither the first sentence nor
+    its draft is said, `_BeginningRefused` is raised, unless these stand in the place of one that was `refused`: where
+    none of them cites its notes, those come first, as without what they say the rest often says the contrary.
     """
     said, came = False, False
     arrived: asyncio.Queue[MarkedSentence | None] = asyncio.Queue()
@@ -183,14 +189,34 @@ async def _say_stream(
                 arrived.put_nowait(None)
 
         reading = group.create_task(capture_outcome(read()))
-        while sentence := await arrived.get():
+        held = deque[MarkedSentence | None]()
+        if refused:
+            led, held = await _hold_until_led(arrived, refused)
+            said = not led and len(held) > 1 and await speaker.lead_in(refused)
+        while sentence := held.popleft() if held else await arrived.get():
             written = await speaker.say_as_written(sentence) or await speaker.say_quoted(sentence)
-            if not (may_begin or came or written or await speaker.say_drafted(sentence)):
+            if not (refused or came or written or await speaker.say_drafted(sentence)):
                 raise _BeginningRefused(sentence)  # what else was written ends with the group
             said, came = written or await speaker.replace(sentence) or said, True
         if fault := await reading:
             raise fault
     return said, came
+
+
+async def _hold_until_led(
+    arrived: asyncio.Queue[MarkedSentence | None], refused: MarkedSentence
+) -> tuple[bool, deque[MarkedSentence | None]]:
+    """Return whether a sentence comes that cites a note of one that was refused, and all that came until then."""
+    held = deque[MarkedSentence | None]()
+    while sentence := await arrived.get():
+        held.append(sentence)
+        if not (sentence.borrowed or sentence.maimed) and set(sentence.numbers) & set(refused.numbers):
+            return True, held
+    held.append(None)
+    return False, held
+
+
+MAX_LEADING = 2  # notes of a refused sentence that are said before a new draft that cites none of them
 
 
 class _Speaker:
@@ -234,6 +260,10 @@ class _Speaker:
                 quote = self._annotator.annotate(replace(first, text=one.text))
                 said = await self._put(replace(quote, evidence=(one,))) or said
         return said
+
+    async def lead_in(self, refused: MarkedSentence) -> bool:
+        """Say the notes of a sentence that was refused before what is written anew; return whether any is said."""
+        return await self.replace(replace(refused, numbers=refused.numbers[:MAX_LEADING], borrowed=False))
 
     async def say_drafted(self, marked: MarkedSentence) -> set[int]:
         """Say what a sentence refines; return the numbers of the notes that are said by it."""

@@ -90,7 +90,7 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
     if found.verdict is not Verdict.SUPPORTS:
         return ()
     named = tuple(sentences[number - 1] for number in found.sentences)
-    return await bind_finding(claim.text, named, kit.supports, checked=True)
+    return await bind_finding(claim.text, named, kit.supports, checked=True, asked=context.asked)
 
 
 NO_EVIDENCE = "no passage was found to check it against"
@@ -197,7 +197,9 @@ class ClaimVerifier:
         settled = await case.settled
         if isinstance(settled, PipelineError):
             raise settled
-        return await bind_finding(claim.text, settled, self._kit.supports, checked=True) if settled else ()
+        if not settled:
+            return ()
+        return await bind_finding(claim.text, settled, self._kit.supports, checked=True, asked=self._context.asked)
 
     async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
         """Retrieve evidence for a claim, and queue it for verification where there is any."""

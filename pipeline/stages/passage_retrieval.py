@@ -125,14 +125,19 @@ def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
 
 
 async def bind_finding(
-    text: str, evidence: Sequence[Evidence], supports: Supports, *, checked: bool = False
+    text: str,
+    evidence: Sequence[Evidence],
+    supports: Supports,
+    *,
+    checked: bool = False,
+    asked: Sequence[str] = (),
 ) -> tuple[SourcedFinding, ...]:
     """Return a statement as a finding; in its place the sentences themselves, as one, where they do not support it.
 
     Of a statement that a model `checked`, or that names whom a pronoun means, the local check's doubt is not enough. It
     must name what it is about, and of a table which row; what a sentence all but says is said in its words.
     """
-    support = await supports(text, evidence)
+    support = await supports(text, evidence, asked=asked)
     leans = any(_opens_with_pronoun(one, one.span[0]) for one in evidence)
     holds = support.holds or (support.appealable and (checked or leans))
     named = not opens_with_pronoun(text, evidence[0].document.language)
@@ -304,23 +309,28 @@ async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit)
     return drop_copies(in_turn, query.text)[: -(-k // len(parts)) * len(parts)]
 
 
-async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
+async def summarise_passages(
+    query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str] = ()
+) -> tuple[SourcedFinding, ...]:
     """Summarise passages to the point of a query, each statement bound to sentences of its passage.
 
     Raises `PipelineError`.
     """
-    return await _summarise_groups("summarise", query, [(hit,) for hit in hits], kit)
+    return await _summarise_groups("summarise", query, [(hit,) for hit in hits], kit, asked)
 
 
-async def extract_bullets(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
+async def extract_bullets(
+    query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str] = ()
+) -> tuple[SourcedFinding, ...]:
     """Do the same with a shorter prompt: a call for each passage, or one for all where calls would have to wait.
 
     Raises `PipelineError`.
     """
-    return await _summarise_groups("bullets", query, [hits] if kit.busy() else [(hit,) for hit in hits], kit)
+    groups = [hits] if kit.busy() else [(hit,) for hit in hits]
+    return await _summarise_groups("bullets", query, groups, kit, asked)
 
 
-Summarise = Callable[[SearchQuery, Sequence[Hit], Kit], Awaitable[tuple[SourcedFinding, ...]]]
+Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable[tuple[SourcedFinding, ...]]]
 
 
 class PassageReader:
@@ -339,7 +349,7 @@ class PassageReader:
         if self._query is None:
             return None
         self._read = await retrieve_for_query(self._context, self._query, self._kit)
-        return await self._summarise(self._query, self._read, self._kit)  # 2
+        return await self._summarise(self._query, self._read, self._kit, self._context.asked)  # 2
 
     async def look_up_claims(self, claims: Iterable[SearchQuery]) -> tuple[SourcedFinding, ...]:
         """Return what the best passages found for claims say to the question, of those that were not read yet.
@@ -353,18 +363,18 @@ class PassageReader:
         known = {hit.passage.id for hit in self._read}
         kept = [hit for hit in drop_copies((*self._read, *in_turn), self._query.text) if hit.passage.id not in known]
         unread = tuple({hit.passage.id: hit for hit in kept}.values())[: self._kit.limits.looked_up]
-        return await self._summarise(self._query, unread, self._kit) if unread else ()
+        return await self._summarise(self._query, unread, self._kit, self._context.asked) if unread else ()
 
 
 async def _summarise_groups(
-    template: str, query: SearchQuery, groups: Sequence[Sequence[Hit]], kit: Kit
+    template: str, query: SearchQuery, groups: Sequence[Sequence[Hit]], kit: Kit, asked: Sequence[str]
 ) -> tuple[SourcedFinding, ...]:
-    found = await gather_successes(_summarise_group(template, query, group, kit) for group in groups)
+    found = await gather_successes(_summarise_group(template, query, group, kit, asked) for group in groups)
     return tuple(finding for findings in found for finding in findings)
 
 
 async def _summarise_group(
-    template: str, query: SearchQuery, hits: Sequence[Hit], kit: Kit
+    template: str, query: SearchQuery, hits: Sequence[Hit], kit: Kit, asked: Sequence[str]
 ) -> tuple[SourcedFinding, ...]:
     sentences = collect_sentences(hits)
     if not sentences:
@@ -375,5 +385,5 @@ async def _summarise_group(
     for bullet in found[: MAX_BULLETS * len(hits)]:
         if bullet.sentences:
             evidence = tuple(sentences[number - 1] for number in bullet.sentences)
-            findings += await bind_finding(bullet.text, evidence, kit.supports)
+            findings += await bind_finding(bullet.text, evidence, kit.supports, asked=asked)
     return tuple(findings)

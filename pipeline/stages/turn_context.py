@@ -27,6 +27,11 @@ class TurnContext:
     nearest: tuple[Hit, ...] = ()  # the first of it, copies left out: what a system reads
 
     @property
+    def asked(self) -> tuple[str, ...]:
+        """What was said in the conversation: it may be repeated, but is no evidence."""
+        return tuple(turn.text for turn in self.talk.turns)
+
+    @property
     def language(self) -> str:
         """The asker's language in English; empty when unsure."""
         return english_name(self.asker_language)

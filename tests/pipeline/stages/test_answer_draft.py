@@ -141,7 +141,7 @@ async def marks_altered(sentence: str, evidence: Sequence[Evidence], *, asked: S
         ("SUPPORTS", "The bell was cast in 1887.", False, ["The bell was cast in 1887."]),
         ("SUPPORTS", ALTERED, False, ["The bell was cast in 1887."]),
         ("SUPPORTS", ALTERED, True, ["The bell was cast in 1887."]),
-        ("REFUTES", ALTERED, False, ["It hangs in the tower of the mill."]),
+        ("REFUTES", ALTERED, False, ["The bell was cast in 1887.", "It hangs in the tower of the mill."]),
     ],
 )
 async def test_a_changed_copy_is_quoted_at_once(verdict: str, note: str, *, borrowed: bool, said: list[str]) -> None:

@@ -1,5 +1,6 @@
 """Claims that a model makes by itself: what becomes a finding once it is verified."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from pipeline.replies.stage_replies import TimedClaim
 from pipeline.stages.model_claims import verify_claims
 from pipeline.stages.passage_retrieval import is_relevant
 from pipeline.stages.turn_context import TurnContext
-from pipeline.types import ClaimChecked
+from pipeline.types import ClaimChecked, Support
 from storage.types import CheckedClaim, Verdict
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
@@ -93,3 +94,18 @@ async def test_a_claim_without_relevant_evidence_is_verified_by_nobody() -> None
     assert model.calls == []
     (checked,) = [event.checked for event in stage.events if isinstance(event, ClaimChecked)]
     assert checked.verdict is Verdict.NOT_ENOUGH_INFO
+
+
+async def test_what_the_asker_says_is_known_where_a_claim_is_bound() -> None:
+    """It is no reason to quote a claim's sentence instead."""
+    asked_of = list[Sequence[str]]()
+
+    async def supports(*_: object, asked: Sequence[str] = ()) -> Support:
+        asked_of.append(asked)
+        return Support(0.5, holds=False, appealable=bool(asked))
+
+    talk = question("Are 20 crowns enough for the ferry?")
+    stage = Stage(Shelf([hit(SAID)]), talk, Limits(), ScriptedLLM({"verify": SUPPORTED}), supports)
+
+    (kept,) = await verify_claims(TurnContext(talk), [TimedClaim("For 20 crowns the pier is of oak.")], stage.kit)
+    assert (kept.text, asked_of) == ("For 20 crowns the pier is of oak.", [(talk.question.text,)])

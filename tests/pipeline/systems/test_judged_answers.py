@@ -171,12 +171,22 @@ async def test_a_quotation_with_a_link_is_no_replacement() -> None:
         ("The ferry of Skarholm costs 15 crowns [2].", ["The ferry of Skarholm costs 15 crowns."]),
         ("The ferry of Skarholm costs only 15 crowns [2].", [NOTES[0]]),
         (ModelUnavailable("away"), [NOTES[0]]),
+        ("Oda Hagen designed Skarholm's lighthouse [1].", [NOTES[0], "Oda Hagen designed Skarholm's lighthouse."]),
+        ("Oda Hagen only designed the lighthouse of Skarholm [1].", NOTES),
+        (
+            "Oda Hagen designed Skarholm's lighthouse [1]. The ferry of Skarholm costs 15 crowns [2].",
+            ["Oda Hagen designed Skarholm's lighthouse.", "The ferry of Skarholm costs 15 crowns."],
+        ),
+        ("NOTHING", []),
     ],
 )
 async def test_a_draft_that_begins_wrongly_is_written_once_more(
     run: Run, second: str | Exception, said: list[str]
 ) -> None:
-    """What follows the refused beginning is not said; the second draft knows what was refused, and is the last."""
+    """What follows the refused beginning is not said; the second draft knows what was refused, and is the last.
+
+    Where that cites nothing of what the refused one did, its note comes first: the rest alone may mislead.
+    """
     first = "Yes, the ferry of Skarholm costs only 15 crowns [2]. Skarholm's lighthouse was designed by Oda Hagen [1]."
     told, llm = await run(
         "What does the ferry cost and who designed the lighthouse?",
