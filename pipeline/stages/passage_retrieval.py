@@ -125,12 +125,7 @@ def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
 
 
 async def bind_finding(
-    text: str,
-    evidence: Sequence[Evidence],
-    supports: Supports,
-    *,
-    checked: bool = False,
-    asked: Sequence[str] = (),
+    text: str, evidence: Sequence[Evidence], supports: Supports, *, checked: bool = False, asked: Sequence[str] = ()
 ) -> tuple[SourcedFinding, ...]:
     """Return a statement as a finding; in its place the sentences themselves, as one, where they do not support it.
 
@@ -160,16 +155,29 @@ MOSTLY_SAME = 0.8  # the share of the shorter statement's words that the longer 
 def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
     """Return findings without those that say of the same sentence what another says, in the same or in other words.
 
-    The one that says more stays. What two passages say stays twice, as both can be cited.
+    The one that says more stays. What two passages say stays twice, as both can be cited. What a quotation of the same
+    sentences denies is no finding.
     """
-    kept: list[SourcedFinding] = []
+    kept, findings = list[SourcedFinding](), tuple(findings)
+    quotations = [one for one in findings if one.text == join_quotes(one.evidence).text]
     for finding in findings:
+        if any(_denies(quotation, finding) for quotation in quotations):
+            continue
         same = next((place for place, other in enumerate(kept) if _say_the_same(finding, other)), None)
         if same is None:
             kept.append(finding)
         elif len(set(content_terms(finding.text))) > len(set(content_terms(kept[same].text))):
             kept[same] = finding
     return tuple(kept)
+
+
+def _denies(quotation: SourcedFinding, other: SourcedFinding) -> bool:
+    """Return whether of a finding and a quotation of all that it stands on only one denies anything."""
+    for one in other.evidence:
+        if not any(_overlap(one, quoted) and len(one.text) <= len(quoted.text) for quoted in quotation.evidence):
+            return False
+    language = quotation.evidence[0].document.language
+    return parse_statement(quotation.text, language).negated != parse_statement(other.text, language).negated
 
 
 def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:

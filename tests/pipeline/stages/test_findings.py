@@ -65,6 +65,26 @@ def test_the_same_in_other_words_is_one_finding(one: str, other: str, kept: list
     assert deduplicate_findings(both) == tuple(both[place] for place in kept)
 
 
+@pytest.mark.parametrize(
+    ("claim", "kept"),
+    [
+        ("Dogs may enter the kiosk.", ["Dogs are not allowed in the kiosk."]),
+        ("Dogs are allowed in the kiosk.", ["Dogs are not allowed in the kiosk."]),
+        ("The kiosk takes no dogs and serves nobody who brings one.", None),
+    ],
+)
+def test_what_a_quotation_of_its_sentence_denies_is_no_finding(claim: str, kept: list[str] | None) -> None:
+    """In either order; what another sentence denies, or the same in other words, stays."""
+    page = hit("Dogs are not allowed in the kiosk. Cats may sit by the stove.")
+    (dogs, cats), both = collect_sentences([page]), collect_sentences([page])
+    quotation, other = SourcedFinding(dogs.text, (dogs,)), SourcedFinding(claim, (dogs,))
+
+    for order in ([quotation, other], [other, quotation]):
+        assert quoted(*deduplicate_findings(order)) == (kept or quoted(*order))
+    for whole in (SourcedFinding(claim, both), SourcedFinding(claim, (cats,))):
+        assert whole in deduplicate_findings([whole, quotation])
+
+
 def test_other_sentences_of_a_passage_are_other_findings() -> None:
     """Though they say it in the same words."""
     first, second = collect_sentences([PIER])
