@@ -151,10 +151,11 @@ class Verify(Protocol):
     """What a model says of a sentence by the passages that it cites; None where there is nothing to judge by.
 
     `coming` tells when another sentence may be put to it: what comes together can be judged together.
+    `before` is the sentence that stands before it, and `place` its own among the turn's sentences.
     """
 
     async def __call__(
-        self, sentence: str, evidence: Sequence[Evidence], *, coming: Callable[[], "Coming"]
+        self, sentence: str, evidence: Sequence[Evidence], *, coming: Callable[[], "Coming"], before: str, place: int
     ) -> CheckedClaim | None: ...
 
 
@@ -210,9 +211,9 @@ class Gate:
     def withheld(self) -> tuple[WithheldSentence, ...]:
         return tuple(self._withheld)
 
-    async def judge(self, sentence: CitedSentence) -> bool:
+    async def judge(self, sentence: CitedSentence, before: str = "") -> bool:
         """Decide on a sentence before its place has come; return whether it will pass. Nothing leaves by this."""
-        return not (_find_fault(sentence, self._found) or isinstance(await self._rule(sentence), str))
+        return not (_find_fault(sentence, self._found) or isinstance(await self._rule(sentence, before), str))
 
     def prefers_quotation(self, sentence: CitedSentence) -> bool:
         """Return whether a sentence was withheld only as it is nearly, but not quite, what its passage says."""
@@ -239,14 +240,14 @@ class Gate:
         self._tell(SentencePassed(footnotes.number_footnotes(self._said)[0][-1]))
         return True
 
-    async def _rule(self, sentence: CitedSentence) -> CheckedClaim | str:
+    async def _rule(self, sentence: CitedSentence, before: str = "") -> CheckedClaim | str:
         """Return the claim that a sentence makes, checked, or why it is withheld; once, whoever asks first."""
         key = (sentence.text, sentence.evidence)
         if key not in self._rulings or self._rulings[key].cancelled():
-            self._rulings[key] = asyncio.ensure_future(self._check(sentence))
+            self._rulings[key] = asyncio.ensure_future(self._check(sentence, before, len(self._rulings)))
         return await self._rulings[key]
 
-    async def _check(self, sentence: CitedSentence) -> CheckedClaim | str:
+    async def _check(self, sentence: CitedSentence, before: str, place: int) -> CheckedClaim | str:
         self._checking += 1
         try:
             support = await self._supports(sentence.text, sentence.evidence, asked=self._asked)
@@ -258,7 +259,9 @@ class Gate:
         held = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
         if self._verify and is_judged(support):
             try:
-                checked = await self._verify(sentence.text, sentence.evidence, coming=self._coming)
+                checked = await self._verify(
+                    sentence.text, sentence.evidence, coming=self._coming, before=before, place=place
+                )
             except PipelineError as error:
                 return held if is_sure(support) else f"{reasons}; it could not be verified: {error}"
             if checked and checked.verdict is Verdict.SUPPORTS:

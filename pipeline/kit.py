@@ -54,8 +54,9 @@ class Supports(Protocol):
 
 Say = Callable[[CitedSentence], Awaitable[bool]]
 """The only way text leaves a system; the gate stands here. Returns whether the sentence was let through."""
-Judge = Callable[[CitedSentence], Coroutine[Any, Any, bool]]
-"""Begins what `Say` will ask for, while sentences before it are still on their way; returns whether it will pass."""
+Judge = Callable[[CitedSentence, str], Coroutine[Any, Any, bool]]
+"""Begins what `Say` will ask for, while sentences before it are still on their way; returns whether it will pass. The
+text is the sentence that stands before it, which tells what its pronouns mean."""
 
 
 async def no_reader(question: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:

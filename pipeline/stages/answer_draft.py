@@ -179,11 +179,13 @@ async def _say_stream(
     async with open_task_group() as group:
 
         async def read() -> None:
+            before = ""
             try:
                 async with close_stream(sentences):
                     async for sentence in sentences:
-                        group.create_task(kit.judge(speaker.cite(sentence)))
+                        group.create_task(kit.judge(speaker.cite(sentence), before))
                         arrived.put_nowait(sentence)
+                        before = sentence.text
             finally:
                 kit.end_draft()
                 arrived.put_nowait(None)

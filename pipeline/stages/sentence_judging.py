@@ -11,7 +11,9 @@ from pipeline.replies.verdict_replies import VerdictSplitter, Verification
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.model_claims import passage_ids, split_passage_ids
 from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.types import Conversation
+from storage.language.detection import detect_language
 from storage.types import CheckedClaim, Claim, Evidence, Verdict
 
 GATHER_SECONDS = 0.02  # a sentence waits so long, and again, for others that come with it
@@ -24,6 +26,8 @@ class _Case:
     sentence: str
     evidence: tuple[Evidence, ...]  # the sentences of all passages that it cites
     verdict: asyncio.Future[Verification]
+    before: str = ""  # the sentence that tells what its pronoun means
+    place: int = 0
     call: asyncio.Task[None] | None = None
     together: Sequence["_Case"] = field(default=())  # those that share the call
 
@@ -47,13 +51,21 @@ class SentenceJudge:
         self._calls = 0
 
     async def __call__(
-        self, sentence: str, evidence: Sequence[Evidence], *, coming: Callable[[], Coming]
+        self,
+        sentence: str,
+        evidence: Sequence[Evidence],
+        *,
+        coming: Callable[[], Coming],
+        before: str = "",
+        place: int = 0,
     ) -> CheckedClaim | None:
         """Return the model's verdict; None where the passages have nothing to judge by. Raises any `PipelineError`."""
         sentences = collect_sentences(evidence)
         if not sentences:
             return None
-        case = _Case(sentence, sentences, asyncio.get_running_loop().create_future())
+        leans = opens_with_pronoun(sentence, detect_language(sentence))
+        verdict = asyncio.get_running_loop().create_future()
+        case = _Case(sentence, sentences, verdict, before if leans else "", place)
         self._waiting.append(case)
         try:
             await asyncio.sleep(self._gather)
@@ -73,7 +85,7 @@ class SentenceJudge:
         """Judge all that wait in one call; few wait for one under way: each brings instructions and passages again."""
         self._waiting = [case for case in self._waiting if not case.verdict.done()]  # else nobody asks any more
         if self._waiting and (not self._calls or len(self._waiting) >= enough):
-            together, self._waiting = tuple(self._waiting), []
+            together, self._waiting = tuple(sorted(self._waiting, key=lambda case: case.place)), []
             self._send(together)
 
     def _send(self, cases: Sequence[_Case]) -> None:
@@ -107,6 +119,7 @@ class SentenceJudge:
         sentences = collect_sentences(one for case in cases for one in case.evidence)
         splitter = VerdictSplitter(len(cases), len(sentences), reasoned=not self._student)
         facts = {"talk": self._talk, "sentences": sentences, "claims": tuple(case.sentence for case in cases)}
+        facts["before"] = tuple(case.before for case in cases)
         async with close_stream(self._stream("verdicts", splitter, stage="verify", **facts)) as rulings:
             async for ruling in rulings:
                 case, found = cases[ruling.claim - 1], ruling.found

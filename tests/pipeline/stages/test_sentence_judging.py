@@ -55,6 +55,21 @@ async def test_the_judge_sees_question_passages_and_sentence() -> None:
         assert part in llm.asked("verify")
 
 
+async def test_a_pronoun_is_judged_with_the_sentence_before_it() -> None:
+    """Sentences come in the order of the draft, whichever was ready first; what names is judged by itself."""
+    judge, llm, _ = judged_by(all_supported)
+    first, second = "The bell was cast in 1887.", "It hangs on the quay."
+
+    later = asyncio.create_task(judge(second, BELL, coming=lambda: Coming.NEVER, before=first, place=1))
+    sooner = asyncio.create_task(judge(first, BELL, coming=lambda: Coming.NEVER, before="Yes.", place=0))
+    await asyncio.gather(later, sooner)
+
+    told = llm.asked("verify")
+    assert f"Claim 1: {first}\nBefore claim 2" in told
+    assert f"mean: {first}\nClaim 2: {second}" in told
+    assert "Before claim 1" not in told
+
+
 async def test_why_a_sentence_is_not_supported_is_waited_for() -> None:
     """It is kept with what is withheld."""
     judge, _, _ = judged_by("1. NOT ENOUGH INFO Nobody says who rings it.")

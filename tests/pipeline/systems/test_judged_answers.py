@@ -108,6 +108,18 @@ async def test_a_sentence_is_judged_while_the_next_is_written(system: System) ->
     assert await turn is Status.ANSWERED
 
 
+async def test_a_sentence_with_a_pronoun_is_judged_beside_the_one_before_it(run: Run) -> None:
+    """Which tells whom it means."""
+    draft = "Oda Hagen drew the lighthouse of Skarholm [1]. She designed that lighthouse of Skarholm [1]."
+    _, llm = await run(
+        QUESTION, {**ABOUT_BOTH, "draft": draft, "verify": refusing()}, Limits(looked_up=6, refine=False)
+    )
+
+    told = "\n".join(map(turn_of, llm.of("verify")))
+    assert re.search(r"mean: Oda Hagen drew the lighthouse of Skarholm\.\nClaim \d: She designed", told)
+    assert told.count("Before claim") == 1
+
+
 async def test_where_nobody_can_judge_what_is_doubtful_is_quoted(run: Run) -> None:
     """A judge that is away is no reason to say less than the page."""
     told, _ = await run(
