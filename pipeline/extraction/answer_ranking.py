@@ -37,6 +37,7 @@ FOREIGN = 0.2
 """How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
 TRUSTED = 0.5  # from this trust on the weights are those that were fitted with cosines
 BORROWED = 0.5  # what a term borrowed from earlier turns weighs, beside one of the question's own
+REPLACED = 0.15  # the same where the question puts words of its own in place of some of them
 LIGHT = 0.35  # what a word that says little ("get", "bring", "thing") weighs beside another
 SYNONYM = 0.6  # what a synonym of a term weighs, beside the term itself
 ANSWER_THRESHOLD = 0.5  # the least chance of being an answer with which a sentence is said
@@ -107,10 +108,12 @@ class ScoredCandidate:
     """How likely it is to answer, on the scale of `ANSWER_THRESHOLD`; known of the best."""
 
 
-def weigh_question(text: str, borrowed: str, language: str, hits: Sequence[Hit]) -> ScoredQuestion:
-    """Take a question apart. `borrowed` holds the words that it takes from earlier turns; they weigh less."""
+def weigh_question(
+    text: str, borrowed: str, language: str, hits: Sequence[Hit], weight: float = BORROWED
+) -> ScoredQuestion:
+    """Take a question apart. `borrowed` holds the words that it takes from earlier turns, which weigh `weight`."""
     passages = [collect_passage_terms(hit, language) for hit in hits]
-    shares = dict.fromkeys(content_terms(borrowed, language), BORROWED)
+    shares = dict.fromkeys(content_terms(borrowed, language), weight)
     shares |= dict.fromkeys(content_terms(text, language), 1.0)
     shares = {term: share * LIGHT if term in find_light_terms(language) else share for term, share in shares.items()}
     synonyms = find_synonyms(f"{text} {borrowed}", language)

@@ -8,7 +8,7 @@ sentence after it. Code is offered only where nothing else was found.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -27,6 +27,9 @@ LEAST_WORDS = 5
 SENTENCE_ENDS = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
+_LETTERED = lazy_compile(r"\b([^\W\d_]{2,}):?[ \t]+([A-HJ-Z])\b(?!\.\s*[A-Z]|[-&'’])")  # no initial, no "V&A"
+_STEPS = lazy_compile(r"^[^\S\n]*\d{1,3}[.)]\s+\S.*(?:\n+(?:[^\S\n]*\d{1,3}[.)]\s|[^\S\n]{2,}\S).*)+", re.MULTILINE)
+_HOW_TO = lazy_compile(r"\bhow (?:to|(?:do|can|should|must) (?:i|we|you|one))\b|\bsteps\b", re.IGNORECASE)
 _LETTER = lazy_compile(r"[^\W\d_]")
 _DIGIT = lazy_compile(r"[\d一二两三四五六七八九十百千万亿半]")
 _SPACED_CASELESS = lazy_compile(r"[^\W\d_A-Za-z\u00c0-\u04ff]")
@@ -62,6 +65,38 @@ def find_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
     ranked = list(enumerate(hits))
     prose = [(rank, hit) for rank, hit in ranked if hit.passage.kind is not PassageKind.CODE]
     return tuple(found for rank, hit in prose or ranked for found in _find_in_passage(rank, hit))
+
+
+def is_about_others(candidate: Candidate, question: str) -> bool:
+    """Return whether it names others of the kind that the question tells apart by a letter: of Pump A, only Pump B."""
+    asked, named = _find_lettered(question), _find_lettered(candidate.text)
+    kinds = {kind for kind, _ in asked}
+    return not asked & _find_lettered(candidate.context) and any(kind in kinds for kind, _ in named)
+
+
+def _find_lettered(text: str) -> frozenset[tuple[str, str]]:
+    """Return the pairs of a word and the capital letter after it: "Pump A" is one of the pumps."""
+    found = ((fold_spelling(match[1]), match[2]) for match in _LETTERED.finditer(text))
+    return frozenset((kind, letter) for kind, letter in found if kind not in stop_words())
+
+
+def widen_steps(candidate: Candidate) -> Candidate:
+    """Return the whole of the numbered list of which a candidate is a step, else the candidate."""
+    text = candidate.hit.passage.text
+    lists = (match.span() for match in _STEPS.finditer(text))
+    return next(
+        (
+            replace(candidate, span=(start, start + len(text[start:end].rstrip())), lead="")
+            for start, end in lists
+            if start <= candidate.span[0] < candidate.span[1] <= end
+        ),
+        candidate,
+    )
+
+
+def asks_for_steps(question: str) -> bool:
+    """Return whether a question asks how to do something."""
+    return bool(_HOW_TO.search(question))
 
 
 def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:

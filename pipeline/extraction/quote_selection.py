@@ -7,12 +7,12 @@ list, name the page and section that they stand in.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
 from pipeline.extraction.answer_ranking import COMPARED_CANDIDATES, ScoredCandidate
-from pipeline.extraction.candidates import Candidate, is_date, is_number
+from pipeline.extraction.candidates import Candidate, is_date, is_number, widen_steps
 from pipeline.replies import footnotes
 from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.types import CitedSentence
@@ -96,15 +96,25 @@ def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
 
 
 def select_quotes(
-    ranked: Sequence[ScoredCandidate], limit: int, language: str, parts: Sequence[Candidate] = ()
+    ranked: Sequence[ScoredCandidate],
+    limit: int,
+    language: str,
+    parts: Sequence[Candidate] = (),
+    *,
+    whole_lists: bool = False,
 ) -> tuple[CitedSentence, ...]:
     """Choose at most `limit` sentences of the candidates, which come best first; none of none.
 
-    `parts` answer the further parts of the question, and come after what answers the first.
+    `parts` answer the further parts of the question, and come after what answers the first. With `whole_lists` a step
+    of a numbered list stands for all of it, as one sentence.
     """
     if not ranked:
         return ()
-    close = [one for one in ranked[:COMPARED_CANDIDATES] if one.score >= ranked[0].score - CLOSE_SCORE]
+    close = [
+        replace(one, candidate=widen_steps(one.candidate)) if whole_lists else one
+        for one in ranked[:COMPARED_CANDIDATES]
+        if one.score >= ranked[0].score - CLOSE_SCORE
+    ]
     best, *others = [one.candidate for one in close]
     good = [
         one.candidate

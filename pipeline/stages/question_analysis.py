@@ -93,6 +93,7 @@ def _language_names() -> Mapping[str, tuple[str, str]]:
     return {code: (english, own) for code, (english, own) in json.loads(text).items()}
 
 
+_NEVER = r"(?!)"
 _SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
 _NEXT_PART = lazy_compile(
     r"(?:\?\s+|,\s*|\s+)and\s+(?=(?:by |for |from |until |since |at )?(?:how|what|when|where|who|whom|which|why)\b|"
@@ -110,6 +111,8 @@ MAX_BORROWED_WORDS = 24  # how many words it may borrow
 class ResolvedQuestion:
     text: str
     borrowed: str = ""
+    varied: str = ""
+    """The words of substance that vary the question before: "hotels" of "And hotels?"."""
 
     @property
     def query(self) -> str:
@@ -137,14 +140,37 @@ def resolve_question(talk: Conversation) -> ResolvedQuestion:
     if not earlier or not depends_on_context(asked.text, language):
         return ResolvedQuestion(asked.text)
     borrowed: list[str] = []
+    rules = _follow_up_rules(language)
+    variation = _find_variation(asked.text, rules)
     for turn in reversed(earlier):
-        borrowed += _content_words(turn.text, language)
+        borrowed += _content_words(_drop_replaced(turn.text, variation, rules), language)
         if not depends_on_context(turn.text, language):
             break
     titles = next((turn.titles[:1] for turn in reversed(talk.earlier) if turn.titles), ())
     known = asked.text.casefold()
     new = [word for word in dict.fromkeys([*borrowed, *titles]) if word.casefold() not in known]
-    return ResolvedQuestion(asked.text, " ".join(new[:MAX_BORROWED_WORDS]))
+    own = [word for word in _content_words(variation, language) if word.casefold() not in rules.vague]
+    return ResolvedQuestion(asked.text, " ".join(new[:MAX_BORROWED_WORDS]), " ".join(own))
+
+
+def _find_variation(text: str, rules: _FollowUpRules) -> str:
+    """Return what a follow-up without a verb or a pronoun puts in place of something: "in Bergen?" of "And in Bergen?".
+
+    Empty where it is no such follow-up, and in languages whose verbs are not listed.
+    """
+    opener = rules.openers.match(text := " ".join(text.split()))
+    rest = text[opener.end() :].strip(" ,") if opener else text
+    full = len(words(rest)) > MAX_ELLIPTIC or rules.verbs.search(rest) or rules.pronouns.search(rest)
+    return "" if full or rules.verbs.pattern == _NEVER else rest
+
+
+def _drop_replaced(earlier: str, variation: str, rules: _FollowUpRules) -> str:
+    """Leave out of a question what the same preposition leads in as a variation of it: "in Oslo" where "in Bergen?"."""
+    led = rules.prepositions.match(variation)
+    if not led:
+        return earlier
+    ends = f"{rules.prepositions.pattern}|{rules.verbs.pattern}"
+    return re.sub(rf"\b{re.escape(led[0])}\b(?:(?!{ends}).)*", " ", earlier, flags=re.IGNORECASE)
 
 
 def split_question(question: ResolvedQuestion) -> tuple[ResolvedQuestion, ...]:
@@ -219,7 +245,7 @@ def _any_phrase(phrases: Sequence[str], *, plain: bool = True) -> re.Pattern[str
     """Return a pattern for any of the phrases as whole words; of none, a pattern that never matches."""
     patterns = ((phrase[0], re.escape(phrase) if plain else phrase) for phrase in phrases)
     whole = (pattern if is_unspaced(first) else rf"\b(?:{pattern})\b" for first, pattern in patterns)
-    return re.compile("|".join(whole) or r"(?!)", re.IGNORECASE)
+    return re.compile("|".join(whole) or _NEVER, re.IGNORECASE)
 
 
 def validate_question(text: str, limits: Limits) -> None:

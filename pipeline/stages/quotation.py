@@ -8,21 +8,31 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
+    BORROWED,
+    REPLACED,
     RERANKED,
     ScoredCandidate,
     ScoredQuestion,
+    measure_match,
     rate_candidates,
     rerank_candidates,
     score_candidates,
     weigh_question,
 )
-from pipeline.extraction.candidates import SENTENCE_ENDS, Candidate, find_candidates
+from pipeline.extraction.candidates import (
+    SENTENCE_ENDS,
+    Candidate,
+    asks_for_steps,
+    find_candidates,
+    find_synonyms,
+    is_about_others,
+)
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
 from pipeline.stages.question_analysis import ResolvedQuestion, opens_with_pronoun, resolve_question, split_question
@@ -30,6 +40,7 @@ from pipeline.stages.turn_context import WIDER
 from pipeline.types import CitedSentence, Conversation, Turn
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
+from storage.language.words import content_terms
 from storage.types import Evidence, Hit, PassageKind
 
 MOST_CORPORA = 3  # so many corpora are quoted from, those of the nearest passages
@@ -48,7 +59,8 @@ class RankedQuotes:
 
     def select(self, limit: int) -> tuple[CitedSentence, ...]:
         """Choose at most `limit` sentences to quote, unless sources disagree."""
-        return select_quotes(self.ranked, limit, self.question.language, self.parts)
+        steps = asks_for_steps(self.question.text)
+        return select_quotes(self.ranked, limit, self.question.language, self.parts, whole_lists=steps)
 
 
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
@@ -67,6 +79,7 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
     best, *others = sorted(found, key=lambda one: one.chance, reverse=True)
     rest = [*best.ranked[1:], *(one for other in others for one in other.ranked)]
     ranked = (*best.ranked[:1], *sorted(rest, key=lambda one: one.score, reverse=True))
+    ranked = ranked if not question.varied else tuple(_doubt_other_pages(ranked))
     parts = split_question(question)
     if len(parts) > 1:
         return await _rank_parts(talk.question, parts, replace(best, ranked=ranked), passages, kit)
@@ -87,17 +100,35 @@ async def _rank_corpus(
     turn: Turn, question: ResolvedQuestion, hits: tuple[Hit, ...], passages: int, kit: Kit
 ) -> RankedQuotes:
     language = _answer_language(turn, hits)
-    found = find_candidates([hit for hit in hits if _may_answer_in(hit, language)][:passages])
-    reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits)
+    readable = [hit for hit in hits if _may_answer_in(hit, language)]
+    found = [one for one in find_candidates(readable[:passages]) if not is_about_others(one, question.text)]
+    weight = REPLACED if question.varied else BORROWED
+    reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits, weight)
     contexts = [candidate.context for candidate in found]
     cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
     read = await kit.run_in_thread(score_candidates, reading, found, cosines)
     ranked = sorted(read, key=lambda one: one.score, reverse=True)
+    ranked = _keep_varied(ranked, question.varied, language) or ranked
     best = [one.candidate.evidence for one in ranked[:RERANKED]]
     scores = await kit.rerank(question.query, best) if reading.regime == "trusted" else ()
     reranked = rerank_candidates(reading, ranked, scores)
     rated = await kit.run_in_thread(rate_candidates, reading, hits, reranked)
     return RankedQuotes(reading, hits, rated, rated[0].chance if rated else 0.0)
+
+
+def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) -> list[ScoredCandidate]:
+    """Return the candidates that have, with what is above them, all that a follow-up varies the question by."""
+    synonyms, wanted = find_synonyms(varied, language), frozenset(content_terms(varied, language))
+    contexts = [(one, frozenset(content_terms(one.candidate.context, language))) for one in ranked]
+    return [one for one, found in contexts if all(measure_match(term, found, synonyms) for term in wanted)]
+
+
+def _doubt_other_pages(ranked: Sequence[ScoredCandidate]) -> Iterator[ScoredCandidate]:
+    """Yield candidates, those of other pages than the best one's without a chance: they share the new word alone."""
+    for one in ranked:
+        passage, best = one.candidate.hit.passage, ranked[0].candidate.hit.passage
+        same = (passage.corpus, passage.document) == (best.corpus, best.document)
+        yield one if same else replace(one, chance=0.0)
 
 
 @asynccontextmanager

@@ -189,11 +189,16 @@ async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: 
 def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
     """Return the id of the passage that has `sentence` as one or more whole sentences, white space aside; else "".
 
-    A stretch cut out of a sentence is none: "the office closes early" is no quotation of "Nobody knows whether the
-    office closes early".
+    It may begin with the mark of a list's item. A stretch cut out of a sentence is none: "the office closes early" is
+    no quotation of "Nobody knows whether the office closes early".
     """
     wanted = _normalise_space(sentence)
-    return next((passage.id for passage in passages if wanted and wanted in _sentence_runs(passage)), "")
+    mark = _LIST_MARK.match(wanted)
+    for passage in passages if wanted else ():
+        runs = _sentence_runs(passage)
+        if wanted in runs or (mark and wanted[mark.end() :] in runs and wanted in _normalise_space(passage.text)):
+            return passage.id
+    return ""
 
 
 def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:

@@ -162,3 +162,35 @@ def test_a_question_for_two_things_has_two_parts(text: str, parts: list[str]) ->
 def test_what_leaves_out_the_verb_varies_the_question_before(text: str, *, expected: bool) -> None:
     """Without any pronoun."""
     assert depends_on_context(text, "en") is expected
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text", "left_out", "kept"),
+    [
+        ("What may a hotel in Oslo cost?", "And in Bergen?", {"Oslo"}, {"hotel"}),
+        ("How many days of leave for apprentices?", "for managers?", {"apprentices"}, {"days", "leave"}),
+    ],
+)
+def test_what_a_preposition_leads_in_anew_is_not_borrowed(
+    earlier: str, text: str, left_out: set[str], kept: set[str]
+) -> None:
+    """The new place stands for the old one."""
+    assert not left_out & borrowed(text, Turn("user", earlier))
+    assert kept <= borrowed(text, Turn("user", earlier))
+
+
+@pytest.mark.parametrize(
+    ("text", "varied"),
+    [
+        ("And hotels?", "hotels"),
+        ("What about part-timers?", "part timers"),
+        ("in Bergen?", "Bergen"),
+        ("And when did it open?", ""),
+        ("And who may take it?", ""),
+        ("How many?", ""),
+        ("How do I order a new laptop?", ""),
+    ],
+)
+def test_a_few_words_vary_the_question_before(text: str, varied: str) -> None:
+    """Where they have neither a verb nor a pronoun, and say something."""
+    assert resolve_question(Conversation((LEAVE, Turn("user", text)))).varied == varied

@@ -286,3 +286,12 @@ async def test_any_text_can_be_judged(sentence: str, texts: list[str]) -> None:
 
 async def _never(texts: Sequence[str]) -> Sequence[object]:
     raise AssertionError(f"nothing need be read: {texts}")
+
+
+async def test_a_quotation_may_begin_with_the_mark_of_its_item() -> None:
+    """As the whole of a list does; the number is the page's own."""
+    steps = hit("1. Charge the laptop.\n2. Sign in.")
+    places = [Evidence(steps.passage.text, steps.passage, steps.document, (0, len(steps.passage.text)))]
+
+    assert (await check_verbatim("1. Charge the laptop. 2. Sign in.", places)).holds
+    assert not (await check_verbatim("3. Charge the laptop. 2. Sign in.", places)).holds

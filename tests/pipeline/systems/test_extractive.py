@@ -10,7 +10,7 @@ from pipeline.kit import Limits
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems.extractive import answer, consider
 from pipeline.types import Conversation, Status, Turn
-from storage.types import Hit, SearchQuery
+from storage.types import Hit, PassageKind, SearchQuery
 from tests.pipeline.world import Shelf, Stage, answered, hit, question, run
 
 LEAVE = hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave")
@@ -192,3 +192,65 @@ async def test_words_of_another_language_that_look_alike_answer_nothing() -> Non
 
     assert [step.stage for step in told.recorder.steps] == ["search"]
     assert "ladder" not in " ".join(sentence.text for sentence in told.answer.sentences)
+
+
+MEALS = hit("The meal allowance on business trips is 45 euros a day.", key="t.md", title="Travel", section="Meals")
+HOTELS = hit(
+    "A room may cost up to 140 euros a night, except in Bergen, where the limit is 190 euros.",
+    key="t.md",
+    title="Travel",
+    section="Hotels",
+    position=1,
+)
+DOGS = hit("Dogs are welcome in Bergen.", key="dogs.md", title="Dogs")
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["And hotels?"], HOTELS),
+        (["And hotels?", "In Bergen?"], HOTELS),
+        (["What about dogs?"], DOGS),
+    ],
+)
+async def test_a_follow_up_with_a_word_of_its_own_leaves_the_old_topic(texts: list[str], expected: Hit) -> None:
+    """What only the question before it asks for is no answer, nor what shares only the new word."""
+    earlier = [Turn("user", text) for text in ["What is the meal allowance on business trips?", *texts[:-1]]]
+
+    talk = question(texts[-1], *earlier)
+    found = await consider(talk, Stage(Shelf([MEALS, HOTELS, DOGS]), talk, Limits(), None, check_verbatim).kit)
+
+    assert [one.text for one in found.select(3)] == [expected.passage.text]
+
+
+PUMPS = "\n".join(
+    f"Pump: Pump {name}; Price: {price} euros" for name, price in zip("ABC", (199, 349, 500), strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "costs"),
+    [
+        (hit(PUMPS, title="Pumps", kind=PassageKind.TABLE), "Pump: Pump A; Price: 199 euros"),
+        (hit("Pump A costs 199 euros.\n\nPump B costs 349 euros.", title="Pumps"), "Pump A costs 199 euros."),
+    ],
+)
+async def test_another_thing_of_the_kind_is_no_answer(page: Hit, costs: str) -> None:
+    """Pump A is told from Pump B by its letter alone, and from pumps that no page names."""
+    first = await run(answer, question("What does Pump A cost?"), Shelf([page]))
+    unknown = await run(answer, question("What does Pump D cost?"), Shelf([page]))
+
+    assert answered(first) == [costs]
+    assert unknown.answer.status is Status.ABSTAINED
+
+
+STEPS = "1. Charge the laptop.\n2. Sign in to the laptop.\n3. Read a page.\n4. Restart the laptop.\n5. Go home."
+
+
+async def test_who_asks_how_to_do_it_is_told_every_step() -> None:
+    """In their order, as a step left out would mislead."""
+    page = hit(STEPS, title="Laptops", section="How to set up a laptop")
+
+    told = await run(answer, question("How do I set up a laptop?"), Shelf([page, LEAVE]))
+
+    assert answered(told) == [STEPS]
