@@ -181,7 +181,7 @@ def train(
     faqs: Annotated[Path, typer.Argument(help="DSTC 11's knowledge.json, frequent questions of hotels.")],
     steps: Annotated[tuple[int, int], typer.Option(help="Steps of 20 questions, in the first pass and the second.")] = (
         690,
-        1_000,
+        660,
     ),
     out: Annotated[Path | None, typer.Option(help="Write the weights here instead of into the code.")] = None,
 ) -> None:
