@@ -67,6 +67,7 @@ class Support:
     contradicted: bool = False  # the passages say something else in the place of a part of it
     altered: bool = False  # it holds, but for how it binds or bounds what is said: "may" for "must"
     miscopied: bool = False  # it all but repeats a sentence of a passage, but not in all: that is better quoted
+    replaced: bool = False  # a word of substance in it was added to that sentence, or put in another's place
     doubtful: bool = False  # it holds, but not by so much that a model, where there is one, need not be asked
     because: tuple[VerdictReason, ...] = ()
     """What of the reasons matters to who only reads: without ids and scores, for any language."""

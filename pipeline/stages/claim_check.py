@@ -53,8 +53,13 @@ class PassageSupport:
 
     @property
     def supports(self) -> bool:
-        """Return whether the claim holds, binds and bounds as the passages do, and shares enough words with them."""
-        return self.support.holds and not self.support.altered and self.coverage >= LEAST_COVERAGE
+        """Return whether the claim holds, changes no sentence that it repeats, and shares enough words with them."""
+        return self.support.holds and not self.changed and self.coverage >= LEAST_COVERAGE
+
+    @property
+    def changed(self) -> bool:
+        """Return whether the claim binds or bounds otherwise than the passages, or copies them but for a part."""
+        return self.support.altered or self.support.replaced
 
     @property
     def explanation(self) -> str:
@@ -142,9 +147,9 @@ def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) ->
         return _add_objection(_build_judgement(Verdict.SUPPORTS, supporting), against)
     if against:
         return _build_judgement(Verdict.REFUTES, against)
-    altered = next((held for held in alone if held.support.altered), None)
-    if altered or not together.support.holds:
-        told = altered or together
+    changed = next((held for held in alone if held.support.holds and held.changed), None)
+    if changed or not together.support.holds:
+        told = changed or together
         return Judgement(Verdict.NOT_ENOUGH_INFO, told.explanation, nearest=told.nearest, because=told.support.because)
     reasoning = f"no single passage says all of it; together, {together.explanation}"
     return Judgement(

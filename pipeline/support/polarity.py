@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import product
+from itertools import pairwise, product
 
 from pipeline.support.alignment import Alignment
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses
@@ -19,6 +19,16 @@ _LEAST_STEM = 4
 _PHRASE = 3  # tokens: "before the 18th"
 _BEING_VERBS = frozenset({"has", "have", "had", "is", "are", "was", "were"})
 _DEFINITE_WORDS = frozenset({"the", "its", "their", "our"})  # words that speak of something as of what is there
+
+
+_ALLOWED, _FORBIDDEN = frozenset({"allowed", "permitted"}), frozenset({"forbidden", "prohibited", "banned"})
+_MAY = frozenset({"may", "can"})
+_MAY_NOT = frozenset({"cannot", "can't", "mustn't"})
+_NOT = frozenset({"not", "never"})
+_BEING = frozenset({"is", "are", "was", "were", "be", "been"})
+_DENYING_SUBJECTS = frozenset({"no", "none", "nobody"})
+_CLAUSE_BREAKS = frozenset({",", ";", ":", ".", "(", ")", "but", "while", "whereas", "because", "if", "unless"})
+_ENTERING = frozenset(find_stem(word, "en") for word in ("enter", "access", "come", "go"))  # "allowed in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +256,79 @@ def find_missing_negation(alignment: Alignment) -> tuple[str, str] | None:
                 if same and theirs.text.low[start] in _DEFINITE_WORDS:
                     return ours.text.said(at - 1, end), theirs.text.said(start, start + len(phrase) + 1)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Permission:
+    """Who may or may not do what, as one clause says."""
+
+    subject: frozenset[str]
+    action: frozenset[str]
+    verb: frozenset[str]  # the first word of the action, unless that says no more than "in"
+    permits: bool
+    limited: bool  # "only", or more than one such clause
+    said: str
+
+    def is_related(self, other: "_Permission") -> bool:
+        """Return whether two clauses speak of one action: they share half of the words of the shorter one."""
+        shared = len(self.action & other.action)
+        return bool(shared) and 2 * shared >= min(len(self.action), len(other.action))
+
+
+def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSentence]) -> tuple[str, str, bool] | None:
+    """Return a permission that the passages deny or a denial that they permit, their words, and if that is sure.
+
+    What they deny of another subject supports nothing. English only.
+    """
+    ours, theirs = alignment.sentence, alignment.source
+    said = _find_permissions(ours)
+    if ours.language not in {"en", ""} or len(said) != 1:
+        return None
+    own, given = said[0], _find_permissions(theirs)
+    kin = [
+        (one, source is theirs)
+        for source in sources
+        for one in _find_permissions(source)
+        if one.is_related(own) and (own.subject & one.subject or not (own.subject or one.subject))
+    ]
+    if any(one.permits == own.permits for one, _ in kin):
+        return None
+    if kin:
+        other, nearest = kin[0]
+        same = other.subject == own.subject and other.action <= own.action | _ENTERING and own.verb <= other.action
+        return own.said, other.said, same and nearest and len(given) == 1 and not (own.limited or other.limited)
+    others = [one for one in given if one.is_related(own) and own.subject and one.subject and not one.permits]
+    return (own.said, others[0].said, False) if others else None
+
+
+@lru_cache(maxsize=4096)
+def _find_permissions(sentence: ParsedSentence) -> tuple[_Permission, ...]:
+    low = sentence.text.low
+    ends = [-1, *(at for at, word in enumerate(low) if word in _CLAUSE_BREAKS), len(low)]
+    found = (_read_permission(sentence, start + 1, end) for start, end in pairwise(ends))
+    return tuple(one for one in found if one)
+
+
+def _read_permission(sentence: ParsedSentence, first: int, end: int) -> _Permission | None:
+    """Return what a clause permits or denies: "cats are not allowed in the building", "no dogs may enter"."""
+    low = sentence.text.low[first:end]
+    at = next((at for at, word in enumerate(low) if word in _MAY | _MAY_NOT | {"must"} | _ALLOWED | _FORBIDDEN), None)
+    if at is None or first + at in sentence.valued:  # the month
+        return None
+    being = next((place for place in range(max(0, at - 2), at) if low[place] in _BEING or low[place][-3:] == "n't"), at)
+    modal = low[at] in _MAY | _MAY_NOT | {"must"}
+    after = low[at + 1] if at + 1 < len(low) else ""
+    denied = after in _NOT if modal else not _NOT.isdisjoint(low[being:at]) or low[being].endswith("n't")
+    if (being == at and not modal) or (low[at] == "must" and not denied) or low[at + 1 : at + 3] == ("not", "only"):
+        return None
+    denials = (denied, low[at] in _MAY_NOT | _FORBIDDEN, not _DENYING_SUBJECTS.isdisjoint(low[:being]))
+    stop = first + at + 1 + (modal and denied)
+    verb = sentence.stems_in(stop, stop + 1) if modal else frozenset[str]()
+    return _Permission(
+        sentence.stems_in(first, first + being),
+        sentence.stems_in(stop, end),
+        verb - _ENTERING,
+        sum(denials) % 2 == 0,
+        "only" in low or bool(find_clauses(sentence).hedged),
+        sentence.text.said(first + being, stop + (not verb.isdisjoint(_ENTERING))),
+    )

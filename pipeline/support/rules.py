@@ -37,7 +37,7 @@ from pipeline.support.passage_facts import (
     is_same_number,
     is_within_bound,
 )
-from pipeline.support.polarity import count_negations, find_denials, find_missing_negation
+from pipeline.support.polarity import count_negations, find_denials, find_missing_negation, find_permission_conflict
 from pipeline.support.swaps import (
     find_exception_swap,
     find_misdescription,
@@ -156,6 +156,7 @@ def check_rules(
     others = (
         *([_build_finding(FindingKind.UNIT, unit, "", found=False)] if unit else []),
         *(_check_denials(alignment) if alignment and alignment.coverage >= LEAST_COVERAGE else ()),
+        *(_check_permission(facts, alignment) if alignment else ()),
         *(_check_misplaced(facts, alignment) if alignment else ()),
         *(_check_wording(facts, alignment, allowed, refuted=other_unit) if alignment else ()),
     )
@@ -287,6 +288,13 @@ def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
     turned = find_role_swap(alignment)
     if turned:
         yield _build_contradiction(FindingKind.NAME, *turned)
+
+
+def _check_permission(facts: PassageFacts, alignment: Alignment) -> Iterator[RuleFinding]:
+    found = find_permission_conflict(alignment, facts.sentences)
+    if found:
+        outcome = FindingOutcome.CONTRADICTED if found[2] else FindingOutcome.DISPUTED
+        yield RuleFinding(FindingKind.NEGATION, found[0], outcome, found[1])
 
 
 def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[RuleFinding]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from pipeline.support.alignment import load_general_words
 from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
 from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, load_scorer, select_closest
@@ -173,8 +174,25 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
     reasons = (*_list_reasons(examined.found), *nearest)
     so = VerdictReason("said", said) if said else VerdictReason("so")
     altered = tuple(dict.fromkeys(one.because for one in doubts if one.binding))
-    held = Support(score, holds=True, reasons=reasons, altered=bool(altered), miscopied=miscopied)
-    return replace(held, doubtful=bool(doubts) or score < sure, because=altered or (so,))
+    replaced = [one for one in doubts if _is_replaced(one)]
+    copied = _explain_copy(replaced, examined) if replaced else ()
+    held = Support(
+        score, holds=True, reasons=reasons, altered=bool(altered), miscopied=miscopied, replaced=bool(replaced)
+    )
+    return replace(held, doubtful=bool(doubts) or score < sure, because=altered or copied or (so,))
+
+
+def _is_replaced(one: RuleFinding) -> bool:
+    """Return whether a copy has a word more, or one for one; words that say little ("gets", "costs") are free."""
+    general = load_general_words("en").issuperset(content_terms(one.said))
+    return one.miscopied and bool(one.said) and not general and (not one.instead or one.instead.isalpha())
+
+
+def _explain_copy(doubts: Sequence[RuleFinding], examined: SentenceAnalysis) -> tuple[VerdictReason, ...]:
+    """Return what a copy has in another's place, or what no passage has a word of; and the sentence it repeats."""
+    plain = [one for one in doubts if one.instead or one.said in examined.unsaid]
+    why = tuple(dict.fromkeys(one.because for one in plain)) or (VerdictReason("not_said"),)
+    return (*why, *(VerdictReason("nearest", (one,)) for one in (examined.nearest,) if one))
 
 
 async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:

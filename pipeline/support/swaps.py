@@ -241,12 +241,22 @@ def _collect_between(sentence: ParsedSentence, start: int, end: int) -> tuple[fr
 
     None where there is nothing, too much, or what holds both ways.
     """
-    low = sentence.text.low[start:end]
-    stems = frozenset(sentence.stems[at] for at in range(start, end) if at not in sentence.capitals) & sentence.content
+    end = _skip_description(sentence, start, end)
+    dated = {at for date in sentence.dates for at in range(date.first - 1, date.last)}
+    places = [at for at in range(start, end) if at not in dated]
+    low = [sentence.text.low[at] for at in places]
+    stems = frozenset(sentence.stems[at] for at in places if at not in sentence.capitals) & sentence.content
     if not stems or len(low) > _MOST_BETWEEN or not _BOTH_WAYS.isdisjoint({*stems, *low}):
         return None
     possessive = ("'s",) if sentence.text.at(start - 1).endswith("'s") else ()
     return stems, (*possessive, *(word for word in low if word in _TURNING))
+
+
+def _skip_description(sentence: ParsedSentence, start: int, end: int) -> int:
+    """Return where the words begin that describe the name behind them, "the footballer Vogt"; `end` if none do."""
+    low = sentence.text.low
+    first = next((at for at in reversed(range(start + 1, end)) if sentence.stems[at] not in sentence.content), end)
+    return first if first < end and low[first] in _ARTICLES else end
 
 
 def _find_places(sentence: ParsedSentence, name: ProperName) -> list[Span]:

@@ -27,6 +27,7 @@ HOLDS = Support(0.9, holds=True, reasons=("the passages say it",))
 DOUBTFUL = Support(0.2, holds=False, reasons=("too little of it",), appealable=True)
 ABSENT = Support(0.2, holds=False, reasons=("no passage mentions it",))
 ALTERED = Support(0.9, holds=True, reasons=("says “may”; the passage says “must”",), altered=True)
+REPLACED = Support(0.9, holds=True, reasons=("no passage mentions “tax”",), replaced=True)
 CONTRADICTED = Support(0.2, holds=False, reasons=("says 2; the passage says 3",), contradicted=True)
 
 
@@ -87,6 +88,8 @@ def test_what_passages_say_alone_and_together_makes_a_verdict(alone, together, v
         ([(ALTERED, 1.0)], Verdict.NOT_ENOUGH_INFO),
         ([(ALTERED, 1.0), (HOLDS, 0.8)], Verdict.NOT_ENOUGH_INFO),
         ([(ALTERED, 0.5), (HOLDS, 0.8)], Verdict.SUPPORTS),
+        ([(REPLACED, 1.0)], Verdict.NOT_ENOUGH_INFO),
+        ([(REPLACED, 0.5), (HOLDS, 0.8)], Verdict.SUPPORTS),
         ([(HOLDS, 0.3)], Verdict.NOT_ENOUGH_INFO),
     ],
 )

@@ -92,3 +92,39 @@ def test_a_denial_says_what_stands_instead() -> None:
     ]
 
     assert one.reason == "says “ferry never sailed”; the passage says “ferry sailed”"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage", "outcome"),
+    [
+        ("Cats may enter the cabin.", "Cats are not allowed in the cabin.", FindingOutcome.CONTRADICTED),
+        ("Cats can enter the cabin.", "Cats are prohibited in the cabin.", FindingOutcome.CONTRADICTED),
+        ("Cats are not allowed in the cabin.", "Cats may enter the cabin.", FindingOutcome.CONTRADICTED),
+        ("Cats are allowed in the cabin.", "Cats cannot enter the cabin.", FindingOutcome.CONTRADICTED),
+        ("Guests may see the cabin.", "Guests are not allowed in the cabin.", FindingOutcome.DISPUTED),
+        ("Dogs are not allowed in the cabin.", "Dogs may only enter the cabin at noon.", FindingOutcome.DISPUTED),
+        ("Dogs are not allowed in the cabin.", "Cats are not allowed in the cabin.", FindingOutcome.DISPUTED),
+        ("Dogs may not enter the cabin.", "Cats must not enter the cabin.", FindingOutcome.DISPUTED),
+    ],
+)
+def test_what_is_permitted_is_not_what_is_denied(sentence: str, passage: str, outcome: FindingOutcome) -> None:
+    """Surely so of the same subject and action; what is denied of another subject supports nothing."""
+    found = {one.outcome for one in check_rules(sentence, [passage]) if one.kind is FindingKind.NEGATION}
+
+    assert outcome in found
+    assert (FindingOutcome.CONTRADICTED in found) == (outcome is FindingOutcome.CONTRADICTED)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Cats may not enter the cabin.", "Cats are not allowed in the cabin."),
+        ("Dogs are allowed in the cabin at noon.", "Dogs may only enter the cabin at noon."),
+        ("The crew sailed in May 2016.", "The whole crew sailed on the lake in May 2016."),
+        ("Crews may sleep in the cabin.", "Sailors may sleep in the cabin."),
+        ("Dogs may enter the cabin.", "Cats are not allowed in the cabin. Dogs may enter the cabin."),
+        ("Guests must not smoke.", "Cats are not allowed in the cabin. Guests must not smoke in the harbour."),
+    ],
+)
+def test_one_permission_may_be_said_in_many_ways(sentence: str, passage: str) -> None:
+    assert denied(sentence, passage) == []

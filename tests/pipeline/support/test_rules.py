@@ -119,6 +119,20 @@ def test_who_did_it_to_whom_is_told_apart(sentence: str, contradicted: bool) -> 
 @pytest.mark.parametrize(
     ("sentence", "contradicted"),
     [
+        ("Anna Berg defeated Erik Vold in 1987.", True),
+        ("Erik Vold defeated Anna Berg in 1987.", False),
+        ("Anna Berg was defeated by Erik Vold.", False),
+    ],
+)
+def test_a_description_or_date_between_names_hides_no_exchange(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
+    passage = "Erik Vold defeated in 1987 the young potter Anna Berg."
+
+    assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, passage)) is contradicted
+
+
+@pytest.mark.parametrize(
+    ("sentence", "contradicted"),
+    [
         ("Vold, a glazier, opened the yard in 1901.", True),
         ("Anna Berg, a glazier, opened the yard with Erik Vold.", False),
         ("Vold, a pilot, opened the yard in 1901.", False),
