@@ -297,7 +297,11 @@ def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSente
         other, nearest = kin[0]
         same = other.subject == own.subject and other.action <= own.action | _ENTERING and own.verb <= other.action
         return own.said, other.said, same and nearest and len(given) == 1 and not (own.limited or other.limited)
-    others = [one for one in given if one.is_related(own) and own.subject and one.subject and not one.permits]
+    others = [
+        one
+        for one in given
+        if alignment.is_near_copy and one.is_related(own) and own.subject and one.subject and not one.permits
+    ]
     return (own.said, others[0].said, False) if others else None
 
 

@@ -174,7 +174,7 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
     reasons = (*_list_reasons(examined.found), *nearest)
     so = VerdictReason("said", said) if said else VerdictReason("so")
     altered = tuple(dict.fromkeys(one.because for one in doubts if one.binding))
-    replaced = [one for one in doubts if _is_replaced(one)]
+    replaced = [one for one in doubts if _is_replaced(one, examined.nearest)]
     copied = _explain_copy(replaced, examined) if replaced else ()
     held = Support(
         score, holds=True, reasons=reasons, altered=bool(altered), miscopied=miscopied, replaced=bool(replaced)
@@ -182,9 +182,9 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
     return replace(held, doubtful=bool(doubts) or score < sure, because=altered or copied or (so,))
 
 
-def _is_replaced(one: RuleFinding) -> bool:
+def _is_replaced(one: RuleFinding, source: str) -> bool:
     """Return whether a copy has a word more, or one for one; words that say little ("gets", "costs") are free."""
-    general = load_general_words("en").issuperset(content_terms(one.said))
+    general = (load_general_words("en") | {*content_terms(source)}).issuperset(content_terms(one.said))
     return one.miscopied and bool(one.said) and not general and (not one.instead or one.instead.isalpha())
 
 
