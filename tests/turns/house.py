@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from ingest.types import DocumentSource, Listing
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import ClaimChecked, Event, Status, Turn
 from storage.audit import verify_turn
-from storage.indexes.embedding import LazyTokenStates, open_embedder
+from storage.indexes.embedding import LazyReader, load_token_states, open_embedder
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
 from tests.pipeline.scripted import Script, ScriptedLLM
 from tests.storage.stores import kept, opened
@@ -123,5 +124,5 @@ def opened_house(home: Path, source: DocumentSource, corpus: str) -> Iterator[Ho
     """Index a source and open the house over it; the check's model is kept beside it, for other houses too."""
     with opened(home, open_embedder("minilm", {})) as store:
         asyncio.run(refresh_corpus(source, corpus, store, progress=lambda _: None))
-        checker = SupportChecker(LazyTokenStates(home.parent, store.threads.states))
+        checker = SupportChecker(LazyReader(partial(load_token_states, home.parent), store.threads.states))
         yield House(App(Settings(home=home), store, **kept(store), supports=checker))
