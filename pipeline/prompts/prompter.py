@@ -170,10 +170,13 @@ class Prompter:
 
     @contextmanager
     def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[dict[str, Any]]:
-        """Record a call with its outcome, as far as that is put into what is given, and its error."""
+        """Record a call with its outcome, as far as that is put into what is given, and its error or early end."""
         began, outcome = time.perf_counter(), dict[str, Any]()
         try:
             yield outcome
+        except GeneratorExit:  # whoever reads the reply wants no more of it
+            outcome["finish"] = "stopped"
+            raise
         except BaseException as error:
             outcome.setdefault("attempts", _count_attempts(error, self.spent))
             outcome["error"] = f"{type(error).__name__.removeprefix('_')}: {error}".rstrip(": ")

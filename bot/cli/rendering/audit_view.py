@@ -108,7 +108,8 @@ def _step_heading(body: Mapping[str, Any]) -> Text:
         f"{body['prompt_tokens']:,} + {body.get('completion_tokens', 0):,} tokens" if "prompt_tokens" in body else ""
     )
     attempts = format_count(body["attempts"], "attempt") if body.get("attempts", 1) != 1 else ""
-    took = (str(body.get("model", "")), f"{body.get('milliseconds', 0):,.0f} ms", tokens, attempts)
+    early = "stopped early" if body.get("finish") == "stopped" else ""
+    took = (str(body.get("model", "")), f"{body.get('milliseconds', 0):,.0f} ms", tokens, attempts, early)
     told = "".join(f" · {sanitize_line(part)}" for part in took if part)
     return Text.assemble((sanitize_line(named), "bold"), (told, "dim"))
 

@@ -65,13 +65,13 @@ def test_a_turn_reads_call_by_call() -> None:
         "hits": [["p1", 1.25], ["p2", 1.0]],
         "milliseconds": 3.0,
     }
-    lines = shown(search, VERIFY, FEEDBACK, CLOSED)
+    lines = shown(search, VERIFY | {"finish": "stopped"}, FEEDBACK, CLOSED)
     start = lines.index("search · 3 ms")
 
     assert lines[start : start + 4] == [
         "search · 3 ms",
         "  “quay” (2026): 2 passages",
-        "verify · small-model · 438 ms · 1,272 + 31 tokens · 2 attempts",
+        "verify · small-model · 438 ms · 1,272 + 31 tokens · 2 attempts · stopped early",
         "  claim: The quay opens at eight.",
     ]
     assert lines[start + 4].startswith("  reply: Reasoning: the sentence says so, the")
