@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pipeline.support.alignment import Alignment, align, is_attribute_name, is_same_subject
 from pipeline.support.analysis.date_parser import Date
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, choose_language, detect_language, parse_sentence
 from pipeline.support.analysis.proper_names import ProperName, find_names
 from pipeline.support.analysis.quantity_parser import Number, is_equal_quantity, is_same_dimension, is_same_unit
-from pipeline.support.contradictions import (
+from pipeline.support.comparison.alignment import Alignment, align, is_attribute_name, is_same_subject
+from pipeline.support.comparison.contradictions import (
     LEAST_COVERAGE,
     compare_number,
     find_only_value,
@@ -22,7 +22,20 @@ from pipeline.support.contradictions import (
     find_row_mix,
     is_pronoun,
 )
-from pipeline.support.doubts import find_absent_rate, find_doubts
+from pipeline.support.comparison.doubts import find_absent_rate, find_doubts
+from pipeline.support.comparison.polarity import (
+    count_negations,
+    find_denials,
+    find_missing_negation,
+    find_permission_conflict,
+)
+from pipeline.support.comparison.swaps import (
+    find_exception_swap,
+    find_misdescription,
+    find_role_swap,
+    find_value_swap,
+    is_described_by,
+)
 from pipeline.support.passage_facts import (
     PassageFacts,
     can_be_reckoned,
@@ -36,14 +49,6 @@ from pipeline.support.passage_facts import (
     is_own_name,
     is_same_number,
     is_within_bound,
-)
-from pipeline.support.polarity import count_negations, find_denials, find_missing_negation, find_permission_conflict
-from pipeline.support.swaps import (
-    find_exception_swap,
-    find_misdescription,
-    find_role_swap,
-    find_value_swap,
-    is_described_by,
 )
 from storage.types import VerdictReason
 

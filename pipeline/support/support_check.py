@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pipeline.support.alignment import load_general_words
 from pipeline.support.analysis.tokenizer import tokenize
+from pipeline.support.comparison.alignment import load_general_words
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
 from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, load_scorer, select_closest
 from pipeline.types import Support

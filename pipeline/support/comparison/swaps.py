@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations, product
 from typing import NamedTuple
 
-from pipeline.support.alignment import Alignment
 from pipeline.support.analysis.date_parser import Date
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses, find_exception, strip_possessive
 from pipeline.support.analysis.proper_names import ProperName, find_names
 from pipeline.support.analysis.quantity_parser import Number, is_same_unit
 from pipeline.support.analysis.tokenizer import is_mark
+from pipeline.support.comparison.alignment import Alignment
+from pipeline.support.comparison.polarity import find_negation_scopes, is_plain
 from pipeline.support.passage_facts import PassageFacts, is_same_number, is_same_value
-from pipeline.support.polarity import find_negation_scopes, is_plain
 
 SaidNumber = tuple[ParsedSentence, Number]  # a number, and the sentence of a passage that has it
 SwapValue = Number | Date

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise, product
 
-from pipeline.support.alignment import Alignment
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses
 from pipeline.support.analysis.tokenizer import find_stem, is_mark, load_function_words, load_table
+from pipeline.support.comparison.alignment import Alignment
 
 _REACH = 6  # how many words of substance a negation reaches
 _UNTIL = 8  # tokens between a negation and an "until" that takes it back, or a "than" that makes it a bound

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise, product
 
-from pipeline.support.alignment import Alignment, Gap
 from pipeline.support.analysis.date_parser import Date, implies_date
 from pipeline.support.analysis.parsed_sentence import (
     ParsedSentence,
@@ -30,6 +29,9 @@ from pipeline.support.analysis.quantity_parser import (
 )
 from pipeline.support.analysis.table_parser import CellRow, TableCell, parse_cells, parse_keyed_row
 from pipeline.support.analysis.tokenizer import TokenSpan
+from pipeline.support.comparison.alignment import Alignment, Gap
+from pipeline.support.comparison.polarity import find_negation_scopes
+from pipeline.support.comparison.swaps import may_change_roles
 from pipeline.support.passage_facts import (
     PER_WORDS,
     PRONOUNS,
@@ -38,8 +40,6 @@ from pipeline.support.passage_facts import (
     is_same_value,
     is_within_bound,
 )
-from pipeline.support.polarity import find_negation_scopes
-from pipeline.support.swaps import may_change_roles
 
 LEAST_COVERAGE = 0.6  # the share of a sentence's words that the source must have, to contradict what no passage says
 LEAST_COVERAGE_ELSEWHERE = 0.8  # the same, to contradict what the passages do say, but elsewhere

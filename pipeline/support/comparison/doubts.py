@@ -10,14 +10,14 @@ from functools import cache, lru_cache
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from pipeline.support.alignment import Alignment
 from pipeline.support.analysis.parsed_sentence import ParsedPassage, ParsedSentence, find_clauses
 from pipeline.support.analysis.proper_names import find_name_forms, find_name_root, is_near_spelling
 from pipeline.support.analysis.quantity_parser import Bound, Number, is_equal_quantity
 from pipeline.support.analysis.tokenizer import TokenSpan, load_table
+from pipeline.support.comparison.alignment import Alignment
+from pipeline.support.comparison.polarity import find_negation_scopes
+from pipeline.support.comparison.swaps import may_change_roles
 from pipeline.support.passage_facts import PER_WORDS, PassageFacts, is_same_number, is_same_value
-from pipeline.support.polarity import find_negation_scopes
-from pipeline.support.swaps import may_change_roles
 from storage.language.words import content_terms
 
 _ALL_SAID = 0.9  # the share of its words that the source has, from which their order tells who did it to whom
