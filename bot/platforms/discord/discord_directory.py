@@ -151,13 +151,14 @@ async def read_conversation(
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
-    In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to; before a command
-    that is a conversation by itself there are none.
+    In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to; before what is a
+    conversation by itself there are none: a command, or a message of a channel that is no reply.
     """
-    if not question.message and question.conversation == question.key:
-        return ()
     place, found = question.place, deque[ConversationMessage]()
     apart = not place.workspace or place.thread not in {"", question.message}
+    alone = question.key if not question.message else "" if apart else f"{place.channel_id}/{question.message}"
+    if question.conversation == alone:
+        return ()
     before = _read_before(call, choose_channel(place), question_time(question))
     async for message in before if apart else _read_replied(call, question):
         if one := _to_turn(message, us):

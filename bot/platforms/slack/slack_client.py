@@ -10,7 +10,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +20,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE, Busy, Rate, RateWindow, explain_lost_connection, retry_call
+from bot.server.supervisor import wait_for_first
 
 RATES: Mapping[str, Rate] = MappingProxyType(
     {
@@ -37,7 +38,7 @@ RATES: Mapping[str, Rate] = MappingProxyType(
         "views.update": Rate(100),
         "views.push": Rate(100),
         "auth.test": Rate(100),
-        "assistant.threads.setStatus": Rate(100),
+        "assistant.threads.setStatus": Rate(300),  # one of the special limits
     }
 )  # from Slack's documents; those of a method that is not here are taken to be `OTHERS`
 OTHERS = Rate(20)
@@ -50,6 +51,23 @@ def choose_bucket(method: str, channel: str) -> tuple[str, Rate]:
     return method, RATES.get(method, OTHERS)
 
 
+@dataclass(slots=True)
+class _Lane:
+    """The calls that share a limit, and who waits for one of them, in order."""
+
+    window: RateWindow
+    waiting: list[object] = field(default_factory=list)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced, when somebody waits no longer without having called: those behind may call sooner."""
+
+    def soonest(self, now: float, before: int) -> float:
+        """Return when a call may be made that so many others come before."""
+        window = self.window
+        for _ in range(before):
+            window = window.after(window.soonest(now))
+        return window.soonest(now)
+
+
 class SlackRateLimit:
     """The limits of one workspace, and who waits for them."""
 
@@ -57,36 +75,41 @@ class SlackRateLimit:
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
         self.now, self.sleep = now, sleep
-        self._lanes: dict[str, RateWindow] = {}
+        self._lanes: dict[str, _Lane] = {}
 
     async def turn(self, method: str, channel: str = "", *, patience: float) -> None:
-        """Wait until a call may be made, which is counted. Raises `Busy`."""
-        key, rate = choose_bucket(method, channel)
-        until = self.now() + patience
-        while True:
-            now = self.now()
-            at = self._lane(key, rate).soonest(now)
-            if at > max(until, now):
+        """Wait until a call may be made, which is counted then. Raises `Busy`."""
+        lane, place, until = self._lane(method, channel), object(), self.now() + patience
+        lane.waiting.append(place)
+        try:
+            await self._wait(lane, place, until)
+        except BaseException:
+            lane.left.set()
+            lane.left = asyncio.Event()
+            raise
+        finally:
+            lane.waiting.remove(place)
+        lane.window = lane.window.after(self.now())
+
+    async def _wait(self, lane: _Lane, place: object, until: float) -> None:
+        while (at := lane.soonest(now := self.now(), lane.waiting.index(place))) > now:
+            if at > until:
                 raise Busy(at - now)
-            self._lanes[key] = self._lane(key, rate).after(at)
-            if at > now:
-                await self.sleep(at - now)
-            if self.now() >= self._lanes[key].closed:
-                return
+            await wait_for_first(lane.left.wait(), self.sleep(at - now))
 
     def spare(self, method: str, channel: str = "") -> bool:
         """Return whether a call may be made that can be left out: half of what is allowed stays for what cannot."""
-        key, rate = choose_bucket(method, channel)
-        return self._lane(key, rate).room(self.now()) > rate.calls // 2
+        lane = self._lane(method, channel)
+        return lane.window.room(self.now()) - len(lane.waiting) > lane.window.rate.calls // 2
 
     def hold(self, method: str, channel: str, seconds: float) -> None:
         """Let no call be made for so long, because Slack says so."""
-        key, rate = choose_bucket(method, channel)
-        lane = self._lane(key, rate)
-        self._lanes[key] = replace(lane, closed=max(lane.closed, self.now() + seconds))
+        lane = self._lane(method, channel)
+        lane.window = replace(lane.window, closed=max(lane.window.closed, self.now() + seconds))
 
-    def _lane(self, key: str, rate: Rate) -> RateWindow:
-        return self._lanes.get(key) or RateWindow(rate)
+    def _lane(self, method: str, channel: str) -> _Lane:
+        key, rate = choose_bucket(method, channel)
+        return self._lanes.setdefault(key, _Lane(RateWindow(rate)))
 
 
 LIMITED = 429

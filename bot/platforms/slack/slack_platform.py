@@ -59,9 +59,10 @@ async def find_help_call(call: SlackApiClient, place: Place, key: str) -> Posted
 async def read_thread(call: SlackApiClient, question: Question, us: str, most: int) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its thread, oldest first.
 
-    What has no thread is a conversation by itself, such as a command: what a channel's people say is none of its.
+    What has no thread is a conversation by itself, such as a command: what a channel's people say is none of its. Nor
+    is anything before a message that begins a thread, which is not read: only so many threads may be in a minute.
     """
-    if not question.place.thread:
+    if question.place.thread in {"", question.message}:
         return ()
     before, found = float(_question_ts(question)), deque[ConversationMessage](maxlen=most)
     async for message in _read_pages(call, question.place):

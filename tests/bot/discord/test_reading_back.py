@@ -67,3 +67,10 @@ async def test_a_command_in_a_channel_has_nothing_before_it(stall: Stall) -> Non
     assert await read_conversation(stall.call, gone, US, 50) == ()
     await stall.discord.acts.delete(asked.message)
     assert await stall.platform.heard(asked, 50) == ()
+
+
+async def test_before_a_message_that_is_no_reply_nothing_is_looked_for(stall: Stall) -> None:
+    asked = await stall.asked()
+    alone = replace(asked, conversation=f"{asked.place.channel_id}/{asked.message}")
+    assert await stall.platform.heard(alone, 50) == ()
+    assert stall.discord.calls("get_message") == []

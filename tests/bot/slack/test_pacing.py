@@ -19,6 +19,7 @@ from bot.platforms.shared.platform_contract import PlatformUnavailable
 from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
 from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit
 from bot.platforms.slack.slack_platform import SlackPlatform
+from bot.server.supervisor import cancel_tasks
 from tests.bot.slack.shop import question, stays
 from tests.bot.views.moments import FINAL, WAY
 from tests.platforms.slack.rates import Rates
@@ -47,8 +48,10 @@ class Ahead:
             for _ in range(20):
                 await asyncio.sleep(0)
             if self._waiting and not everything.done():
-                self.at, _, future = heapq.heappop(self._waiting)
-                future.set_result(None)
+                at, _, future = heapq.heappop(self._waiting)
+                if not future.done():
+                    self.at = at
+                    future.set_result(None)
         return everything.result()
 
 
@@ -108,6 +111,26 @@ async def test_whoever_calls_waits_for_their_turn() -> None:
     await clock.until_done(*map(call, range(4)), hold())
     assert [number for number, _ in made] == [0, 1, 2, 3]
     assert [at for _, at in made] == pytest.approx([0, 1.02, 11.5, 12.52])
+
+
+async def test_whoever_waits_no_longer_gives_their_turn_back() -> None:
+    """To those behind them, and to whoever comes later; of what was called already nothing is given back."""
+    clock = Ahead()
+    pacing, made = SlackRateLimit(clock.now, clock.sleep), list[tuple[str, float]]()
+
+    async def call(name: str, patience: float = 100) -> None:
+        await pacing.turn("chat.postMessage", "C1", patience=patience)
+        made.append((name, clock.at - 1_000))
+
+    async def leave(*left: asyncio.Task[None]) -> None:
+        await clock.sleep(0.5)
+        await cancel_tasks(left)
+        await call("after", 2)
+
+    first, behind = asyncio.create_task(call("first")), [asyncio.create_task(call("left")) for _ in range(70)]
+    last = asyncio.create_task(call("last"))
+    await clock.until_done(leave(*behind), first, last)
+    assert made == [("first", 0), ("last", pytest.approx(1.02)), ("after", pytest.approx(2.04))]
 
 
 async def test_whoever_has_no_patience_is_told_when() -> None:

@@ -387,6 +387,12 @@ async def test_a_command_hears_nothing_of_its_channel(shop: Shop) -> None:
     assert await shop.platform.heard(replace(asked, place=replace(asked.place, thread=""), message=""), 50) == ()
 
 
+async def test_of_a_message_that_begins_a_thread_the_thread_is_not_read(shop: Shop) -> None:
+    """Nothing stands there before it; and only so many threads may be read in a minute."""
+    assert await shop.platform.heard(await shop.asked(), 50) == ()
+    assert shop.slack.calls("conversations.replies") == []
+
+
 async def test_a_post_is_marked_and_pings_nobody(shop: Shop) -> None:
     """Nothing is unfurled, nothing parsed; a naughty view in every way it is shown pings and links nowhere."""
     naughty = "<!channel> <@U2> @here https://evil.com www.evil.com [a](http://evil.com) &lt;!here&gt; \\u003c!here>"
