@@ -107,7 +107,8 @@ async def check_statements(
     claims = [next(claim for claim in one.answer.claims if claim.claim.origin == "user") for one in done]
     each = zip(told, claims, done, strict=True)
     return [
-        CheckedStatement(one, claim.verdict, render_reason(claim, "en"), whole.seconds) for one, claim, whole in each
+        CheckedStatement(one, claim.verdict, render_reason(claim, "en", whole.answer.citations), whole.seconds)
+        for one, claim, whole in each
     ]
 
 

@@ -7,7 +7,7 @@ from importlib import resources
 from types import MappingProxyType
 
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
-from storage.types import CheckedClaim, VerdictReason
+from storage.types import CheckedClaim, Citation, Verdict, VerdictReason
 
 
 def translate(message_id: str, language: str, **facts: object) -> str:
@@ -76,9 +76,10 @@ def render_answer_text(answer: Answer, question: Turn) -> str:
 def render_verdict_text(answer: Answer, question: Turn) -> str:
     """Return the text of a check: the verdict and why."""
     found = list_asked_claims(answer)
+    lines = [f"{one.verdict}: {render_reason(one, question.language, answer.citations)}" for one in found]
     if len(found) > 1:
-        return "\n".join(f"“{one.claim.text}” {one.verdict}: {one.reasoning}" for one in found)
-    return f"{found[0].verdict}: {found[0].reasoning}" if found else render_answer_text(answer, question)
+        return "\n".join(f"“{one.claim.text}” {line}" for one, line in zip(found, lines, strict=True))
+    return lines[0] if lines else render_answer_text(answer, question)
 
 
 def find_asked_claim(answer: Answer) -> CheckedClaim | None:
@@ -108,16 +109,37 @@ _QUOTED_FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "differs": ("title",),
     "elsewhere": ("said", "instead"),
     "nearest": ("quote",),
+    "otherwise": ("quote",),
     "said": ("quote",),
     "unnamed": ("said", "instead"),
 })  # fmt: skip
 """What each kind quotes; the others quote nothing."""
 
 
-def render_reason(found: CheckedClaim, language: str) -> str:
-    """Return why a claim has its verdict: without ids and scores, which say nothing to a reader."""
-    sentences = [sentence for one in found.because if (sentence := _render_reason_sentence(one, language))]
-    return " ".join(sentences) or found.reasoning
+def render_reason(found: CheckedClaim, language: str, citations: Iterable[Citation] = ()) -> str:
+    """Return why a claim has its verdict: without ids and scores, and in no word that a model wrote.
+
+    Where rules give no reasons, as a model gave the verdict, what its evidence says is quoted from `citations`.
+    """
+    because = (found.because, _quote_evidence(found, {one.passage_id: one.quote for one in citations}))
+    return next(filter(None, (_render_reasons(some, language) for some in because)), "")
+
+
+def _quote_evidence(found: CheckedClaim, quotes: Mapping[str, str]) -> tuple[VerdictReason, ...]:
+    """Return a verdict's reasons as the first quotation of its evidence, or of what comes nearest, gives them."""
+    settled = found.verdict is not Verdict.NOT_ENOUGH_INFO
+    quote = next((quotes[one] for one in (found.evidence if settled else found.looked_at) if one in quotes), "")
+    match found.verdict:
+        case Verdict.SUPPORTS:
+            return (VerdictReason("said", (quote,)) if quote else VerdictReason("so"),)
+        case Verdict.REFUTES:
+            return (VerdictReason("otherwise", (quote,)),) if quote else ()
+        case Verdict.NOT_ENOUGH_INFO:
+            return (VerdictReason("not_said"), *((VerdictReason("nearest", (quote,)),) if quote else ()))
+
+
+def _render_reasons(reasons: Iterable[VerdictReason], language: str) -> str:
+    return " ".join(sentence for one in reasons if (sentence := _render_reason_sentence(one, language)))
 
 
 def _render_reason_sentence(reason: VerdictReason, language: str) -> str:

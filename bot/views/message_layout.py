@@ -164,8 +164,8 @@ def _build_claim(card: ClaimCard, language: str) -> ViewBlock:
 def _lay_out_verdict(found: ShownVerdict) -> Iterator[ViewBlock]:
     marks = (TextRun(" "), *map(_build_mark, found.numbers)) if found.numbers else ()
     yield from _build_lines(PartKind.LABEL, found.verdict)
-    claim, reason = TextRun(f"“{found.claim}”", TextStyle.QUOTE), TextRun(f"\n{found.reason}")
-    yield ViewBlock(PartKind.PARAGRAPH, ((claim, reason, *marks),))
+    reason = (TextRun(f"\n{found.reason}"),) if found.reason else ()
+    yield ViewBlock(PartKind.PARAGRAPH, ((TextRun(f"“{found.claim}”", TextStyle.QUOTE), *reason, *marks),))
 
 
 def _build_paragraphs(sentences: Iterable[AnsweredSentence]) -> Iterator[ViewBlock]:
@@ -232,8 +232,7 @@ def _build_evidence_item(item: EvidenceItem, language: str, zone: tzinfo) -> Ite
     yield from _build_lines(PartKind.HEADING, item.heading)
     verdict = (TextRun(f"{item.verdict}: ", TextStyle.NOTE),) if item.verdict else ()
     yield ViewBlock(PartKind.CLAIM, ((*verdict, TextRun(item.claim)),))
-    if item.reasoning:
-        yield from _build_lines(PartKind.TEXT, translate("evidence_because", language, reasoning=item.reasoning))
+    yield from _build_lines(PartKind.TEXT, item.reason)
     yield from (ViewBlock(PartKind.QUOTE, (_build_numbered(source, zone),)) for source in item.sources)
     if item.looked_at:
         yield from _build_lines(PartKind.TEXT, translate("evidence_looked_at", language))

@@ -111,7 +111,7 @@ class EvidenceItem:
 
     claim: str
     verdict: str
-    reasoning: str
+    reason: str  # a whole line, which says whose it is where that is the model's
     sources: tuple[ShownSource, ...] = ()  # what the verdict stands on
     looked_at: tuple[ShownSource, ...] = ()  # other pages that it was held against: they show nothing of it
     heading: str = ""  # of this claim and those after it, if they are of another kind than those before

@@ -36,6 +36,7 @@ from pipeline.types import (
 from storage.types import CheckedClaim, Citation, Document, Evidence, Hit, Passage, Verdict
 
 _MAX_QUERY_SHOWN = 60  # characters of a query that are shown
+_MAX_REMARK_SHOWN = 500  # characters of what a model said of a claim
 _VERDICTS: Mapping[Verdict, tuple[str, str]] = MappingProxyType({
     Verdict.SUPPORTS: ("✅", "verdict_supports"),
     Verdict.REFUTES: ("❌", "verdict_refutes"),
@@ -112,11 +113,11 @@ def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = Fals
     return replace(shown, text="", judgements=judgements, collapsed="", sentences=(), left_out="", sources=sources)
 
 
-def _show_verdict(found: CheckedClaim, citations: Iterable[Citation], language: str) -> ShownVerdict:
+def _show_verdict(found: CheckedClaim, citations: Sequence[Citation], language: str) -> ShownVerdict:
     """Return a claim with its verdict, why, and the footnotes of the passages that show it or come nearest."""
     shown = {*found.evidence, *found.looked_at}
     numbers = tuple(one.number for one in citations if one.passage_id in shown)
-    verdict, reason = render_verdict(found.verdict, language), render_reason(found, language)
+    verdict, reason = render_verdict(found.verdict, language), render_reason(found, language, citations)
     return ShownVerdict(verdict, found.claim.text, reason, numbers)
 
 
@@ -263,7 +264,18 @@ def _build_evidence_item(checked: CheckedClaim, known: Mapping[str, ShownSource]
     sources = tuple(_drop_repeated_quote(known[one], text) for one in dict.fromkeys(checked.evidence) if one in known)
     nearest = () if sources else tuple(known[one] for one in checked.looked_at if one in known)[:1]
     verdict = render_verdict(checked.verdict, language)
-    return EvidenceItem(text, verdict, render_reason(checked, language), sources, nearest)
+    return EvidenceItem(text, verdict, _explain_claim(checked, language), sources, nearest)
+
+
+def _explain_claim(checked: CheckedClaim, language: str) -> str:
+    """Return why a claim has its verdict: by the rules' reasons, or as the model said, named and cleaned."""
+    if checked.because:
+        return translate("evidence_because", language, reasoning=render_reason(checked, language))
+    from pipeline.replies.cited_sentences import parse_sentence  # for the few who look at the evidence
+
+    remark = parse_sentence(checked.reasoning, len(checked.reasoning))[0]
+    shown = remark if len(remark) <= _MAX_REMARK_SHOWN else f"{remark[:_MAX_REMARK_SHOWN].rstrip()}…"
+    return translate("evidence_remark", language, reasoning=shown) if shown else ""
 
 
 def _drop_repeated_quote(source: ShownSource, text: str) -> ShownSource:

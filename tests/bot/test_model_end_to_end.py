@@ -106,7 +106,8 @@ def test_check_asks_the_model_unless_told_otherwise(monkeypatch: pytest.MonkeyPa
         ruled = told("check", claim, "--system", "extractive")
         assert (sent, len(server.requests)) == (1, 1)
 
-    assert (asked["verdict"], asked["reasoning"], asked["model"]) == ("REFUTES", "Sentence 1 says 1887.", "small-model")
+    assert (asked["verdict"], asked["model"]) == ("REFUTES", "small-model")
+    assert asked["reasoning"] == "The documents say otherwise: “Skarholm lighthouse was built in 1887.”"
     assert (ruled["verdict"], ruled["model"], ruled["usage"]["llm_calls"]) == ("REFUTES", None, 0)
     assert ruled["evidence"][0]["quote"] == "Skarholm lighthouse was built in 1887."
 

@@ -146,7 +146,8 @@ def render_verdict(done: TurnResult, zone: tzinfo) -> RenderableType:
     heading = Text.assemble(
         (found.verdict.value, f"bold {VERDICT_COLOURS[found.verdict]}"), f"  {sanitize_line(found.claim.text)}"
     )
-    parts: list[RenderableType] = [heading, Text(sanitize_line(render_reason(found, "en")), style="dim")]
+    reason = sanitize_line(render_reason(found, "en", done.answer.citations))
+    parts: list[RenderableType] = [heading, *([Text(reason, style="dim")] if reason else ())]
     if done.answer.citations:
         parts += [Text(), *separate_blocks(render_source(citation, zone=zone) for citation in done.answer.citations)]
     return Constrain(Group(*parts), WIDTH)

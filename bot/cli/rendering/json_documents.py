@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.rendering.audit_view import find_status
 from bot.cli.terminal_output import Document, build_document, build_error, format_count, format_timestamp
-from bot.views.catalog import find_asked_claim
+from bot.views.catalog import find_asked_claim, render_reason
 from storage.types import EntryKind
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.server.refresh.run_history import RefreshSummary
     from bot.views.error_messages import Fault
     from ingest.types import RefreshReport
-    from storage.types import CorpusInfo, DocumentRef, Hit, LogEntry, NightRecord, RefreshRun
+    from storage.types import CheckedClaim, Citation, CorpusInfo, DocumentRef, Hit, LogEntry, NightRecord, RefreshRun
 
 
 def pick(value: object, names: str) -> Document:
@@ -50,10 +50,15 @@ def build_verdict_document(done: TurnResult, claim: str) -> Document:
         answer_id=done.answer_id,
         claim=claim,
         verdict=found.verdict.value if found else None,
-        reasoning=found.reasoning if found else "",
+        reasoning=_state_reason(found, done.answer.citations) if found else "",
         evidence=[pick(shown, "title url quote passage_id") for shown in done.answer.citations],
         **_build_run_facts(done),
     )
+
+
+def _state_reason(found: CheckedClaim, citations: Sequence[Citation]) -> str:
+    """Return the rules' own reasoning, or what the evidence says where a model gave the verdict."""
+    return found.reasoning if found.because else render_reason(found, "en", citations)
 
 
 def build_chat_document(turns: Iterable[TurnResult]) -> Document:

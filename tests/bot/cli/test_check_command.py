@@ -10,20 +10,23 @@ from typer.testing import CliRunner, Result
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from pipeline.types import Answer, AnsweredSentence, Status
-from storage.types import CheckedClaim, Claim, Verdict
+from storage.types import CheckedClaim, Claim, Verdict, VerdictReason
 from tests.bot.house import House, answered, citation
 
 HANDBOOK = str(Path(__file__).parents[3] / "examples" / "handbook")
 CLAIM = "The quay opens at eight."
 
 
-def found(verdict: Verdict = Verdict.REFUTES, reasoning: str = "says “eight”; the passage says “seven”") -> Any:
+DIFFERENT = VerdictReason("contradicted", ("eight", "seven"))
+
+
+def found(*because: VerdictReason, reasoning: str = "says “eight”; the passage says “seven”") -> Any:
     """Return what a check comes back with."""
-    checked = CheckedClaim(Claim(CLAIM, origin="user"), verdict, ("p1",), reasoning)
+    checked = CheckedClaim(Claim(CLAIM, origin="user"), Verdict.REFUTES, ("p1",), reasoning, because=because)
     said = Answer(
         Status.ANSWERED, (AnsweredSentence("The quay opens at seven.", (1,)),), (citation(),), claims=(checked,)
     )
-    return answered(answer=said, text=f"{verdict}: {reasoning}")
+    return answered(answer=said, text=f"REFUTES: {reasoning}")
 
 
 def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
@@ -34,13 +37,13 @@ def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
 
 def test_a_verdict_is_shown_with_why_and_its_evidence() -> None:
     """The claim is asked as the machine's owner, of the corpora and the system that are named."""
-    house = House(answer=found())
+    house = House(answer=found(DIFFERENT))
     result = run("check", CLAIM, "--corpus", "handbook", "--system", "extractive", house=house)
 
     assert result.exit_code == 0
     assert [line.rstrip() for line in result.stdout.splitlines()] == [
         "REFUTES  The quay opens at eight.",
-        "says “eight”; the passage says “seven”",
+        "It says “eight”; the documents say “seven”.",
         "",
         "[1] Harbour › Hours · 2026-03-01",
         "    https://example.com/harbour.md",
@@ -52,7 +55,7 @@ def test_a_verdict_is_shown_with_why_and_its_evidence() -> None:
 
 def test_as_json_it_is_the_document_of_the_contract() -> None:
     """With what it took besides."""
-    document = json.loads(run("check", "-", "--json", house=House(answer=found()), typed=f"{CLAIM}\n").stdout)
+    document = json.loads(run("check", "-", "--json", house=House(answer=found(DIFFERENT)), typed=f"{CLAIM}\n").stdout)
 
     assert document == {
         "schema": 1,
@@ -75,11 +78,15 @@ def test_as_json_it_is_the_document_of_the_contract() -> None:
     }
 
 
-def test_nothing_that_a_model_reasons_commands_the_terminal() -> None:
-    """It is one line of plain text."""
-    evil = found(reasoning="\x1b[2Jx\n\x1b]0;owned\x07")
+def test_what_a_model_reasons_is_not_shown() -> None:
+    """The evidence's own words stand in its place: nobody checked the model's."""
+    house = House(answer=found(reasoning="\x1b[2JAsk @channel, see https://evil.example [1]"))
+    shown = run("check", CLAIM, house=house).stdout
+    document = json.loads(run("check", CLAIM, "--json", house=house).stdout)
 
-    assert not set(run("check", CLAIM, house=House(answer=evil)).stdout) & {"\x1b", "\x07"}
+    assert document["reasoning"] == "The documents say otherwise: “The quay opens at seven.”"
+    assert document["reasoning"] in shown
+    assert not any(word in shown for word in ("@channel", "evil", "\x1b"))
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,14 @@ from bot.views.catalog import render_reason
 from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding
 from pipeline.support.support_check import SentenceAnalysis, decide_support
 from storage.types import CheckedClaim, Claim, Verdict, VerdictReason
+from tests.bot.house import citation
 
 LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
 KINDS = {
     "verbatim": (),
     "not_verbatim": (),
     "said": ("Quote.",),
+    "otherwise": ("Quote.",),
     "so": (),
     "not_said": (),
     "nearest": ("Quote.",),
@@ -29,8 +31,8 @@ KINDS = {
 }
 
 
-def said(*because: VerdictReason, language: str = "en", reasoning: str = "p1 (0.17)") -> str:
-    checked = CheckedClaim(Claim("It is.", "user"), Verdict.REFUTES, reasoning=reasoning, because=because)
+def said(*because: VerdictReason, language: str = "en") -> str:
+    checked = CheckedClaim(Claim("It is.", "user"), Verdict.REFUTES, reasoning="p1 (0.17)", because=because)
     return render_reason(checked, language)
 
 
@@ -44,10 +46,29 @@ def test_every_kind_is_said_in_every_language(language: str) -> None:
         assert language == "en" or text != said(VerdictReason(kind, facts))
 
 
-def test_what_a_model_says_stands_as_it_is() -> None:
-    """So does what an older record or a newer version says."""
-    assert said(reasoning="Sentence 1 says so.") == "Sentence 1 says so."
-    assert said(VerdictReason("of another version"), reasoning="Because.") == "Because."
+@pytest.mark.parametrize("because", [(), (VerdictReason("of another version"),)])
+@pytest.mark.parametrize(
+    ("verdict", "cited", "uncited"),
+    [
+        (Verdict.SUPPORTS, "The documents say so: “The quay opens at seven.”", "The documents say so."),
+        (Verdict.REFUTES, "The documents say otherwise: “The quay opens at seven.”", ""),
+        (
+            Verdict.NOT_ENOUGH_INFO,
+            "The documents do not say so. Nearest to it: “The quay opens at seven.”",
+            "The documents do not say so.",
+        ),
+    ],
+)
+def test_of_a_models_verdict_the_evidence_says_why(
+    verdict: Verdict, cited: str, uncited: str, because: tuple[VerdictReason, ...]
+) -> None:
+    """In its own words; what the model said passed no check. So for reasons of another version."""
+    settled = verdict is not Verdict.NOT_ENOUGH_INFO
+    evidence, nearest = (("p0", "p1"), ()) if settled else ((), ("p1",))
+    checked = CheckedClaim(Claim("It is.", "user"), verdict, evidence, "Made up.", nearest, because)
+
+    assert render_reason(checked, "en", (citation(),)) == cited
+    assert render_reason(checked, "en") == uncited
 
 
 def test_what_the_local_check_finds_is_said_without_scores() -> None:

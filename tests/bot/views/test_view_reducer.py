@@ -1,5 +1,6 @@
 """What is shown of a turn from its first moment to its end, as values."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from bot.views.message_layout import build_blocks
 from bot.views.turn_view import ButtonAction, ClaimCard, Confirmation, ShownSource, ShownVerdict, View
 from bot.views.view_reducer import (
     apply_event,
+    build_evidence_view,
     finish_check_view,
     finish_view,
     remove_share_button,
@@ -31,10 +33,11 @@ from pipeline.types import (
     SentencePassed,
     Status,
 )
-from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
+from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict, VerdictReason
 from tests.bot.house import DAY, answered, citation, document, hit, passage
 
 MADE_UP = "The keeper was born on the moon."
+OTHERWISE = "The documents say otherwise: “The quay opens at seven.”"
 
 
 def claim(verdict: Verdict, origin: str = "model", evidence: tuple[str, ...] = ("p1",)) -> CheckedClaim:
@@ -234,10 +237,29 @@ def test_a_fact_check_shows_the_claim_its_verdict_why_and_the_passages() -> None
     answer = Answer(Status.ANSWERED, (AnsweredSentence("x", (1,)),), (citation(),), (claim(Verdict.REFUTES, "user"),))
     view = finish_check_view(start_view(7, "en"), answered(answer=answer))
 
-    assert view.judgements == (ShownVerdict("❌ Contradicted", MADE_UP, "because", (1,)),)
+    assert view.judgements == (ShownVerdict("❌ Contradicted", MADE_UP, OTHERWISE, (1,)),)
     assert (view.text, view.sentences, view.collapsed) == ("", (), "")
     assert [source.quote for source in view.sources] == ["The quay opens at seven."]
     assert ButtonAction.EVIDENCE in actions(view)
+
+
+def test_a_models_reason_stands_in_the_evidence_alone_as_its_own_and_cleaned() -> None:
+    """Without links, mentions, marks that are no footnotes of ours, or end; a rule's reasons stand as they are."""
+    remark = "Sentence 1 says so [1]. **Ask** <@U1> or @channel, see [here](https://evil.example). " + "More. " * 200
+    because = (VerdictReason("absent", ("the moon",)),)
+    claims = [
+        replace(claim(Verdict.REFUTES, "user"), reasoning=remark),
+        replace(claim(Verdict.REFUTES), because=because),
+    ]
+    view = build_evidence_view(
+        answered(answer=Answer(Status.ANSWERED, (), (citation(),), tuple(claims))), {}, "?", "en"
+    )
+    reasons = [item.reason for item in view.items]
+
+    assert reasons[1] == "Why: The documents do not mention “the moon”."
+    assert reasons[0].startswith("The language model’s reason, which nobody checked: Sentence 1 says so. Ask")
+    assert not re.search(r"[<>@\[\]*]|evil", reasons[0])
+    assert len(reasons[0]) < 600
 
 
 def test_a_check_that_came_to_no_verdict_ends_as_an_answer_does() -> None:
@@ -281,18 +303,18 @@ def test_of_several_checked_statements_each_has_its_verdict_and_its_footnotes() 
     """In the order in which they were written; one of which nothing was found has none."""
     names = {"p1": Verdict.SUPPORTS, "p2": Verdict.REFUTES, "p3": Verdict.NOT_ENOUGH_INFO}
     claims = tuple(
-        CheckedClaim(Claim(f"Of {name}.", "user"), verdict, (name,), f"why {name}") for name, verdict in names.items()
+        CheckedClaim(Claim(f"Of {name}.", "user"), verdict, (name,), "made up") for name, verdict in names.items()
     )
     citations = (replace(citation(1), passage_id="p2"), replace(citation(2), passage_id="p1"))
     answer = Answer(Status.ANSWERED, (), citations, claims=claims)
     view = finish_check_view(start_view(7, "en"), answered(answer=answer))
 
     assert view.judgements == (
-        ShownVerdict("✅ Confirmed", "Of p1.", "why p1", (2,)),
-        ShownVerdict("❌ Contradicted", "Of p2.", "why p2", (1,)),
-        ShownVerdict("❔ Not enough information", "Of p3.", "why p3"),
+        ShownVerdict("✅ Confirmed", "Of p1.", "The documents say so: “The quay opens at seven.”", (2,)),
+        ShownVerdict("❌ Contradicted", "Of p2.", OTHERWISE, (1,)),
+        ShownVerdict("❔ Not enough information", "Of p3.", "The documents do not say so."),
     )
-    assert words_of(view).startswith("✅ Confirmed “Of p1.” \nwhy p1   [2] ❌")
+    assert words_of(view).startswith(f"✅ Confirmed “Of p1.” \n{view.judgements[0].reason}   [2] ❌")
     assert [one.number for one in view.sources] == [1, 2]
 
 
