@@ -31,7 +31,7 @@ from pipeline.errors import (
 from pipeline.kit import Supports, System, SystemEntry
 from pipeline.systems import find_check, find_system, find_text_check
 from pipeline.types import Answer, AnsweredSentence, Conversation, Event, SentencePassed, Status, Turn
-from storage.errors import StorageError, UnknownCorpus
+from storage.errors import StorageError, UnknownCorpus, contain_panics
 from storage.language.detection import detect_language
 from storage.types import Corpus, EntryKind, LogEntry
 
@@ -144,8 +144,9 @@ async def _run_turn(turn: _Turn) -> TurnResult:
     limits, language = tools.kit.limits, turn.talk.question.language
     status, failure = Status.CANCELLED, None
     try:
-        async with asyncio.timeout(limits.seconds):
-            status = await system(turn.talk, tools.kit)
+        with contain_panics():
+            async with asyncio.timeout(limits.seconds):
+                status = await system(turn.talk, tools.kit)
     except EXPECTED_ERRORS as error:
         late = time.monotonic() >= tools.deadline
         status, failure = classify_error(error, language, seconds=limits.seconds, late=late)

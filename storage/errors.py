@@ -8,8 +8,11 @@ StorageError                 say it in one line, with what to do
 ├── EmbeddingUnavailable     the embedder's weights or service cannot be used
 ├── LeaseLost                another process has taken over what this one did: stop
 └── UnknownCorpus            a corpus was named that is not there
+
+`Panic` stands beside them: a fault that no `except Exception` would have caught.
 """
 
+import asyncio
 import errno
 import os
 import shutil
@@ -55,6 +58,25 @@ class LeaseLost(StorageError):
 
 class UnknownCorpus(StorageError):
     kind = "unknown_corpus"
+
+
+class Panic(Exception):
+    """A fault that was no `Exception`, such as a panic of a library written in Rust."""
+
+
+_ENDINGS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
+"""What is no fault: a task, a generator or the process is to end."""
+
+
+@contextmanager
+def contain_panics() -> Iterator[None]:
+    """Raise as a `Panic` whatever is no `Exception`, and still a fault."""
+    try:
+        yield
+    except (Exception, *_ENDINGS):
+        raise
+    except BaseException as error:
+        raise Panic(f"{type(error).__name__}: {error}") from error
 
 
 _FREE_SPACE = "Free some space on it and run the command again; what was stored before is unharmed."
@@ -123,10 +145,15 @@ def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writ
 
 @contextmanager
 def translate_index_errors(index: str, folder: Path, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn what an index's library raises within the block into a `StorageError` that says what to do."""
+    """Turn what an index's library raises within the block into a `StorageError` that says what to do.
+
+    tantivy and Chroma panic over some damaged files.
+    """
+    faults: tuple[type[Exception], ...] = (Panic, *kinds)
     try:
-        yield
-    except kinds as error:
+        with contain_panics():
+            yield
+    except faults as error:
         home = folder if folder.exists() else folder.parent
         free, writable = shutil.disk_usage(home).free, os.access(home, os.W_OK)
         raise explain_index_error(str(error), index, folder, free=free, writable=writable) from error

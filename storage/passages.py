@@ -32,6 +32,7 @@ DISAMBIGUATION_MALUS = 20.0  # deviations of the fused score that disambiguation
 UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands
 EMBED_BATCH = 64  # passages whose vectors are made at a time; more are not made faster, and keep others waiting
 REINDEX_PAGE = 1_000
+PROBE_WORDS = 8  # of a passage of each corpus, to find out whether a search works
 SEARCH_ATTEMPTS = 4  # how often a search is made at most while a refresh commits to the same corpora
 
 _Scores = dict[str, float]
@@ -175,6 +176,11 @@ class PassageStore:
         if reasons := await self.threads.read.run(_stale_reasons, self.dense, self.lexical, corpora):
             raise IndexStale(reasons[0], hint=REINDEX_HINT)
 
+    async def probe(self) -> None:
+        """Search both indexes for what is listed, as a question would. Raises `StorageError` where that fails."""
+        words = await find_probe(self.manifest)
+        await self.search(words, [corpus.name for corpus in await self.manifest.catalogue()] if words else (), 1)
+
     async def reindex(self, progress: Callable[[int, int], None]) -> int:
         """Rebuild both indexes from the manifest, telling `progress` (done, total), and return their size."""
         async with self._writing:
@@ -230,17 +236,32 @@ class PassageStore:
         self.lexical.clear()
 
 
+async def find_probe(manifest: Manifest) -> str:
+    """Return words to search for: the first of a passage of each corpus. Empty where nothing is listed."""
+    firsts = [await manifest.listed(corpus.name, limit=1) for corpus in await manifest.catalogue()]
+    return " ".join(word for first in firsts for passage, _ in first for word in passage.text.split()[:PROBE_WORDS])
+
+
 def find_stale_indexes(
-    home: Path, chroma: ChromaLocation, embedder: str, corpora: Sequence[CorpusInfo]
+    home: Path, chroma: ChromaLocation, embedder: Embedder, corpora: Sequence[CorpusInfo], probe: str
 ) -> tuple[str, ...]:
-    """Return why the indexes of a home do not fit what is listed, if they do not. Only its owner may ask. Blocks."""
+    """Return why the indexes of a home do not fit what is listed, if they do not. Only its owner may ask. Blocks.
+
+    Raises `IndexStale` where a search for `probe` fails.
+    """
     folders = [home / "lexical", *([chroma] if isinstance(chroma, Path) else [])]
     if missing := [folder for folder in folders if not folder.exists()]:
         return (
             tuple(f"{folder} is missing." for folder in missing) if any(corpus.passages for corpus in corpora) else ()
         )
-    with closing(DenseIndex(chroma, embedder=embedder)) as dense, closing(LexicalIndex(folders[0])) as lexical:
-        return _stale_reasons(dense, lexical, corpora)
+    with closing(DenseIndex(chroma, embedder=embedder.name)) as dense, closing(LexicalIndex(folders[0])) as lexical:
+        if not (reasons := _stale_reasons(dense, lexical, corpora)) and probe:
+            filled = [corpus.name for corpus in corpora if corpus.passages]
+            lexical.search(probe, filled, 1)
+            vector = embedder.embed([probe])[0]
+            for name in filled:
+                dense.search(name, vector, 1)
+        return reasons
 
 
 def _stale_reasons(dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from rich.table import Table
 
 from bot.views.error_messages import Fault, explain_error
 from bot.views.sanitize import sanitize_line
+from storage.errors import contain_panics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -91,7 +92,8 @@ def open_output(*, as_json: bool, debug: bool) -> Output:
 def report_errors(output: Output) -> Iterator[None]:
     """Turn every exception into one plain line and an exit status."""
     try:
-        yield
+        with contain_panics():
+            yield
     except (typer.Exit, BrokenPipeError):
         raise
     except KeyboardInterrupt as error:

@@ -17,8 +17,10 @@ from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM
 from storage.audit import Clocks, read_clocks
 from storage.database.engine import open_database
+from storage.errors import contain_panics
 from storage.home_folder import DatabaseFileState, find_lock_owner, inspect_database_file
 from storage.manifest import Manifest
+from storage.passages import find_probe
 from storage.types import CorpusInfo
 
 CHECK_TIMEOUT = 60.0
@@ -47,6 +49,7 @@ class Inspection:
     fault: Exception | None = None  # why the database cannot be read
     clocks: Clocks | None = None
     corpora: tuple[CorpusInfo, ...] | None = None
+    probe: str = ""  # what a search of the corpora finds
 
 
 HealthCheck = Callable[[Inspection], Awaitable[Sequence[CheckResult]]]
@@ -68,8 +71,9 @@ def report_error(error: Exception) -> CheckResult:
 
 async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) -> Sequence[CheckResult]:
     try:
-        async with asyncio.timeout(seconds):
-            return await check(scene)
+        with contain_panics():
+            async with asyncio.timeout(seconds):
+                return await check(scene)
     except TimeoutError:
         subject = getattr(check, "__name__", "a check").removeprefix("check_").replace("_", " ")
         return (
@@ -119,8 +123,9 @@ async def _inspect_database(scene: Inspection) -> Inspection:
             if scene.file and scene.file.revision != "fits":
                 return scene
         with open_database(settings.database, home=settings.home, read_only=True) as database:
-            scene = replace(scene, clocks=await read_clocks(database))
-            return replace(scene, corpora=await Manifest(database).corpora())
+            manifest = Manifest(database)
+            scene = replace(scene, clocks=await read_clocks(database), probe=await find_probe(manifest))
+            return replace(scene, corpora=await manifest.corpora())
     except Exception as error:  # noqa: BLE001 - the check of the database tells of it
         return replace(scene, fault=error)
 

@@ -13,6 +13,7 @@ from bot.server.server_log import Redact
 from bot.server.supervisor import run_beside
 from bot.views.error_messages import explain_error
 from bot.wiring import App
+from storage.errors import contain_panics
 from storage.home_folder import free_bytes
 
 MIN_FREE_BYTES = 10_000_000  # with less free space a turn's record might not fit
@@ -45,9 +46,7 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
         return "" if free >= MIN_FREE_BYTES else full
 
     async def index() -> str:
-        store = app.passages
-        await store.threads.read.run(store.lexical.count)
-        await store.threads.read.run(store.dense.corpora)
+        await app.passages.probe()
         return ""
 
     async def model() -> str:
@@ -159,8 +158,9 @@ class Readiness:
 
 async def _run_check(check: ReadinessCheck) -> str:
     try:
-        async with asyncio.timeout(CHECK_SECONDS):
-            return await check()
+        with contain_panics():
+            async with asyncio.timeout(CHECK_SECONDS):
+                return await check()
     except TimeoutError:
         return f"It does not answer within {CHECK_SECONDS:g} seconds."
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a reason

@@ -95,10 +95,12 @@ class SentenceJudge:
             case.call, case.together = call, cases
 
     async def _judge_together(self, cases: Sequence[_Case]) -> None:
-        fault: Exception = UnreadableReply("the reply has no verdict on it")
+        fault: BaseException = UnreadableReply("the reply has no verdict on it")
         try:
             await self._read_verdicts(cases)
-        except Exception as error:  # noqa: BLE001 - whoever waits for a verdict raises it
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whoever waits for a verdict raises it
             fault = error
         finally:
             self._calls -= 1

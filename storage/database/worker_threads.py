@@ -10,6 +10,8 @@ from itertools import count
 from queue import PriorityQueue
 from typing import Any, ParamSpec, Self, TypeVar
 
+from storage.errors import contain_panics
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -37,8 +39,11 @@ class ThreadPool(_Closing):
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function` in the pool. Cancelling stops the waiting, not the call, which no thread can abandon."""
-        call = functools.partial(function, *args, **kwargs)
+        """Run `function` in the pool; its panic is raised as a `Panic`.
+
+        Cancelling stops the waiting, not the call, which no thread can abandon.
+        """
+        call = functools.partial(contain_panics()(function), *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
 

@@ -6,7 +6,7 @@ spaces. All calls block.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from storage.language.detection import detect_language
 from storage.language.words import content_words, terms, words
 from storage.types import Document, Passage
 
-INDEX_LABEL = "the lexical index"
 ANALYZER = "terms"
 HEAP_BYTES = 64_000_000
 
@@ -55,7 +54,7 @@ class LexicalIndex:
         groups = self._expand(text)
         if not groups or not corpora:
             return {}
-        with translate_index_errors(INDEX_LABEL, self._folder, ValueError, OSError):
+        with self._translating_errors():
             searcher = self._index.searcher()
             found = searcher.search(self._query(groups, corpora), limit=k, count=False)
             return {str(searcher.doc(address)["id"][0]): float(score) for score, address in found.hits}
@@ -64,15 +63,17 @@ class LexicalIndex:
         """Return the hash of every passage in the index by id."""
         import tantivy
 
-        searcher = self._index.searcher()
-        if not searcher.num_docs:
-            return {}
-        found = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs, count=False)
-        documents = (searcher.doc(address) for _, address in found.hits)
-        return {str(document["id"][0]): str(document["hash"][0]) for document in documents}
+        with self._translating_errors():
+            searcher = self._index.searcher()
+            if not searcher.num_docs:
+                return {}
+            found = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs, count=False)
+            documents = (searcher.doc(address) for _, address in found.hits)
+            return {str(document["id"][0]): str(document["hash"][0]) for document in documents}
 
     def count(self) -> int:
-        return int(self._index.searcher().num_docs)
+        with self._translating_errors():
+            return int(self._index.searcher().num_docs)
 
     def clear(self) -> None:
         with self._committing() as writer:
@@ -80,14 +81,18 @@ class LexicalIndex:
 
     def close(self) -> None:
         """Wait for merges and let the folder go."""
-        if self._writer is not None:
-            self._writer.wait_merging_threads()
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with self._translating_errors():
+                writer.wait_merging_threads()
+
+    def _translating_errors(self) -> AbstractContextManager[None]:
+        return _translate_tantivy_errors(self._folder)
 
     @contextmanager
     def _committing(self) -> Iterator[Any]:
         """Commit what the block writes, and let searches see it."""
-        with translate_index_errors(INDEX_LABEL, self._folder, ValueError, OSError):
+        with self._translating_errors():
             if self._writer is None:
                 self._writer = self._index.writer(HEAP_BYTES, 1)
             yield self._writer
@@ -124,6 +129,10 @@ def expand_term_forms(word: str, languages: Sequence[str]) -> list[tuple[str, ..
     return [tuple(dict.fromkeys(group)) for group in zip(*forms, strict=True)]
 
 
+def _translate_tantivy_errors(folder: Path) -> AbstractContextManager[None]:
+    return translate_index_errors("the lexical index", folder, ValueError, OSError)
+
+
 def _create_index(folder: Path) -> Any:
     import tantivy
 
@@ -136,7 +145,7 @@ def _create_index(folder: Path) -> Any:
     for name in ("id", "corpus", "hash"):
         builder.add_text_field(name, stored=name != "corpus", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("body", tokenizer_name=ANALYZER, index_option="freq")
-    with translate_index_errors(INDEX_LABEL, folder, ValueError, OSError):
+    with _translate_tantivy_errors(folder):
         return _register_analyzer(tantivy.Index(builder.build(), path=str(folder)))
 
 
@@ -145,7 +154,7 @@ def _open_index(folder: Path) -> Any:
 
     if _read_stamp(folder)["schema"] != INDEX_SCHEMA:
         raise IndexStale("The lexical index was made by another version of Footnote.", hint=REINDEX_HINT)
-    with translate_index_errors(INDEX_LABEL, folder, ValueError, OSError):
+    with _translate_tantivy_errors(folder):
         return _register_analyzer(tantivy.Index.open(str(folder)))
 
 

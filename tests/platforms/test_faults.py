@@ -5,7 +5,7 @@ import logging
 import resource
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copytree
@@ -21,7 +21,7 @@ from storage.audit import AuditLog
 from storage.database.engine import open_database
 from storage.errors import IndexStale
 from storage.queue import Queue
-from tests.pipeline.scripted import ScriptedLLM
+from tests.pipeline.scripted import ScriptedLLM, quoting
 from tests.platforms.bots import Bot, text
 from tests.platforms.contract import FakeStreet
 from tests.platforms.desks import SOONER
@@ -175,6 +175,63 @@ async def test_a_model_that_is_down_is_said(bot: Bot, system: str) -> None:
     asks = await bot.ask()
 
     assert text(await bot.answered(asks)) == f"{translate('model_unavailable', 'en')} {translate('again_later', 'en')}"
+
+
+class PanicException(BaseException):
+    """What a library in Rust raises where it panics: no `Exception`."""
+
+
+FAULTS = (PanicException("Num bits must be <= 32. Was 177."), BaseException("?"), MemoryError(), RecursionError("deep"))
+
+
+@dataclass
+class Breaking:
+    """Does what `inner` does, until there is a fault."""
+
+    inner: Any
+    method: str = ""
+    fault: BaseException | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return self if name == self.method else getattr(self.inner, name)
+
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        if self.fault:
+            raise self.fault
+        return (getattr(self.inner, self.method) if self.method else self.inner)(*given, **more)
+
+
+@pytest.mark.parametrize("where", ["search", "model", "support", "say"])
+async def test_whatever_breaks_a_turn_it_failed_on_record_and_the_asker_is_told(bot: Bot, where: str) -> None:
+    """Also what is no `Exception`; nothing is left in the queue, and the next question is answered."""
+    breaking = Breaking(None, "search" if where == "search" else "")
+
+    def wrap(inner: Any) -> Any:
+        breaking.inner = inner
+        return breaking
+
+    if where == "model":
+        bot.changes = {"llm": ScriptedLLM({**quoting(), "draft": wrap(quoting()["draft"])})}
+    elif where == "say":
+        quote = bot.system.inner
+        bot.system.inner = lambda talk, kit: quote(talk, replace(kit, say=wrap(kit.say)))
+    else:
+        bot.wrapping = {"passages" if where == "search" else "supports": wrap}
+    await bot.start(system="wikichat-fast" if where == "model" else "extractive")
+    assert bot.app
+    for breaking.fault in FAULTS:
+        asks = await bot.ask()
+        assert text(await bot.answered(asks)) == translate("failed", "en")
+        row = await bot.done(asks)
+        closed = [entry.body for entry in await bot.app.audit.turn(row.turn_id) if entry.kind == "turn_closed"]
+        assert [body["status"] for body in closed] == ["failed"]
+        assert type(breaking.fault).__name__ in closed[0]["failure"]["message"]
+
+    breaking.fault = None
+    asks = await bot.ask()
+    assert ANSWERS[BUILT] in text(await bot.answered(asks))
+    await bot.done(asks)
+    assert await bot.app.queue.open("nobody", datetime.now(UTC), sole=True) == ()
 
 
 @pytest.mark.parametrize("days", [-4_000, 4_000])

@@ -1,9 +1,10 @@
 """Opens a whole passage store in a folder, with a small embedder, for tests of what stands on it."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from storage.audit import AuditLog, ChannelOverrides, Spending
@@ -14,7 +15,7 @@ from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
 from storage.queue import Queue
-from storage.types import Passage
+from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
 
 
@@ -48,6 +49,19 @@ async def listed_passages(manifest: Manifest, corpus: str, key: str) -> tuple[Pa
     """Return the listed passages of a document, in order."""
     stored = await manifest.stored(corpus, [key])
     return stored[key][1] if key in stored else ()
+
+
+def damage_postings(folder: Path, corpus: str, words: str) -> None:
+    """Damage a lexical index so that tantivy panics over a search for these words; it can still be opened."""
+    rows = [
+        (Document(corpus, key, ""), Passage(key, corpus, key, "", words, 0, key))
+        for key in (f"{number}" for number in range(300))
+    ]
+    with closing(LexicalIndex(folder)) as index:
+        index.write(rows)
+    file = max(folder.glob("*.idx"), key=lambda one: one.stat().st_size)
+    content = file.read_bytes()  # its end says what it is, and stays
+    file.write_bytes(Random(3).randbytes(len(content) - 200) + content[-200:])
 
 
 @dataclass(frozen=True)

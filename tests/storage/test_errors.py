@@ -1,5 +1,6 @@
 """What errors of the disk become."""
 
+import asyncio
 import errno
 import sqlite3
 from contextlib import closing
@@ -7,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import HomeUnusable, IndexStale, explain_folder_error, explain_index_error, explain_sqlite_error
+from storage.errors import (
+    HomeUnusable,
+    IndexStale,
+    Panic,
+    contain_panics,
+    explain_folder_error,
+    explain_index_error,
+    explain_sqlite_error,
+)
 
 HOME = Path("/srv/footnote")
 
@@ -98,3 +107,25 @@ def test_a_failing_index_is_told_by_what_the_disk_says(cause, free, writable, ki
     assert type(fault) is kind
     assert words in str(fault)
     assert fault.hint
+
+
+class PanicException(BaseException):
+    """What a library in Rust raises where it panics."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "caught"),
+    [
+        *((error, error) for error in (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit)),
+        *((error, error) for error in (ValueError, MemoryError, RecursionError)),
+        *((error, Panic) for error in (PanicException, BaseException)),
+    ],
+)
+def test_only_a_fault_that_is_no_exception_becomes_one(
+    raised: type[BaseException], caught: type[BaseException]
+) -> None:
+    """What ends a task or the process keeps its meaning."""
+    with pytest.raises(caught) as found, contain_panics():
+        raise raised
+
+    assert type(found.value) is caught

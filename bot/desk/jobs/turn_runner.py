@@ -32,7 +32,7 @@ from bot.views.catalog import translate
 from bot.views.turn_view import View
 from bot.views.view_reducer import apply_event, build_notice_view, stop_view
 from pipeline.types import Event, Status
-from storage.errors import StorageError
+from storage.errors import StorageError, contain_panics
 from storage.types import EntryKind, LogEntry, QueuedQuestion
 
 _MAX_TURNS = 2  # how many turns a question has while its scope is being narrowed
@@ -112,10 +112,11 @@ async def run_job(job: Job) -> bool:
         asyncio.CancelledError: The process is about to end; the next start goes on.
     """
     try:
-        if not await _claim(job):
-            return False
-        job.claimed = True
-        result = await _run_steps(job)
+        with contain_panics():
+            if not await _claim(job):
+                return False
+            job.claimed = True
+            result = await _run_steps(job)
     except StorageError as error:
         result = await send_unrecorded_notice(job, error)
     except Exception as error:  # noqa: BLE001 - a fault in one turn never ends the desk

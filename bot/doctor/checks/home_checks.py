@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, Inspection, report_error
+from bot.server.control.control_socket import connect_service
 from bot.settings.source_settings import WikipediaSettings
 from bot.wiring import locate_chroma
 from storage.errors import REINDEX_HINT, StorageError
@@ -143,7 +144,7 @@ async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that both indexes hold what the database lists, made by this embedder and version."""
+    """Check that both indexes hold what the database lists, made by this embedder and version, and can be searched."""
     if scene.corpora is None:
         return ()
     passages = sum(info.passages for info in scene.corpora)
@@ -151,6 +152,9 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
         return (CheckResult("warn", "Indexes: nothing is ingested yet, so nothing can be answered.", _BEGIN),)
     corpora = "1 corpus" if len(scene.corpora) == 1 else f"{len(scene.corpora)} corpora"
     said = f"{format_count(passages, 'passage')} of {corpora}"
+    if scene.serving:
+        await _search_through_server(scene)
+        return (CheckResult("ok", f"Indexes: {said} can be searched through the server."),)
     if scene.owner is not None:
         return (CheckResult("ok", f"Indexes: {said}; checked by the process that has the home open."),)
     reasons = await asyncio.to_thread(_find_stale, scene)
@@ -159,11 +163,17 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
     return (CheckResult("ok", f"Indexes: {said} can be searched."),)
 
 
+async def _search_through_server(scene: Inspection) -> None:
+    async with connect_service(scene.settings.home) as served:
+        if served is not None:
+            await served.search(scene.probe, [info.name for info in scene.corpora or ()], 1)
+
+
 def _find_stale(scene: Inspection) -> tuple[str, ...]:
     settings = scene.settings
-    name = open_embedder(settings.embedding.function, settings.embedding.options).name
+    embedder = open_embedder(settings.embedding.function, settings.embedding.options)
     with lock_home(settings.home):
-        return find_stale_indexes(settings.home, locate_chroma(settings), name, scene.corpora or ())
+        return find_stale_indexes(settings.home, locate_chroma(settings), embedder, scene.corpora or (), scene.probe)
 
 
 def _check_revision(scene: Inspection) -> CheckResult:

@@ -31,20 +31,26 @@ from bot.desk.types import (
     Question,
     QuestionState,
 )
+from bot.doctor.checks.home_checks import check_indexes
+from bot.doctor.diagnosis import inspect_home, run_checks
 from bot.platforms.shared.platform_connection import AGAIN_SECONDS, OpenedPlatform, OpenPlatform, PlatformConnections
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
 from bot.server.control.control_server import serve_control
 from bot.server.control.control_socket import connect_service, find_socket
-from bot.server.health import build_readiness_checks, watch_readiness
+from bot.server.health import Readiness, build_readiness_checks, watch_readiness
 from bot.server.lifecycle import exit_in_parallel, serve
+from bot.server.service import LocalService
 from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_tables import Settings
+from bot.settings.source_settings import FolderSettings
 from bot.views.error_messages import Fault, explain_error
 from bot.views.turn_view import View
 from bot.wiring import App, open_app
 from storage.errors import HomeLocked, StorageError
 from storage.home_folder import lock_home
+from tests.bot.doctor.gold import GoldLLM, opens
 from tests.bot.house import House, HouseHome
+from tests.storage.stores import damage_postings
 
 PLACE = Place("slack", "T1", "C1")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
@@ -421,6 +427,25 @@ async def test_a_database_that_is_gone_or_cannot_be_written_is_not_ready(tmp_pat
                 await database()
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_an_index_that_cannot_be_searched_is_not_ready(here: Path) -> None:
+    """That it can be opened and counted says nothing; `/readyz` and the doctor say what to do."""
+    (here / "page.md").write_text("# The bell\n\nThe bell of Skarholm rings at ten.\n", encoding="utf-8")
+    async with open_app(settings()) as app:
+        await LocalService(app).refresh("handbook", FolderSettings(type="folder", path=here), lambda _: None)
+        checks = build_readiness_checks(app, {})
+        assert await Readiness({"index": checks["index"]}, str).reasons() == {}
+    damage_postings(settings().home / "lexical", "handbook", "The bell of Skarholm rings at ten.")
+    async with open_app(settings()) as app:
+        reasons = await Readiness(build_readiness_checks(app, {}), str).reasons()
+
+    looked = await inspect_home(settings(), opens(GoldLLM()))
+    (found,) = await run_checks((check_indexes,), looked)
+
+    assert set(reasons) == {"index"}
+    assert all("`footnote reindex`" in line for line in (reasons["index"], found.hint))
+    assert (looked.probe, found.level) == ("The bell of Skarholm rings at ten.", "fail")
 
 
 async def test_what_ends_ends_side_by_side() -> None:

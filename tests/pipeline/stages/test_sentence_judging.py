@@ -156,6 +156,17 @@ async def test_a_model_that_fails_is_said_to_all_that_wait() -> None:
     assert await ask(judge, "Three.")
 
 
+async def test_nobody_waits_for_a_call_that_ended_by_what_is_no_exception() -> None:
+    """Such as a panic of a library."""
+
+    def panic(_: ModelCall) -> str:
+        raise BaseException("panic")  # noqa: TRY002 - what no `except Exception` catches
+
+    judge, _, _ = judged_by(panic)
+    with pytest.raises(BaseException, match="panic"):
+        await asyncio.wait_for(ask(judge, "One."), 5)
+
+
 async def test_a_turn_that_is_cancelled_ends_the_call() -> None:
     """Nothing is left under way."""
     judge, llm, _ = judged_by(SUPPORTED, waits={"verify": asyncio.Event()})

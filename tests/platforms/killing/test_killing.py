@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.desk.types import DeliveryOutcome
+from bot.views.catalog import translate
 from storage.audit import AuditLog, verify_turn
 from storage.database.engine import open_database
 from storage.queue import DONE, Queue
@@ -22,6 +23,7 @@ from tests.platforms.killing.fuses import Point
 from tests.platforms.killing.lives import Nursery, nursery
 from tests.platforms.killing.scenes import Scene
 from tests.platforms.world import ANSWERS, BOOK, BUILT, HOST, MADE, RULES, fill
+from tests.storage.stores import damage_postings
 from tests.thorough import THOROUGH
 
 
@@ -257,3 +259,24 @@ async def test_killed_anywhere_in_a_book_all_of_it_stands_there_once(
     assert (after.row.state, after.left) == (DONE, ())
     assert all_rules(there.answers), there.answers
     assert scene.posted - there.others == len(there.answers) >= 2
+
+
+@pytest.mark.parametrize("kind", ["slack, updated", "discord"])
+async def test_over_a_damaged_index_a_question_ends_as_failed_and_its_asker_is_told(
+    nurse: Nursery, filled: Path, tmp_path: Path, kind: str
+) -> None:
+    """A panic over it ends nothing else: the next question is taken all the same."""
+    home = Path(shutil.copytree(filled, tmp_path / "home"))
+    damage_postings(home / "lexical", "handbook", BUILT)
+    async with SCENES[kind]() as scene, nurse.child(scene.life(home), scene.heard) as child:
+        await child.until(lambda: "ready" in child.told)
+        asked = [await scene.ask(BUILT), await scene.ask(BUILT)]
+        await child.until(lambda: all(scene.key(one) in child.told["finished"] for one in asked))
+        answers = [scene.street.answer(one) for one in asked]
+    after = [await aftermath(home, scene.key(one)) for one in asked]
+
+    assert [[message.text for message in answer] for answer in answers] == [[translate("failed", "en")]] * 2
+    closed = [entry.body for one in after for entry in one.turns[0] if entry.kind is EntryKind.TURN_CLOSED]
+    assert [body["status"] for body in closed] == ["failed"] * 2
+    assert all("footnote reindex" in body["failure"]["hint"] for body in closed)
+    assert after[0].left == ()

@@ -1,14 +1,17 @@
 """The two indexes: one contract for both, then what each has of its own."""
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 
-from storage.errors import IndexStale
+from storage.errors import IndexStale, Panic
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import indexed_text
 from storage.indexes.lexical import LexicalIndex, expand_term_forms
 from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
+from tests.storage.stores import damage_postings
 
 
 def row(key: str, text: str, *, corpus: str = "handbook", title: str = "", language: str = "en"):
@@ -141,6 +144,18 @@ def test_a_damaged_lexical_index_says_so(tmp_path):
         LexicalIndex(tmp_path)
 
     assert "footnote reindex" in raised.value.hint
+
+
+def test_a_lexical_index_over_which_tantivy_panics_says_so(tmp_path):
+    """It can be opened and counted all the same."""
+    damage_postings(tmp_path, "handbook", "the bell rings")
+    with closing(LexicalIndex(tmp_path)) as index:
+        assert index.count() == 300
+        with pytest.raises(IndexStale, match="cannot be used") as caught:
+            index.search("bell", ["handbook"], 50)
+
+    assert "reindex" in caught.value.hint
+    assert isinstance(caught.value.__cause__, Panic)
 
 
 def test_a_word_is_sought_in_the_form_of_every_language_indexed(tmp_path):
