@@ -3,7 +3,8 @@
 That a first post is begun is stored before it is made, and the messages' ids after; whoever is not sure asks the
 platform. Where it cannot be asked, what is stored is that the last view is being shown, and that it no longer is:
 that one alone must not be shown twice. Views on the way are for those who wait: of several only the newest is shown,
-never faster than the platform's pace, and nobody waits for them. The last one is shown whatever it takes.
+never faster than the platform's pace, and nobody waits for them: one that cannot be shown is the last of them. The
+answer is shown whatever it takes.
 """
 
 import asyncio
@@ -14,13 +15,15 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from bot.desk.types import DeliveryCapabilities, PostedMessages, Question, log_event
-from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
+from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable, PostGone
 from bot.server.supervisor import Clock, compute_backoff
 from bot.views.turn_view import View
+from storage.errors import StorageError
 
 T = TypeVar("T")
 
 CALL_SECONDS = 120.0  # a platform that has said nothing for so long is taken for one that does not answer
+_TRUSTED_TRIES = 3  # how often it is tried again as soon as the platform says
 
 
 class DeliveryUnknown(Exception):
@@ -129,9 +132,13 @@ class MessageWriter:
             except PlatformUnavailable as error:
                 self._latest = None if self._muted else self._latest or view
                 pause = _choose_delay(error, next(attempts))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the turn's end has to deal with it
+            except (PostGone, StorageError) as error:
                 self.fault = error
                 self._on_fault()
+                return
+            except Exception as error:  # noqa: BLE001 - whatever it is, the answer is tried all the same
+                log_event(logging.WARNING, "a view on the way could not be shown", self.question, error)
+                self._muted = True
                 return
             else:
                 attempts, pause = itertools.count(), self.ways.pace
@@ -211,5 +218,7 @@ class MessageWriter:
 
 
 def _choose_delay(error: PlatformUnavailable, attempt: int) -> float:
-    """Return how many seconds to wait: what the platform asks for, or else the backoff."""
-    return error.seconds if error.seconds is not None else compute_backoff(attempt)
+    """Return how many seconds to wait: what the platform asks for, and longer where that does not help."""
+    if error.seconds is not None and attempt < _TRUSTED_TRIES:
+        return error.seconds
+    return max(error.seconds or 0.0, compute_backoff(attempt))

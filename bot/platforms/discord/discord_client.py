@@ -19,8 +19,28 @@ from urllib.parse import quote
 
 import aiohttp
 
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.shared.rate_limit import PATIENCE, Busy, Rate, RateWindow, explain_lost_connection, retry_call
+from bot.platforms.shared.platform_contract import (
+    AccessDenied,
+    CannotPost,
+    ContentRefused,
+    PlatformError,
+    PlatformUnavailable,
+    PostGone,
+)
+from bot.platforms.shared.rate_limit import (
+    LIMITED,
+    LOCKED_OUT_SECONDS,
+    PATIENCE,
+    RETRY_SECONDS,
+    Busy,
+    Rate,
+    RateWindow,
+    ReplyKind,
+    build_retry,
+    explain_lost_connection,
+    retry_call,
+    sort_reply,
+)
 
 _MAJOR = ("guild", "channel", "application", "token")  # of calls that differ in these, limits are counted apart
 
@@ -76,22 +96,24 @@ APPLICATION = Route("GET", "/applications/@me")
 COMMANDS = Route("GET", "/applications/{application}/commands")
 SET_COMMANDS = Route("PUT", "/applications/{application}/commands")
 
-LIMITED_STATUS = 429
-DENIED_STATUSES = frozenset({401, 403, LIMITED_STATUS})
+_BAD_REQUEST, _LOCKED_OUT = 400, 401
+DENIED_STATUSES = frozenset({_LOCKED_OUT, 403, LIMITED})
 """Of these Discord takes only so many before it bans an address."""
-_BROKEN = 500
 _SECONDS, _LONGEST = 5.0, 3_600.0  # how long to wait where Discord does not say, and at most
 _BANNED_SECONDS = 60.0
 _GONE = frozenset({10008})
 _NO_CHANNEL = frozenset({10003})
 _ARCHIVED = frozenset({50083})
 _EXPIRED = frozenset({10015, 10062, 50027})
+_UNFIT = frozenset({20009, 40005, 50006, 50035, 50109, 200_000, 240_000})
+"""What Discord says of a message that it will not have as it is."""
+_PASSING = frozenset({20016, 20028, 20029, 40004, 40006, 40062, 40333, 130_000})
+"""What Discord refuses for now alone: what is switched off for a while, or overloaded."""
 _HINTS: Mapping[int, str] = MappingProxyType(
     {
         0: "The bot token is not valid: copy it anew from the application's page.",
         10003: "The channel is gone.",
         10004: "The bot is not in the server: invite it.",
-        40333: "Discord does not know the bot's address for itself: a proxy stands in between.",
         50001: "The bot cannot see the channel: give it the right to.",
         50007: "This person takes no messages from the bot.",
         50013: "The bot lacks a right there: see the rights that docs/discord.md names.",
@@ -108,6 +130,10 @@ class RequestRefused(CannotPost):
     def __init__(self, message: str, *, hint: str = "", code: int = 0) -> None:
         super().__init__(message, hint=hint)
         self.code = code
+
+
+class MessageRefused(ContentRefused, RequestRefused):
+    """Discord will not have a message as it is."""
 
 
 class ChannelUnavailable(RequestRefused):
@@ -127,6 +153,7 @@ _KINDS: Mapping[int, type[RequestRefused]] = MappingProxyType(
         **dict.fromkeys(_NO_CHANNEL, ChannelUnavailable),
         **dict.fromkeys(_ARCHIVED, ThreadArchived),
         **dict.fromkeys(_EXPIRED, InteractionExpired),
+        **dict.fromkeys(_UNFIT, MessageRefused),
     }
 )
 
@@ -135,18 +162,22 @@ def explain_api_error(call: str, status: int, body: Any, retry_after: str = "") 
     """Return the error that a refusal is."""
     facts = body if isinstance(body, Mapping) else {}
     found = facts.get("code")
-    code = found if isinstance(found, int) and not isinstance(found, bool) else 0
+    code = found if isinstance(found, int) and not isinstance(found, bool) else None
+    # The code 0 says no more than the status; with it Discord refuses a token, and what it cannot read at all.
+    own = bool(code) or (code == 0 and status in {_BAD_REQUEST, _LOCKED_OUT})
     line = f"Discord refused {call}: {f'code {code}' if code else f'status {status}'}."
-    if status == LIMITED_STATUS:
+    if status == LIMITED:
         told = facts.get("retry_after", retry_after)
         seconds = parse_retry_after(told, _SECONDS if facts else _BANNED_SECONDS)
         return PlatformUnavailable(f"Discord asks to wait before {call}.", seconds=seconds)
-    if status >= _BROKEN:
-        return PlatformUnavailable(line)
+    if own and status == _LOCKED_OUT:
+        return AccessDenied(line, hint=_HINTS[0], seconds=LOCKED_OUT_SECONDS)
+    passing = code in _PASSING
+    if sort_reply(status, own=own, refused=True, passing=passing) is ReplyKind.AGAIN:
+        return build_retry(line, status, own=own, seconds=_SECONDS if passing else None)
     if code in _GONE:
         return PostGone(line)
-    hint = _HINTS.get(code, "") if code or status == min(DENIED_STATUSES) else ""
-    return _KINDS.get(code, RequestRefused)(line, hint=hint, code=code)
+    return _KINDS.get(code or 0, RequestRefused)(line, hint=_HINTS.get(code, "") if code else "", code=code or 0)
 
 
 def parse_retry_after(told: Any, otherwise: float) -> float:
@@ -283,6 +314,7 @@ API = "https://discord.com/api/v10"
 _AGENT = "DiscordBot (https://github.com/footnote, 0.1)"
 _TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
 _GOOD = range(200, 300)
+_EMPTY = 204
 
 
 class DiscordApiClient:
@@ -325,7 +357,10 @@ class DiscordApiClient:
         finally:
             self.pacing.done(bucket, route, ids, headers)
         if response.status in _GOOD:
-            return told
+            own = told is not None or response.status == _EMPTY
+            if sort_reply(response.status, own=own) is ReplyKind.DONE:
+                return told
+            raise build_retry(f"It is not Discord that answers {route}.", response.status, own=own)
         raise self._explain(route, ids, response.status, told, headers)
 
     def _build_request(self, route: Route, body: Any, query: Mapping[str, str] | None) -> dict[str, Any]:
@@ -342,7 +377,9 @@ class DiscordApiClient:
         error = explain_api_error(str(route), status, told, headers.get("Retry-After", ""))
         if status in DENIED_STATUSES and headers.get("X-RateLimit-Scope") != "shared":
             self.pacing.denied()
-        if status == LIMITED_STATUS and isinstance(error, PlatformUnavailable):
+        if isinstance(error, AccessDenied) and route.interaction:
+            return PlatformUnavailable(str(error), seconds=RETRY_SECONDS)  # it was called without our token
+        if status == LIMITED and isinstance(error, PlatformUnavailable):
             # Without a body it is not Discord that refuses but what stands before it, and all calls alike.
             everywhere = not isinstance(told, Mapping) or told.get("global") is True
             self.pacing.hold(route, ids, error.seconds or _SECONDS, everywhere=everywhere)

@@ -7,7 +7,7 @@ from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.platforms.discord import DiscordSettings, read_discord_settings
 from bot.platforms.discord.discord_events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError
+from bot.platforms.shared.platform_contract import AccessDenied, CannotPost, PlatformError
 
 if TYPE_CHECKING:
     from bot.platforms.discord.discord_client import DiscordRateLimit
@@ -41,7 +41,7 @@ async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit
             application, user = await call(APPLICATION), await call(ME)
             us = str(user["id"])
             servers = [found for guild in settings.servers for found in await _check_server(call, guild, us)]
-        except CannotPost as error:
+        except (AccessDenied, CannotPost) as error:
             return (CheckResult("fail", f"Discord: the bot token is refused. {error}", _TOKEN),)
         except PlatformError as error:
             return (CheckResult("fail", f"Discord: it cannot be reached. {error}", _AWAY),)

@@ -55,7 +55,7 @@ from bot.platforms.discord.discord_platform import DiscordPlatform
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.platforms.shared.platform_contract import Platform, PlatformError
+from bot.platforms.shared.platform_contract import AccessDenied, Platform, PlatformError
 from bot.server.supervisor import Clock, TaskSupervisor
 from bot.views.catalog import translate
 from bot.wiring import App
@@ -268,7 +268,10 @@ async def open_client(
 
 
 async def _load_identity(call: DiscordApiClient) -> DiscordBotIdentity:
-    application, user = await call(APPLICATION), await call(ME)
+    try:
+        application, user = await call(APPLICATION), await call(ME)
+    except AccessDenied as error:
+        raise error.for_good() from error
     return DiscordBotIdentity(str(application["id"]), str(user["id"]))
 
 

@@ -47,6 +47,22 @@ class CannotPost(PlatformError):
     kind = "cannot_post"
 
 
+class ContentRefused(CannotPost):
+    """It refuses what a message is made of: as plain text it may be taken."""
+
+    kind = "content_refused"
+
+
+class AccessDenied(PlatformUnavailable):
+    """It does not take our token. Nothing was done, and nothing can be until it does."""
+
+    kind = "access_denied"
+
+    def for_good(self) -> CannotPost:
+        """Return the same for whoever only begins: nothing is under way yet that could rest."""
+        return CannotPost(str(self), hint=self.hint)
+
+
 class PostGone(PlatformError):
     """A message of ours is no longer there."""
 

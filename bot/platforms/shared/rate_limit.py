@@ -1,4 +1,4 @@
-"""Keep the calls of an API within its limits, and repeat those that may be repeated.
+"""Keep the calls of an API within its limits, tell which replies are final, and repeat what may be repeated.
 
 The retry loop is ours: a library's knows neither that a call may be in doubt, nor a clock that tests turn.
 """
@@ -6,6 +6,7 @@ The retry loop is ours: a library's knows neither that a call may be in doubt, n
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Protocol, TypeVar
 
 import aiohttp
@@ -16,10 +17,42 @@ T = TypeVar("T")
 
 PATIENCE = 40.0
 """Seconds that a call waits for its turn; whoever may be told to come again waits shorter than a desk's call lasts."""
+LIMITED = 429
+LOCKED_OUT_SECONDS = 60.0  # before a token is tried again that was refused
 RETRY_SECONDS = 1.0  # before a call is repeated that was not answered
 UNREACHED_SECONDS = 5.0  # before one is that never left
 _TRIES = 4
 _MARGIN = 1.02  # calls arrive a little closer together than they were sent
+_REFUSED, _BROKEN, _TIMED_OUT = 400, 500, 408
+
+
+class ReplyKind(StrEnum):
+    """What is to be done after a reply."""
+
+    DONE = "done"
+    FINAL = "final"  # the platform refuses, and will
+    AGAIN = "again"  # it is to be tried again
+
+
+def sort_reply(status: int, *, own: bool, refused: bool = False, passing: bool = False) -> ReplyKind:
+    """Sort a reply by its HTTP status. Only what the platform says in its own words is done or final.
+
+    `own`: it has the form that the platform gives its replies, so that it is not of a proxy before it. `refused`: it
+    says that nothing was done; and `passing`, that it may be by and by.
+    """
+    if not own or passing or status == LIMITED or status >= _BROKEN:
+        return ReplyKind.AGAIN
+    return ReplyKind.FINAL if refused else ReplyKind.DONE
+
+
+def build_retry(line: str, status: int, *, own: bool, seconds: float | None = None) -> PlatformUnavailable:
+    """Return the error of a reply that is to be tried again: in doubt, unless nothing can have been done.
+
+    What stands before a platform and refuses a call has not handed it on. `seconds`: after which the platform says in
+    its own words that it may be tried again.
+    """
+    held = not own and _REFUSED <= status < _BROKEN and status != _TIMED_OUT
+    return PlatformUnavailable(line, seconds=RETRY_SECONDS if held and seconds is None else seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ other calls run into the same limit. A post is never repeated: whoever posts loo
 """
 
 import asyncio
+import json
 import logging
 import re
 import time
@@ -18,8 +19,27 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.shared.rate_limit import PATIENCE, Busy, Rate, RateWindow, explain_lost_connection, retry_call
+from bot.platforms.shared.platform_contract import (
+    AccessDenied,
+    CannotPost,
+    ContentRefused,
+    PlatformError,
+    PlatformUnavailable,
+    PostGone,
+)
+from bot.platforms.shared.rate_limit import (
+    LIMITED,
+    LOCKED_OUT_SECONDS,
+    PATIENCE,
+    Busy,
+    Rate,
+    RateWindow,
+    ReplyKind,
+    build_retry,
+    explain_lost_connection,
+    retry_call,
+    sort_reply,
+)
 from bot.server.supervisor import wait_for_first
 
 RATES: Mapping[str, Rate] = MappingProxyType(
@@ -112,16 +132,25 @@ class SlackRateLimit:
         return self._lanes.setdefault(key, _Lane(RateWindow(rate)))
 
 
-LIMITED = 429
-_BROKEN = 500
 _RETRY_SECONDS = 5.0  # how long to wait where Slack does not say
 _GONE = frozenset({"message_not_found", "thread_not_found", "no_such_message"})
-_AWAY = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"})
+_AWAY = frozenset(
+    {
+        *("accesslimited", "fatal_error", "internal_error", "org_login_required", "request_timeout"),
+        *("service_unavailable", "team_added_to_org"),
+    }
+)
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 _STREAM_OVER = frozenset({"message_not_in_streaming_state", "stopped_by_user"})
 _FIXED = frozenset({"edit_window_closed", "cant_update_message"})
 _NOT_LET_IN = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
-_LOCKED_OUT_SECONDS = 60.0  # how long to wait before a token is tried again that was refused
+_UNFIT = frozenset(
+    {
+        *("block_mismatch", "invalid_arguments", "invalid_attachments", "invalid_blocks", "invalid_blocks_format"),
+        *("invalid_chunks", "invalid_metadata_format", "invalid_metadata_schema", "metadata_too_large"),
+        *("markdown_text_conflict", "msg_blocks_too_long", "msg_too_long", "no_text", "too_many_attachments"),
+    }
+)  # what Slack says of a message that it cannot take as it is
 STREAMING = "streaming_state_conflict"
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
@@ -136,16 +165,6 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "token_expired": "The bot token has expired: turn token rotation off, and install the app again.",
     }
 )
-
-
-class SlackAccessDenied(PlatformUnavailable):
-    """Slack does not take our token. Nothing was done, and nothing can be until the app is installed again."""
-
-    kind = "not_let_in"
-
-    def for_good(self) -> CannotPost:
-        """Return the same for whoever only begins: nothing is under way yet that could rest."""
-        return CannotPost(str(self), hint=self.hint)
 
 
 class MessageNotEditable(CannotPost):
@@ -163,21 +182,23 @@ class StreamClosed(PlatformError):
 
 
 def explain_api_error(method: str, code: str, status: int, retry_after: str = "") -> PlatformError:
-    """Return the error that a refusal is."""
+    """Return the error that a refusal is. `code` is Slack's own word for it; empty where it said none."""
     code = code if re.fullmatch(r"[a-z0-9_]{1,60}", code) else ""
     line = f"Slack refused {method}: {code or f'status {status}'}."
     if status == LIMITED or code in _LIMITED:
         return PlatformUnavailable(f"Slack asks to wait before {method}.", seconds=_retry_after(retry_after))
-    if status >= _BROKEN or code in _AWAY or not code:
-        return PlatformUnavailable(line)
     if code in _NOT_LET_IN:
-        return SlackAccessDenied(line, hint=_HINTS[code], seconds=_LOCKED_OUT_SECONDS)
+        return AccessDenied(line, hint=_HINTS[code], seconds=LOCKED_OUT_SECONDS)
+    if sort_reply(status, own=bool(code), refused=True, passing=code in _AWAY) is ReplyKind.AGAIN:
+        return build_retry(line, status, own=bool(code))
     return _explain_message_error(code, line) or CannotPost(line, hint=_HINTS.get(code, ""))
 
 
 def _explain_message_error(code: str, line: str) -> PlatformError | None:
     if code in _GONE:
         return PostGone(line)
+    if code in _UNFIT:
+        return ContentRefused(line)
     if code in _STREAM_OVER or code == STREAMING:
         return StreamClosed(line, still=code == STREAMING)
     return MessageNotEditable(line) if code in _FIXED else None
@@ -199,7 +220,6 @@ _REPEATABLE = frozenset(
         "views.update",
     }
 )
-_OK = 200
 
 
 def build_web_client(token: str, api_url: str) -> AsyncWebClient:
@@ -236,10 +256,8 @@ class SlackApiClient:
         silent = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - nobody else is to get it
         with explain_lost_connection("Slack", "response_url", SlackClientError):
             answer = await AsyncWebhookClient(url, retry_handlers=[], logger=silent).send_dict(dict(body))
-        if answer.status_code != _OK:
-            code = "" if answer.status_code >= LIMITED else "expired_url"
-            retry_after = str(answer.headers.get("Retry-After", ""))
-            raise explain_api_error("response_url", code, answer.status_code, retry_after)
+        if error := _explain_response(answer.status_code, answer.body, str(answer.headers.get("Retry-After", ""))):
+            raise error
 
     async def _send(self, method: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
         call = getattr(self._client, method.replace(".", "_"))
@@ -251,10 +269,29 @@ class SlackApiClient:
         return answer.data if isinstance(answer.data, dict) else {}
 
 
+_IN_DOUBT = frozenset({200, 408})  # statuses of a reply that is not Slack's, after which it may have the message
+
+
+def _explain_response(status: int, body: str, retry_after: str) -> PlatformError | None:
+    """Return what a reply of a response_url means; None where it took the message.
+
+    Whoever else refuses it there is passed by: the same can be said by a method.
+    """
+    try:
+        told = json.loads(body)
+    except ValueError:
+        told = {"ok": body == "ok"} if re.fullmatch(r"[a-z_]{1,60}", body) else None
+    own = isinstance(told, dict) and isinstance(told.get("ok"), bool)
+    if own and told["ok"] and sort_reply(status, own=own) is ReplyKind.DONE:
+        return None
+    turned_away = own or status not in _IN_DOUBT
+    return explain_api_error("response_url", "expired_url" if turned_away else "", status, retry_after)
+
+
 def _explain_reply(method: str, response: Any) -> PlatformError:
     """Return what a response of the SDK's means; of one that is no JSON it hands over aiohttp's own."""
     status = getattr(response, "status_code", 0) or getattr(response, "status", 0)
     data = getattr(response, "data", None)
-    code = str(data.get("error", "")) if isinstance(data, dict) else ""
+    code = str(data.get("error", "")) if isinstance(data, dict) and data.get("ok") is False else ""
     retry_after = str((getattr(response, "headers", None) or {}).get("Retry-After", ""))
     return explain_api_error(method, code, int(status), retry_after)

@@ -25,8 +25,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.platforms.shared.catch_up import StartCatchUp
-from bot.platforms.shared.platform_contract import PlatformUnavailable
-from bot.platforms.slack.slack_client import SlackAccessDenied, SlackApiClient
+from bot.platforms.shared.platform_contract import AccessDenied, PlatformUnavailable
+from bot.platforms.slack.slack_client import SlackApiClient
 from bot.server.supervisor import TaskSupervisor, cancel_tasks
 
 SIGNATURE_AGE_SECONDS = 300
@@ -203,7 +203,7 @@ class SocketTransport:
     async def _request_url(self) -> str | None:
         try:
             return str((await self._call("apps.connections.open", app_token=self._token))["url"])
-        except SlackAccessDenied as error:
+        except AccessDenied as error:
             raise error.for_good() from error
         except PlatformUnavailable as error:
             log.warning("Slack cannot be reached yet", extra={"cause": str(error)})

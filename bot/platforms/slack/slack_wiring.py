@@ -21,10 +21,10 @@ from bot.desk.desk import Desk
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.platforms.shared.platform_contract import Platform, PlatformError
+from bot.platforms.shared.platform_contract import AccessDenied, Platform, PlatformError
 from bot.platforms.slack import read_slack_settings, slack_events
 from bot.platforms.slack.slack_actions import SlackActions, parse_press
-from bot.platforms.slack.slack_client import SlackAccessDenied, SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
 from bot.platforms.slack.slack_intake import SlackDirectory, SlackHistoryReader, SlackIntake
 from bot.platforms.slack.slack_markup import escape_mrkdwn
 from bot.platforms.slack.slack_platform import SlackPlatform
@@ -242,7 +242,7 @@ def _name_person(by: Asker) -> str:
 async def _load_identity(call: SlackApiClient) -> slack_events.SlackBotIdentity:
     try:
         who = await call("auth.test")
-    except SlackAccessDenied as error:
+    except AccessDenied as error:
         raise error.for_good() from error
     names = ("team_id", "user_id", "bot_id", "enterprise_id")
     team, user, bot_id, enterprise = (str(who.get(name) or "") for name in names)

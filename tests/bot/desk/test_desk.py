@@ -186,19 +186,38 @@ async def test_what_was_perhaps_posted_is_not_posted_again():
     assert entry.body["why"]
 
 
-async def test_an_archived_channel_ends_the_turn():
-    """A platform that refuses for good ends the turn early; the record says why nobody saw the answer."""
+async def test_an_answer_that_is_refused_for_good_is_undeliverable():
+    """The record says why nobody saw it."""
     async with at_work() as at:
-        at.system.gates["Question 1?"] = asyncio.Event()
-        at.world.faults["show"] = [CannotPost("The channel is archived.")]
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
+        await at.system.begun.wait()
+        await settle()
+        at.world.faults["show"] = [CannotPost("The channel is archived.")]
+        gate.set()
         row = await done(at.world)
 
     (entry,) = at.world.entries(EntryKind.DELIVERED)
-    (closed,) = at.world.entries(EntryKind.TURN_CLOSED)
     assert row.outcome == "undeliverable"
     assert entry.body["why"] == "The channel is archived."
-    assert closed.body["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("fault", [CannotPost("no"), TypeError("no such argument")])
+async def test_a_view_on_the_way_that_cannot_be_shown_decides_nothing(fault):
+    """No other is tried, and the answer is posted all the same."""
+    async with at_work() as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        at.world.faults["show"] = [fault]
+        await at.desk.take(question())
+        await at.system.begun.wait()
+        await settle()
+        assert not at.world.faults["show"]
+        gate.set()
+        row = await done(at.world)
+
+    (view,) = at.world.read()
+    assert row.outcome == "delivered"
+    assert view.sentences
 
 
 async def test_a_deleted_post_is_not_posted_again():

@@ -19,10 +19,16 @@ from bot.platforms.discord.discord_client import (
     explain_api_error,
 )
 from bot.platforms.discord.discord_interactions import InteractionToken, is_token_valid, parse_token
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.shared.platform_contract import (
+    AccessDenied,
+    ContentRefused,
+    PlatformError,
+    PlatformUnavailable,
+    PostGone,
+)
 from bot.platforms.shared.rate_limit import Busy
 from tests.bot.discord.stall import Stall
-from tests.platforms.discord.faults import BANNED, BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, RESET
+from tests.platforms.discord.faults import BANNED, BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, RESET, Fault
 from tests.platforms.discord.world import APP, BOT_TOKEN, SECRETS
 from tests.platforms.slack.clock import ManualClock
 
@@ -109,10 +115,11 @@ async def test_nobody_there() -> None:
 
 
 async def test_a_token_that_is_not_valid(stall: Stall) -> None:
-    """It is said what to do, and the token is not."""
+    """It is said what to do, and the token is not; what is under way waits for another."""
     await stall.discord.acts.revoke()
-    with pytest.raises(CannotPost) as error:
+    with pytest.raises(AccessDenied) as error:
         await post(stall)
+    assert error.value.seconds
     assert "token" in error.value.hint
     assert not any(secret in f"{error.value}{error.value.hint}{error.value.__cause__}" for secret in SECRETS)
 
@@ -136,17 +143,38 @@ def test_refusals_by_code() -> None:
         10015: InteractionExpired,
         50027: InteractionExpired,
         50001: RequestRefused,
-        0: RequestRefused,
         7: RequestRefused,
     }
     for code, kind in kinds.items():
         error = explain_api_error("POST /x", 404, {"code": code, "message": "secret"})
         assert type(error) is kind
         assert "secret" not in str(error)
-    for status in (500, 502, 503):
-        error = explain_api_error("POST /x", status, None)
-        assert isinstance(error, PlatformUnavailable)
-        assert error.seconds is None
+    assert type(explain_api_error("POST /x", 400, {"code": 0})) is RequestRefused
+    assert isinstance(explain_api_error("POST /x", 400, {"code": 50035}), ContentRefused)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "sure"),
+    [
+        *((status, None, False) for status in (302, 408, 500, 502, 503)),
+        *((status, None, True) for status in (400, 401, 403, 404, 407)),
+        (404, {"message": "no Route matched with those values"}, True),
+        (404, {"message": "404: Not Found", "code": 0}, True),
+        (403, {"message": "temporarily disabled", "code": 40004}, True),
+    ],
+)
+def test_what_is_not_refused_in_discords_own_words_is_tried_again(status: int, body: Any, *, sure: bool) -> None:
+    """It is certain that nothing was done where somebody before Discord refused, or it was switched off."""
+    error = explain_api_error("POST /x", status, body)
+    assert isinstance(error, PlatformUnavailable)
+    assert (error.seconds is not None) is sure
+
+
+async def test_a_reply_that_is_not_discords_is_none(stall: Stall) -> None:
+    """A page in the place of an answer: the post is repeated, and its nonce keeps it from standing there twice."""
+    stall.discord.faults["create_message"] = [Fault(200, done=True), Fault(200)]
+    assert (await post(stall, nonce="n", enforce_nonce=True))["content"] == "hello"
+    assert stall.discord.posts == 1
 
 
 @given(

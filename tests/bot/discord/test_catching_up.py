@@ -84,7 +84,7 @@ async def test_a_restart_while_it_catches_up_loses_nothing(stall: Stall, tmp_pat
     began = stall.clock.now()
     await stall.clock.advance(1)
     asked = await missed(stall)
-    stall.discord.faults["get_channels"] = [Fault(401)]
+    stall.discord.faults["get_channels"] = [Fault(403, code=20012)]
     await catching(stall, taking(), tmp_path).run(began)
     await stall.clock.advance(600)
     later = stall.discord.world.snowflake()

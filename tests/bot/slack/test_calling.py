@@ -5,9 +5,15 @@ import logging
 import pytest
 
 from bot.desk.types import PostedMessages
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.shared.platform_contract import (
+    AccessDenied,
+    CannotPost,
+    ContentRefused,
+    PlatformError,
+    PlatformUnavailable,
+    PostGone,
+)
 from bot.platforms.slack.slack_client import (
-    SlackAccessDenied,
     SlackApiClient,
     SlackRateLimit,
     StreamClosed,
@@ -24,7 +30,7 @@ from tests.platforms.slack.world import BOT_TOKEN, SECRETS
     ("code", "status", "expected"),
     [
         ("is_archived", 200, CannotPost),
-        ("invalid_blocks", 200, CannotPost),
+        ("invalid_blocks", 200, ContentRefused),
         ("message_not_found", 200, PostGone),
         ("message_not_in_streaming_state", 200, StreamClosed),
         ("stopped_by_user", 200, StreamClosed),
@@ -32,6 +38,8 @@ from tests.platforms.slack.world import BOT_TOKEN, SECRETS
         ("internal_error", 200, PlatformUnavailable),
         ("", 502, PlatformUnavailable),
         ("", 200, PlatformUnavailable),
+        ("", 403, PlatformUnavailable),
+        ("", 408, PlatformUnavailable),
         ("ratelimited", 429, PlatformUnavailable),
         ("ratelimited", 200, PlatformUnavailable),
     ],
@@ -43,7 +51,8 @@ def test_what_a_refusal_means(code: str, status: int, expected: type[PlatformErr
     assert type(error) is expected
     assert "\n" not in str(error)
     if isinstance(error, PlatformUnavailable):
-        assert error.seconds == (7 if code == "ratelimited" else None)
+        sure = {"ratelimited": 7.0, "": 1.0 if status == 403 else None}
+        assert error.seconds == sure.get(code)
 
 
 def test_a_strange_refusal_tells_nothing_strange() -> None:
@@ -101,7 +110,7 @@ async def test_what_a_refused_token_keeps_from_being_posted_is_posted_with_a_new
     """It is certain that nothing was posted, and it is no refusal for good."""
     asked = await shop.asked()
     shop.slack.faults["chat.postMessage"] = [refused(code)]
-    with pytest.raises(SlackAccessDenied) as caught:
+    with pytest.raises(AccessDenied) as caught:
         await shop.platform.show(asked, FINAL, PostedMessages())
     assert isinstance(caught.value, PlatformUnavailable)
     assert caught.value.seconds is not None

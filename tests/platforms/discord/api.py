@@ -123,6 +123,8 @@ def _failure(discord: Any, request: web.Request, fault: Fault, call: Call) -> we
     if fault.status == 429:
         headers = discord.rates.headers(call)
         return _too_soon(fault.retry_after, everywhere=fault.everywhere, headers=headers) if fault.via else _banned()
+    if fault.code is not None:
+        return _response(Answer({"message": "Refused.", "code": fault.code}, fault.status), _VIA)
     if fault.status == 0 and request.transport:
         request.transport.abort()
     return web.Response(status=fault.status or 500, text="<html>Server Error</html>", content_type="text/html")

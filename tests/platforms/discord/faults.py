@@ -16,6 +16,8 @@ class Fault:
     """Whether a 429 is for all routes."""
     via: bool = True
     """Whether a 429 is Discord's own: without, it is that of a banned address."""
+    code: int | None = None
+    """The code of a refusal in Discord's own words; without, it is the page of a proxy."""
     done: bool = False
     """Whether the request has its effect all the same."""
     until: asyncio.Event | None = None
