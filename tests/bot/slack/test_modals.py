@@ -52,7 +52,7 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
 
     assert len(found) == 4
     assert [line for line in said if "Claim" in line] == [f"Confirmed: Claim {n}" for n in range(60)]
-    assert [line for line in said if "Reason" in line] == [f"Why: Reason {n}" for n in range(60)]
+    assert [line for line in said if "Reason" in line] == [f"Reason {n}" for n in range(60)]
     assert [line for line in said if "“Q" in line] == [f"“Q{n}”" for n in range(60)]
     (back,) = [one for one in elements(found[1]["blocks"], "button") if one["action_id"] == BACK]
     assert parse_page_turn(back["value"]) == ("7", 0)
