@@ -15,7 +15,7 @@ from bot.desk.jobs.message_writer import MessageWriter
 from bot.desk.turn_record import TurnRecord
 from bot.desk.types import Failure, PostedMessages, Question, TaskKind, TurnRequest, TurnResult, log_event
 from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
-from bot.server.supervisor import Clock
+from bot.server.supervisor import Clock, compute_backoff
 from bot.views.turn_view import View
 from bot.views.view_reducer import start_view
 from pipeline.types import Event, Status
@@ -58,6 +58,10 @@ def _adapter() -> TypeAdapter[Question]:
 
 
 T = TypeVar("T")
+
+LOCATE_TRIES, LOCATE_PAUSE = 5, 60.0
+"""How often it is asked where somebody stands, and how many seconds lie between two tries at most: after that they are
+told that it cannot be told."""
 
 
 class Interrupt(IntEnum):
@@ -166,12 +170,18 @@ class Job:
         log_event(level, event, self.question, error, turn_id=self.turn_id)
 
     async def locate_asker(self) -> None:
-        """Look up where the asker stands by now."""
-        try:
-            asker, self.unplaced = await self.writer.platform.asker(self.question), False
-        except PlatformUnavailable as error:
-            self.log(logging.WARNING, "it cannot be told where an asker stands", error)
-            asker, self.unplaced = mark_unplaced(self.question.asker), True
+        """Look up where the asker stands by now, again for a while where the platform does not say."""
+        self.unplaced, asker = True, mark_unplaced(self.question.asker)
+        for attempt in range(LOCATE_TRIES):
+            try:
+                asker, self.unplaced = await self.writer.platform.asker(self.question), False
+                break
+            except PlatformUnavailable as error:
+                self.log(logging.WARNING, "it cannot be told where an asker stands", error)
+                pause = max(error.seconds or 0.0, compute_backoff(attempt))
+                if attempt + 1 == LOCATE_TRIES or pause > LOCATE_PAUSE:
+                    break
+                await self.context.clock.sleep(pause)
         self.question = self.writer.question = replace(self.question, asker=asker)
 
     def reword(self, text: str) -> bool:

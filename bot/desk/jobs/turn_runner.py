@@ -145,7 +145,6 @@ async def _run_steps(job: Job) -> DeliveryResult | None:
     step: RecoveryStep | None = None
     while job.interrupt is not Interrupt.REMOVE:
         try:
-            step = step or await _find_next_step(job)
             result = await job.run_unless_interrupted(_run_step(job, step))
         except JobInterrupted:
             result = None
@@ -179,7 +178,9 @@ async def _find_next_step(job: Job) -> RecoveryStep:
     return plan_recovery(row, ways, entries, turn, fits=fits, reworded=not turn.asks(job.question.text))
 
 
-async def _run_step(job: Job, step: RecoveryStep) -> DeliveryResult | None:
+async def _run_step(job: Job, step: RecoveryStep | None) -> DeliveryResult | None:
+    """Run a step; the one that is next where none is given."""
+    step = step or await _find_next_step(job)
     match step.action:
         case RecoveryAction.ASK:
             return await _answer_question(job)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from bot.access import Asker
 from bot.desk.channel_settings import load_channel_settings_or_file
@@ -64,13 +64,19 @@ class SlackDirectory:
         self._channels = LookupCache[Json](self._channel, clock)
         self._people = LookupCache[Json](self._person, clock)
 
-    async def asker(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
-        """Return somebody and where they stand. `shared`: Slack said with what they did that the channel is."""
+    def newcomer(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
+        """Return somebody whose question is only being taken: who they are is looked up when its turn comes.
+
+        `shared`: Slack said with what they did that the channel is.
+        """
         if shared:
             self._channels.note(channel, {"is_ext_shared": True})
-        others = shared or await self.shared(channel, user if direct else "")
-        kind: Literal["dm", "channel"] = "dm" if direct else "channel"
-        return Asker("slack", kind, self._us.team, channel, user, shared_with_other_organisations=others)
+        return Asker("slack", "dm" if direct else "channel", self._us.team, channel, user)
+
+    async def asker(self, channel: str, user: str, *, direct: bool) -> Asker:
+        """Return somebody and where they stand."""
+        others = await self.shared(channel, user if direct else "")
+        return replace(self.newcomer(channel, user, direct=direct), shared_with_other_organisations=others)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
         """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
@@ -130,7 +136,7 @@ class SlackIntake:
         return await self._messages.take(written.channel, partial(self.question, written))
 
     async def take_invoked(self, invoked: slack_events.SlackInvocation) -> IntakeStatus:
-        asker = await self.directory.asker(invoked.channel, invoked.user, direct=invoked.direct)
+        asker = self.directory.newcomer(invoked.channel, invoked.user, direct=invoked.direct)
         question = slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
         return await self._desk.take(question)
 
@@ -142,7 +148,7 @@ class SlackIntake:
         audience = await self._messages.find_audience(message, written.conversation, author, every=every)
         if audience is Audience.THEIRS:
             return None
-        asker = await self.directory.asker(written.channel, written.user, direct=written.direct, shared=written.shared)
+        asker = self.directory.newcomer(written.channel, written.user, direct=written.direct, shared=written.shared)
         found = slack_events.build_message_question(
             written, self._us, asker, only_asker=settings.ephemeral, unasked=audience is Audience.ANYBODYS
         )
@@ -163,7 +169,7 @@ class SlackIntake:
         rows = [await self._app.queue.by_message(channel, one) for one in event.messages]
         if not any(rows):
             rows = [*await self._app.queue.conversation(event.conversation, limit=RECENT_QUESTIONS)]
-        by = await self.directory.asker(event.channel, event.user, direct=slack_events.is_direct(event.channel))
+        by = self.directory.newcomer(event.channel, event.user, direct=slack_events.is_direct(event.channel))
         for ticket in {row.ticket for row in rows if row and row.state == QuestionState.RUNNING}:
             await self._desk.stop(ticket, by)
 

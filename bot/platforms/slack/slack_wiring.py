@@ -1,5 +1,6 @@
 """Compose a workspace of Slack: who we are there, the routing of events, what answers, and the transport."""
 
+import asyncio
 import logging
 import re
 import time
@@ -70,8 +71,8 @@ class SlackNotices:
     async def configure(self, command: Mapping[str, Any]) -> str:
         """Return the answer to `/footnote`, as mrkdwn."""
         channel, user = str(command.get("channel_id", "")), str(command.get("user_id", ""))
-        by = await self._directory.asker(channel, user, direct=slack_events.is_direct(channel))
-        language = await self._directory.language(user)
+        looking = self._directory.asker(channel, user, direct=slack_events.is_direct(channel))
+        by, language = await asyncio.gather(looking, self._directory.language(user))
         return render_settings(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
 
     async def usage(self, invoked: slack_events.SlackInvocation) -> str:

@@ -147,7 +147,7 @@ async def test_what_an_event_says_of_its_channel_counts_at_once_and_for_later():
     """Without asking."""
     slack = Slack(C1=OWN)
     known = places(slack)
-    asker = await known.asker("C1", "U1", direct=False, shared=True)
+    asker = known.newcomer("C1", "U1", direct=False, shared=True)
 
     assert asker.shared_with_other_organisations
     assert await known.shared("C1")

@@ -10,7 +10,7 @@ import pytest
 
 from bot.views.catalog import translate
 from storage.types import EntryKind
-from tests.platforms.slack.faults import Fault, refused
+from tests.platforms.slack.faults import BROKEN, Fault, refused
 from tests.platforms.slack.talking import Talk, talking
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 from tests.thorough import THOROUGH
@@ -400,6 +400,28 @@ async def test_a_channel_that_is_shared_before_the_answer_stands_there_counts_as
 
     assert ANSWERS[BUILT] not in talk.sees()
     assert len(talk.acts.answers(asked)) == 1
+
+
+@pytest.mark.parametrize("fault", [Fault(), BROKEN, Fault(429, retry_after=5)], ids=["slow", "broken", "limited"])
+async def test_nobody_waits_for_a_look_up_to_be_acknowledged(talk: Talk, fault: Fault) -> None:
+    """Neither who asked nor others: it is looked up when the turn comes, until Slack says who and where they are."""
+    await talk.start()
+    recovers = asyncio.Event()
+    talk.slack.faults |= {call: [fault.after(recovers)] * 6 for call in ("conversations.info", "users.info")}
+    asked = [await talk.acts.mention(BUILT), await talk.acts.mention(MADE, channel="C2"), await talk.acts.dm(RISES)]
+    await talk.acts.command("/ask", BUILT, user="U2", channel="C3")
+    async with asyncio.timeout(1):
+        await talk.settled()
+    talk.slack.faults = {call: left[:3] for call, left in talk.slack.faults.items()} if fault.status == 500 else {}
+    recovers.set()
+    await talk.system.until_asked(4)
+    places = {"C1": BUILT, "C2": MADE, talk.slack.world.dm("U1").id: RISES}
+    for channel, text in places.items():
+        await talk.until(ANSWERS[text], channel=channel)
+    await talk.until(ANSWERS[BUILT], channel="C3", by="U2")
+
+    assert [len(talk.acts.answers(one)) for one in asked] == [1, 1, 1]
+    assert len(talk.system.asked) == 4
 
 
 @pytest.mark.parametrize("what", ["edit", "delete"])
