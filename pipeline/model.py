@@ -21,8 +21,8 @@ class ModelCall:
     schema: Mapping[str, Any] | None = None
     """A JSON schema (an object at its top) that the reply must fit; None for plain text."""
     max_tokens: int = 1_024  # how long the visible reply may be
-    note_cut: Callable[["ModelReply"], None] | None = field(default=None, compare=False)
-    """Told what came of a streamed reply, and what it took, where it is closed before its end."""
+    note_lost: Callable[["ModelReply"], None] | None = field(default=None, compare=False)
+    """Told what each try came to, and took, that gave no whole reply: it failed, or was stopped before its end."""
 
 
 @dataclass(frozen=True, slots=True)

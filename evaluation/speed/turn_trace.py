@@ -120,7 +120,7 @@ class TracedModel:
         self._made()
         with self.trace.step("model", call.stage) as step:
             step.messages = call.messages
-            call = replace(call, note_cut=_forward_usage(step, call.note_cut))
+            call = replace(call, note_lost=_forward_usage(step, call.note_lost))
             async with close_stream(self.llm.stream(call, spent)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, ModelReply):
@@ -144,13 +144,13 @@ def _copy_usage(step: TraceStep, reply: ModelReply) -> None:
 
 
 def _forward_usage(step: TraceStep, told: Callable[[ModelReply], None] | None) -> Callable[[ModelReply], None]:
-    def note_cut(reply: ModelReply) -> None:
+    def note_lost(reply: ModelReply) -> None:
         _copy_usage(step, reply)
         step.prompt_tokens, step.tokens = count_tokens(join_prompt(step)), len(step.pieces)
         if told:
             told(reply)
 
-    return note_cut
+    return note_lost
 
 
 def join_prompt(step: TraceStep) -> str:

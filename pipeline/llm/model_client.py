@@ -126,7 +126,7 @@ class OpenAIModel:
             request = self._compose(call, streamed=streamed)
             tally.tries += 1
             try:
-                async with self._slot(spent), aclosing(self._attempt(request, spent, tally, call.note_cut)) as parts:
+                async with self._slot(spent), aclosing(self._attempt(request, spent, tally, call.note_lost)) as parts:
                     async for part in parts:
                         tally.given = True
                         yield part
@@ -190,7 +190,7 @@ class OpenAIModel:
         request: ModelRequest,
         spent: BudgetMeter,
         tally: CallTally,
-        note_cut: Callable[[ModelReply], None] | None,
+        note_lost: Callable[[ModelReply], None] | None,
     ) -> ReplyParts:
         """Send a request and yield its reply piece by piece; last the whole reply.
 
@@ -209,9 +209,10 @@ class OpenAIModel:
         except BaseException as error:
             refused = isinstance(error, ServerRefusal) or (isinstance(error, TransientError) and not error.taken)
             if got.text or not refused:  # else it cost nothing
-                tally.tokens += request.prompt_tokens + got.estimate()
-            if note_cut and isinstance(error, GeneratorExit | asyncio.CancelledError):
-                note_cut(build_reply(got, request, self._settings))
+                lost = build_reply(got, request, self._settings)
+                tally.tokens += lost.prompt_tokens + lost.completion_tokens
+                if note_lost:
+                    note_lost(replace(lost, attempts=tally.tries))
             raise
         whole = build_reply(got, request, self._settings)
         tally.tokens += whole.prompt_tokens + whole.completion_tokens

@@ -144,8 +144,8 @@ class Prompter:
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:
-        with self._recorded(call, template, load) as outcome:
-            reply = await self.llm.complete(call, self.spent)
+        with self._recorded(call, template, load) as (noted, outcome):
+            reply = await self.llm.complete(noted, self.spent)
             outcome.update(_reply_facts(reply))
             return _parse_reply(reply, form, structured=call.schema is not None)
 
@@ -153,9 +153,9 @@ class Prompter:
         self, call: ModelCall, template: str, load: PromptLoad, splitter: ReplySplitter[T]
     ) -> AsyncGenerator[T, None]:
         pieces: list[str] = []
-        with self._recorded(call, template, load) as outcome:
+        with self._recorded(call, template, load) as (noted, outcome):
             try:
-                async with close_stream(self._pieces(call, outcome)) as stream:
+                async with close_stream(self._pieces(noted, outcome)) as stream:
                     async for piece in stream:
                         pieces.append(piece)
                         for value in splitter.feed(piece):
@@ -169,20 +169,24 @@ class Prompter:
                 outcome.setdefault("reply", "".join(pieces)[:MAX_REPLY])
 
     @contextmanager
-    def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[dict[str, Any]]:
-        """Record a call with its outcome, as far as that is put into what is given, and its error or early end."""
-        began, outcome = time.perf_counter(), dict[str, Any]()
+    def _recorded(self, call: ModelCall, template: str, load: PromptLoad) -> Iterator[tuple[ModelCall, dict[str, Any]]]:
+        """Record a call with its outcome, as far as that is put into what is given, and its error or early end.
+
+        Gives the call as it is to be made: what its lost tries took is recorded, too.
+        """
+        began, outcome, lost = time.perf_counter(), dict[str, Any](), list[ModelReply]()
         try:
-            yield outcome
+            yield replace(call, note_lost=lost.append), outcome
         except GeneratorExit:  # whoever reads the reply wants no more of it
             outcome["finish"] = "stopped"
             raise
         except BaseException as error:
-            outcome.setdefault("attempts", _count_attempts(error, self.spent))
+            if not lost:
+                outcome.setdefault("attempts", _count_attempts(error, self.spent))
             outcome["error"] = f"{type(error).__name__.removeprefix('_')}: {error}".rstrip(": ")
             raise
         finally:
-            outcome.setdefault("attempts", 1)
+            outcome = _add_lost(outcome, lost)
             facts = {name: reference_facts(value) for name, value in load.facts.items()}
             given = "text" if call.schema is None else "schema"
             asked = {"template": template, "facts": facts, "format": given, "examples": load.examples}
@@ -191,7 +195,6 @@ class Prompter:
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
         """Yield the text of a call; put the whole reply's figures into `outcome`."""
         any_piece = False
-        call = replace(call, note_cut=lambda reply: outcome.update(_reply_facts(reply)))
         async with close_stream(self.llm.stream(call, self.spent)) as stream:
             async for piece in stream:
                 if isinstance(piece, ModelReply):
@@ -245,6 +248,18 @@ def _reply_facts(reply: ModelReply) -> dict[str, Any]:
     figures = ("prompt_tokens", "completion_tokens", "cached_tokens", "estimated", "cost", "attempts")
     said = {"model": reply.model, "reply": reply.text[:MAX_REPLY], "reasoning": reply.reasoning[:MAX_REPLY]}
     return {**said, "finish": reply.finish, **{name: getattr(reply, name) for name in figures}}
+
+
+def _add_lost(outcome: Mapping[str, Any], lost: Sequence[ModelReply]) -> dict[str, Any]:
+    """Return a call's outcome with what the tries took that gave no whole reply; where none did, the last stands in."""
+    whole: dict[str, Any] = {"attempts": 1, **(_reply_facts(lost[-1]) if lost else {}), **outcome}
+    added = lost if "prompt_tokens" in outcome else lost[:-1]
+    for reply in added:
+        for figure in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+            whole[figure] += getattr(reply, figure)
+        whole["estimated"] |= reply.estimated
+        whole["cost"] = None if None in (whole["cost"], reply.cost) else whole["cost"] + reply.cost
+    return whole
 
 
 def _count_attempts(error: BaseException, spent: BudgetMeter) -> int:

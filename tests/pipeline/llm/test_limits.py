@@ -3,15 +3,22 @@
 import asyncio
 import time
 import tracemalloc
+from contextlib import suppress
 from dataclasses import replace
+from random import Random
 
 import pytest
 
 from evaluation.simulated_model.chat_protocol import HANG, Ending, Fault, Reply, answer_error, encode_reply
-from pipeline.errors import BudgetExceeded, ModelUnavailable
+from evaluation.simulated_model.model_server import Script
+from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError
+from pipeline.gate import Recorder
 from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply
+from pipeline.prompts.prompter import Prompter
+from pipeline.replies.stage_replies import QUERY, DraftSplitter
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, asking
+from tests.pipeline.world import NOW, Shelf, question
 
 GOOD = Reply("In the Alps.")
 
@@ -111,7 +118,7 @@ async def test_closing_a_stream_closes_its_connection_at_once() -> None:
 
     async with asking(endless, max_concurrency=1) as ask:
         cut: list[ModelReply] = []
-        parts = ask.model.stream(replace(CALL, note_cut=cut.append), ask.spent)
+        parts = ask.model.stream(replace(CALL, note_lost=cut.append), ask.spent)
         assert (await anext(parts)).text == "In "
         await parts.aclose()
         await ask.server.until(lambda server: server.disconnects == 1 and server.open == 0)
@@ -120,6 +127,45 @@ async def test_closing_a_stream_closes_its_connection_at_once() -> None:
         assert cut[0].prompt_tokens + cut[0].completion_tokens == ask.spent.tokens
         ask.server.script = lambda _: GOOD
         assert (await ask.complete()).text == "In the Alps."
+
+
+CUT = Fault((b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", Ending.CLOSE))
+
+
+def begun(ending: Ending) -> Script:
+    """Return a script that says the beginning of a reply."""
+    return lambda request: Fault((*encode_reply(request, GOOD)[:4], ending))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("answers", "ended"),
+    [
+        ((CUT, GOOD), ""),
+        ((CUT,), ""),
+        ((answer_error(500, "No."), CUT), ""),
+        (begun(Ending.CLOSE), ""),
+        *((answers, ended) for answers in (begun(Ending.HANG), (HANG,)) for ended in ("stopped", "late")),
+    ],
+)
+async def test_what_failed_was_stopped_or_took_too_long_is_in_a_turn_s_tokens(
+    answers: Script | tuple[Reply | Fault, ...], ended: str, *, streamed: bool
+) -> None:
+    """All that the budget counted is on record, whatever became of the call."""
+    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    async with asking(in_turn(*answers) if isinstance(answers, tuple) else answers, retries=1) as ask:
+        ask.spent.deadline = time.monotonic() + 0.1 if ended == "late" else None
+        asked = Prompter(ask.model, ask.spent, note=recorder.note, now=NOW, random=Random(1))
+        facts = {"talk": question("Where is Lake Constance?"), "reading": "", "stage": "draft"}
+        with suppress(PipelineError, TimeoutError):
+            async with asyncio.timeout(0.1 if ended == "stopped" else None):
+                if streamed:
+                    _ = [piece async for piece in asked.stream("query", DraftSplitter(1), **facts)]
+                else:
+                    await asked.ask("query", replace(QUERY, schema=None), **facts)
+    used = recorder.usage
+
+    assert used.prompt_tokens + used.completion_tokens == ask.spent.tokens > 0
 
 
 async def test_cancelling_between_tries_ends_the_call() -> None:
