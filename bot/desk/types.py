@@ -181,7 +181,7 @@ def build_turn_request(question: Question, *, turn_id: str, ticket: int) -> Turn
     )
 
 
-log = logging.getLogger("footnote.desk")  # the desk's own logger: what it says goes where the server's logs go
+log = logging.getLogger(__name__)
 
 
 def log_event(

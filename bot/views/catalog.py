@@ -1,6 +1,7 @@
 """Word what the bot says itself: sentences by language from the JSON files in `words/`; answers, verdicts, reasons."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
@@ -51,6 +52,17 @@ def find_apology(kind: str, language: str) -> str:
 def render_left_out(withheld: int, total: int, language: str) -> str:
     """Say how many statements of an answer were left out as unconfirmed."""
     return translate("withheld", language, withheld=withheld, total=total)
+
+
+def is_count(line: str) -> bool:
+    """Return whether a line counts the statements of an answer, in any language."""
+    return _load_counts().fullmatch(line.strip()) is not None
+
+
+@cache
+def _load_counts() -> re.Pattern[str]:
+    templates = (table[key] for table in _load_catalog().values() for key in ("withheld", "statements"))
+    return re.compile("|".join(r"\d+".join(map(re.escape, re.split(r"\{\w+\}", one))) for one in templates))
 
 
 def render_answer_text(answer: Answer, question: Turn) -> str:

@@ -206,7 +206,8 @@ class DiscordIntake:
         channel = await self._channel(now.channel, now.guild)
         names, roles = {**self.directory.names, **now.names}, self.directory.our_roles(now.guild)
         text = discord_events.extract_text(now.raw, self._us, names, roles)
-        return (text, self._read(now, channel)) if channel else None
+        seen = text or now.raw.strip() or not now.guild  # without Message Content a text may be there and not be seen
+        return (text, self._read(now, channel)) if channel and seen else None
 
     async def _locate(
         self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo

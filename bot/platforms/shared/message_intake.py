@@ -35,6 +35,7 @@ class MessageIntake:
         await self._settle(channel)
         row = await self._app.queue.by_key(key)
         text, message = (row and await read()) or ("", None)
+        text = text or (EMPTY_MENTION if message and message.addressed else "")
         if row and text and message and is_edit_addressed(message, unasked=bool(row.body.get("unasked"))):
             await self._tasks.wait_briefly(self._desk.edit_question(key, text))
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bot.views.catalog import is_count
+from bot.views.sanitize import strip_invisible
 from storage.language.lazy_pattern import lazy_compile
 
 Json = Mapping[str, Any]
@@ -60,5 +62,6 @@ def build_stripper(lines: str, marks: Sequence[str], link: str = "") -> StripFor
 
 
 def strip_footnotes(text: str) -> str:
-    """Return what an answer of our own says, without its footnotes."""
-    return _FOOTNOTE.sub("", text).strip()
+    """Return what an answer of our own says, without its footnotes, the counts beneath, and what parts its signs."""
+    lines = _FOOTNOTE.sub("", strip_invisible(text)).splitlines()
+    return "\n".join(line for line in lines if not is_count(line)).strip()

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
-from slack_bolt.adapter.starlette.async_handler import AsyncSlackRequestHandler
+from slack_bolt.adapter.starlette.async_handler import to_async_bolt_request, to_starlette_response
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
@@ -118,7 +118,7 @@ class HttpTransport:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._handler, self._secret, self._tasks = AsyncSlackRequestHandler(app), secret, tasks
+        self._app, self._secret, self._tasks = app, secret, tasks
         self._catch_up, self._since, self._now, self._reason = catch_up, since, now, ""
         self.routes: tuple[BaseRoute, ...] = (Route(PATH, self._receive, methods=["POST"]),)
 
@@ -141,9 +141,10 @@ class HttpTransport:
             log.warning("a request that is not Slack's was refused")
             return Response(status_code=401)
         try:
-            return await self._handler.handle(request)
-        except ValueError:  # neither JSON nor a form, or no text at all
+            taken = to_async_bolt_request(request, body)
+        except Exception:  # noqa: BLE001 - bolt raises whatever a body of another form leads it to
             return Response(status_code=400)
+        return to_starlette_response(await self._app.async_dispatch(taken))
 
 
 class SocketTransport:

@@ -181,7 +181,7 @@ def build_bolt_app(us: slack_events.SlackBotIdentity, api_url: str) -> AsyncApp:
 
     app = AsyncApp(
         logger=logger,
-        name="footnote",
+        name=LOGGER,  # of the loggers that bolt gives our listeners: it sets their level to that of ours
         client=AsyncWebClient(base_url=api_url, logger=logger),
         authorize=authorize,
         # Slack is answered once a listener has stored what it took.

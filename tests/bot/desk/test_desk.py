@@ -360,7 +360,7 @@ async def test_the_same_words_are_not_answered_anew():
 
 async def test_a_fault_of_the_code_is_said_and_logged(caplog):
     """The asker gets one plain sentence, the log the cause without the handle, and the desk goes on."""
-    caplog.set_level(logging.ERROR, "footnote.desk")
+    caplog.set_level(logging.ERROR, "bot.desk")
     async with at_work() as at:
         at.system.errors["Question 1?"] = ValueError("broken at xoxb-secret")
         await at.desk.take(question(1, thread="t"))

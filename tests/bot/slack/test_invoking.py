@@ -1,5 +1,6 @@
 """What commands, shortcuts and presses ask for, without Slack."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,6 +12,10 @@ from bot.desk.channel_settings import parse_setting
 from bot.platforms.slack import slack_events
 from bot.platforms.slack.slack_actions import ButtonPress, parse_press
 from bot.platforms.slack.slack_events import SlackBotIdentity, parse_invocation
+from bot.platforms.slack.slack_messages import render_messages
+from bot.views.catalog import render_left_out, translate
+from bot.views.sanitize import WORD_JOINER
+from tests.bot.views.moments import FINAL
 
 US = SlackBotIdentity("T1", "U0BOT", "B0BOT")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1")
@@ -145,6 +150,11 @@ def test_formatting_signs_that_format_nothing_stay():
 
 
 def test_an_answer_of_ours_is_checked_without_its_footnotes():
-    """They are about the answer, and no part of what it says."""
-    answer = {"ts": "17.1", "user": US.user, "text": "The pier is made of oak. [1]\n\n[1] Pier, handbook"}
-    assert question({**SHORTCUT, "message": answer}).text == "The pier is made of oak."
+    """They are about the answer, and no part of what it says; so are the counts, in any language."""
+    for language in ("en", "de"):
+        counts = {"left_out": render_left_out(1, 5, language)}
+        counts["collapsed"] = translate("statements", language, checked=2, confirmed=1)
+        answer = {"ts": "17.1", "user": US.user, "text": render_messages(replace(FINAL, **counts))[0].text}
+        assert WORD_JOINER in answer["text"]
+        said = question({**SHORTCUT, "message": answer}).text
+        assert " ".join(said.split()) == " ".join(one.text for one in FINAL.sentences)

@@ -256,6 +256,8 @@ async def test_an_edited_question_is_answered_anew_in_the_same_post(talk: Talk) 
     (before,) = talk.acts.answers(asked)
     await talk.acts.edit(asked, f"<@{BOT}> {MADE}")
     await talk.until(ANSWERS[MADE])
+    await talk.acts.edit(asked, f"<@{BOT}>")
+    await talk.until(translate("greeting", "en"))
 
     assert [one.id for one in talk.acts.answers(asked)] == [before.id]
     await talk.acts.delete(asked)

@@ -320,7 +320,7 @@ async def test_the_answer_to_a_deleted_question_goes(talk: Talk) -> None:
 
 
 async def test_an_edited_question_is_answered_anew_in_the_same_message(talk: Talk) -> None:
-    """With or without a mention in it."""
+    """With or without a mention in it; where nothing but the mention is left, as who says no more is answered."""
     await talk.start()
     asked = await talk.acts.mention(BUILT)
     await talk.until(ANSWERS[BUILT])
@@ -329,9 +329,12 @@ async def test_an_edited_question_is_answered_anew_in_the_same_message(talk: Tal
     await talk.until(ANSWERS[RISES])
     await talk.acts.edit(asked, MADE)
     await talk.until(ANSWERS[MADE])
+    await talk.acts.edit(asked, "<@U0BOT>")
+    await talk.until(translate("greeting", "en"))
 
     (after,) = talk.acts.answers(asked)
     assert after.ts == before.ts
+    assert ANSWERS[MADE] not in talk.sees()
     assert ANSWERS[BUILT] not in talk.sees()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bot.desk.types import log
 from bot.platforms.slack.slack_transport import DEAF_SECONDS, PATH, SocketWatch
 from bot.views.catalog import translate
 from storage.errors import StorageError
@@ -78,7 +79,8 @@ async def test_slacks_own_requests_are_taken_and_its_address_check_is_answered(h
 
     assert found == (200, {"challenge": "abc"})
     assert status == 200
-    assert await http.slack.requests.post("{", signed(SIGNING_SECRET, "{") | kind) == (400, "")
+    for odd in ("{", "[]", "null", "3", '"x"', "[" * 50_000, '{"authorizations": 3}', '{"enterprise": 3}'):
+        assert await http.slack.requests.post(odd, signed(SIGNING_SECRET, odd) | kind) == (400, "")
 
 
 async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Talk) -> None:
@@ -98,6 +100,17 @@ async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Talk) -> None:
     await socket.until(ANSWERS[BUILT])
 
     assert len(socket.acts.answers(asked)) == 1
+
+
+async def test_what_comes_from_slack_silences_none_of_our_own_loggers(socket: Talk) -> None:
+    """Bolt sets the level of each logger that it gives a listener."""
+    own = (log, logging.getLogger("footnote"), logging.getLogger("bot"))
+    await socket.start()
+    await socket.acts.mention(BUILT)
+    await socket.until(ANSWERS[BUILT])
+
+    assert [one.level for one in own[:2]] == [logging.NOTSET] * 2
+    assert all(one.isEnabledFor(logging.WARNING) for one in own)
 
 
 @pytest.mark.parametrize("how", ["", "cut", "warning"])
