@@ -101,6 +101,7 @@ class View:
     """The platform's ids of the people who are asked for help: the only mentions that are ever made, from settings."""
     buttons: tuple[Button, ...] = ()
     done: bool = False  # whether nothing more will come
+    plain: bool = False  # whether it is to be shown as text alone, which every platform takes
     titles: tuple[tuple[str, str], ...] = ()
     """The pages of what was found for claims, by passage id, to name what supports one. Not shown by itself."""
 

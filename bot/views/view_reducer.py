@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from bot.desk.types import TurnResult
 from bot.views.catalog import list_asked_claims, render_left_out, render_reason, translate
+from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import (
     Button,
     ButtonAction,
@@ -220,6 +221,12 @@ def show_restart(view: View) -> View:
 def build_notice_view(ticket: int, language: str, text: str) -> View:
     """Return a view of one sentence of our own."""
     return View(ticket, language, text=text, done=True)
+
+
+def simplify_view(view: View) -> tuple[View, View]:
+    """Return what a last view says as plain text, and what is said where a platform takes not even that."""
+    failed = build_notice_view(view.ticket, view.language, translate("failed", view.language))
+    return replace(failed, text=render_plain_text(view), plain=True), replace(failed, plain=True)
 
 
 def build_evidence_view(

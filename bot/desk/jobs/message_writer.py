@@ -12,12 +12,21 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from bot.desk.types import DeliveryCapabilities, PostedMessages, Question, log_event
-from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable, PostGone
+from bot.platforms.shared.platform_contract import (
+    CannotPost,
+    ContentRefused,
+    Platform,
+    PlatformError,
+    PlatformUnavailable,
+    PostGone,
+)
 from bot.server.supervisor import Clock, compute_backoff
 from bot.views.turn_view import View
+from bot.views.view_reducer import simplify_view
 from storage.errors import StorageError
 
 T = TypeVar("T")
@@ -75,8 +84,11 @@ class MessageWriter:
         if self._pump is None or self._pump.done():
             self._pump = asyncio.create_task(self._show_newest())
 
-    async def finish(self, view: View) -> None:
-        """Show the last view, however long the platform is away.
+    async def finish(self, view: View) -> View:
+        """Show the last view, however long the platform is away, and return it as it is shown.
+
+        What the platform refuses for what it is made of is shown as plain text. Where it takes nothing, what is posted
+        goes: nobody is to wait for what does not come.
 
         Raises:
             CannotPost, PostGone: The platform will not have it.
@@ -86,7 +98,31 @@ class MessageWriter:
         await self.settle()
         if self.fault:
             raise self.fault
-        await self.call_patiently(lambda: self._show(view))
+        refused: CannotPost | None = None
+        for form in (view, *simplify_view(view)):
+            try:
+                await self.call_patiently(partial(self._show, form))
+            except ContentRefused as error:
+                log_event(logging.ERROR, "the platform refuses what an answer is made of", self.question, error)
+                refused = error
+            except CannotPost as error:
+                refused = error
+                break
+            else:
+                return form
+        await self._withdraw()
+        raise refused or AssertionError
+
+    async def _withdraw(self) -> None:
+        """Remove what only says that an answer comes, if the platform lets us."""
+        if not self.posted:
+            return
+        try:
+            await self.platform.remove(self.question, self.posted)
+        except PlatformError as error:
+            log_event(logging.WARNING, "what is posted still promises an answer", self.question, error)
+        else:
+            self.posted = PostedMessages()
 
     async def remove(self) -> tuple[str, ...]:
         """Remove all that was posted, and return the messages' ids. Raises `PlatformError` where it cannot."""
@@ -165,6 +201,9 @@ class MessageWriter:
                 self.posted = await self._call(view)
         except PlatformUnavailable as error:
             await self._failed_to_show(view, sure=error.seconds is not None)
+            raise
+        except ContentRefused:
+            self._doubt = self.ways.reads_back  # of several messages some may be posted
             raise
         self._doubt = False
         await self._store()

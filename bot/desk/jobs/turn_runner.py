@@ -284,7 +284,7 @@ async def _deliver_view(
     if silent and job.question.unasked and not writer.begun:
         return DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), view)
     try:
-        await writer.finish(view)
+        view = await writer.finish(view)
     except PostGone:
         job.request(Interrupt.REMOVE, why="what was posted was deleted")
         return None

@@ -215,6 +215,8 @@ class DiscordMessage:
 
 def render_messages(view: View, zone: tzinfo = UTC) -> tuple[DiscordMessage, ...]:
     """Return the messages that show a view whole: one at least."""
+    if view.plain:
+        return tuple(map(_render_plain_page, paginate_view(view, CONTENT, zone)))
     return tuple(map(render_page, paginate_view(view, COMPONENTS, zone)))
 
 
@@ -230,6 +232,12 @@ def render_page(page: MessagePage) -> DiscordMessage:
     boxes = [_build_container([text for _, text in group]) for group in (shown[:work], shown[work:]) if group]
     people = dict.fromkeys(run.text for part in page.parts for run in part.runs if is_mention(run))
     return DiscordMessage((*(boxes or [_build_container([NOTHING])]), *build_buttons(page.rows)), tuple(people))
+
+
+def _render_plain_page(page: MessagePage) -> DiscordMessage:
+    """Return a page as one text, for a message that was of components stays so."""
+    said = "\n\n".join(filter(None, map(render_markdown, page.parts)))
+    return DiscordMessage(({"type": TEXT, "content": said or NOTHING},))
 
 
 def _count_work_parts(parts: list[MessagePart]) -> int:

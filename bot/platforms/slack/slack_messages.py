@@ -5,7 +5,7 @@ that it is found again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Any
 
@@ -41,6 +41,7 @@ SECTIONS = MessageLimits(message=9_000, parts=46, part=3_000, row=ROW, measure=m
 MARKDOWN = MessageLimits(
     message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2
 )  # markdown blocks, and what is streamed
+PLAIN = replace(SECTIONS, message=2_900, part=2_900)  # what is shown as text alone
 MODAL = MessageLimits(message=36_000, parts=49, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2)
 """Blocks of a modal, of which all together take 250,000 bytes at most, whatever the script and however it is coded. A
 line may part any two of them, and there is room for a row of buttons."""
@@ -124,6 +125,8 @@ class SlackMessage:
 
 def render_messages(view: View, zone: tzinfo = UTC) -> tuple[SlackMessage, ...]:
     """Return the messages that show a view whole: one at least."""
+    if view.plain:
+        return tuple(SlackMessage((), render_fallback(page)) for page in paginate_view(view, PLAIN, zone))
     return tuple(map(render_page, paginate_view(view, SECTIONS, zone)))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bot.access import Asker
 from bot.desk.types import IntakeStatus
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.shared.platform_contract import CannotPost, ContentRefused, PlatformUnavailable, PostGone
 from bot.views.catalog import translate
 from pipeline.types import Status
 from storage.types import EntryKind
@@ -218,6 +218,29 @@ async def test_a_view_on_the_way_that_cannot_be_shown_decides_nothing(fault):
     (view,) = at.world.read()
     assert row.outcome == "delivered"
     assert view.sentences
+
+
+@pytest.mark.parametrize("refusals", [1, 2, 3])
+async def test_what_is_refused_for_what_it_is_made_of_is_posted_as_plain_text(refusals, caplog):
+    """Else that something failed; where not even that is taken, nothing is left that promises an answer."""
+    async with at_work() as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        await at.desk.take(question())
+        await at.system.begun.wait()
+        await settle()
+        begun = at.world.read()
+        at.world.faults["show"] = [ContentRefused("Slack refused chat.update: invalid_blocks.")] * refusals
+        gate.set()
+        row = await done(at.world)
+
+    shown = {1: "About: Question 1? [1]", 2: translate("failed", "en")}
+    (entry,) = at.world.entries(EntryKind.DELIVERED)
+    assert [view.done for view in begun] == [False]
+    assert [(view.text, view.plain) for view in at.world.read()] == [(shown[n], True) for n in (refusals,) if n < 3]
+    assert (row.outcome, entry.body["text"]) == (
+        ("delivered", shown[refusals]) if refusals < 3 else ("undeliverable", shown[1])
+    )
+    assert "invalid_blocks" in str([getattr(record, "cause", "") for record in caplog.records])
 
 
 async def test_a_deleted_post_is_not_posted_again():

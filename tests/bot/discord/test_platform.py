@@ -9,6 +9,7 @@ from bot.desk.types import PostedMessages
 from bot.platforms.discord.discord_messages import render_messages
 from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
 from bot.views.turn_view import View
+from bot.views.view_reducer import simplify_view
 from tests.bot.discord.stall import Stall, question
 from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY
 from tests.platforms.discord.faults import (
@@ -93,12 +94,12 @@ async def test_an_answer_that_grows_again_within_the_nonce_s_minutes(stall: Stal
     stall.whole(asked, LONG, posted)
 
 
-@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("cut", [*CUTS, "page"])
 @pytest.mark.parametrize("method", METHODS)
 async def test_every_method_fails_once(stall: Stall, method: str, cut: str) -> None:
     """In every way: the reader ends with the whole answer, once, and nothing was posted twice."""
     asked = await stall.asked()
-    stall.discord.faults[method] = [CUTS[cut]]
+    stall.discord.faults[method] = [CUTS.get(cut, Fault(200))]
     posted = await stall.told(asked, *WAY, LONG)
     stall.whole(asked, LONG, posted)
     assert stall.discord.posts == PAGES
@@ -350,3 +351,13 @@ async def test_a_message_that_waits_for_its_answer_is_no_longer_loading(stall: S
     (message,) = stall.ours(asked)
     assert message.flags & LOADING
     stall.whole(asked, LONG, await stall.told(asked, *WAY, LONG))
+
+
+async def test_plain_text_takes_the_place_of_what_is_refused(stall: Stall) -> None:
+    """Within all limits, whole, and first in the message that promised it."""
+    asked, (plain, _) = await stall.asked(), simplify_view(LONG)
+    posted = await stall.told(asked, BEGUN, plain)
+
+    stall.whole(asked, plain, posted)
+    assert " ".join(map(stall.said, posted.messages)).split() == plain.text.split()
+    assert stall.discord.refused == []

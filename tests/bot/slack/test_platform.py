@@ -8,9 +8,11 @@ from bot.desk.types import Place, PostedMessages
 from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
 from bot.platforms.slack.slack_messages import ANSWER, build_mark, render_messages
 from bot.views.turn_view import View
+from bot.views.view_reducer import simplify_view
 from tests.bot.slack.payloads import elements, people
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import BEGUN, FINAL, LONG, SENTENCES, WAY
+from tests.platforms.markup import UNSEEN
 from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, LOST_500, RESET, Fault, refused
 from tests.platforms.slack.world import Message
 
@@ -100,12 +102,12 @@ async def test_streams_are_not_tried_again_at_once_after_three_refusals(shop: Sh
 
 
 @pytest.mark.parametrize("streams", [True, False])
-@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("cut", [*CUTS, "page"])
 @pytest.mark.parametrize("method", METHODS)
 async def test_every_method_fails_once(shop: Shop, method: str, cut: str, *, streams: bool) -> None:
     """In every way: the reader ends with the whole answer, once, and nothing was posted twice."""
     asked = await shop.asked()
-    shop.slack.faults[method] = [CUTS[cut]]
+    shop.slack.faults[method] = [CUTS.get(cut, Fault(200))]
     if not streams:
         shop.slack.faults["chat.startStream"] = [refused("unknown_method"), *shop.slack.faults["chat.startStream"]]
     await shop.told(asked, *WAY, LONG)
@@ -411,3 +413,14 @@ async def test_a_post_is_marked_and_pings_nobody(shop: Shop) -> None:
             assert not {"link_names", "parse"} & set(call)
     for call in shop.slack.calls("chat.postMessage"):
         assert (call["unfurl_links"], call["unfurl_media"]) == (False, False)
+
+
+async def test_plain_text_takes_the_place_of_what_is_refused(shop: Shop) -> None:
+    """Within all limits, whole, and first in the message that promised it."""
+    asked, (plain, _) = await shop.asked(), simplify_view(LONG)
+    await shop.told(asked, BEGUN, plain)
+
+    found = shop.slack.acts.answers(asked.message)
+    assert UNSEEN.sub("", " ".join(one.text for one in found)).split() == plain.text.split()
+    assert not any(one.blocks or one.stream for one in found)
+    assert shop.slack.refused == []
