@@ -22,12 +22,12 @@ from evaluation.workbench import open_corpus, open_reader, render_table, run_tur
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.kit import Kit, Rerank, no_reader
 from pipeline.stages.quotation import RankedQuotes
-from pipeline.support.support_check import check_verbatim
+from pipeline.support.support_check import check_verbatim, write_rows
 from pipeline.systems.extractive import consider
 from pipeline.types import Answer, CitedSentence, Conversation, Status
 from storage.indexes.embedding import Embedder, Vectors
 from storage.passages import CANDIDATES, PassageStore, fuse_scores
-from storage.types import Hit, SearchQuery
+from storage.types import Hit, PassageKind, SearchQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,10 @@ class ExamOutcome:
 
     @property
     def verbatim(self) -> bool:
-        """Return whether each sentence that was let through stands verbatim in a passage that it cites."""
-        passages = {citation.number: citation.passage_text for citation in self.answer.citations}
-        return all(
-            any(sentence.text in passages[number] for number in sentence.citations)
-            for sentence in self.answer.sentences
-        )
+        """Return whether each sentence that was let through stands in a passage that it cites, a row as prose."""
+        texts = {one.number: one.passage_text for one in self.answer.citations}
+        said = {number: f"{text}\n{write_rows(text, PassageKind.TABLE)}" for number, text in texts.items()}
+        return all(any(one.text in said[number] for number in one.citations) for one in self.answer.sentences)
 
 
 @dataclass

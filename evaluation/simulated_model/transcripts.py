@@ -220,7 +220,7 @@ def count_faults(outcomes: Sequence[TurnOutcome]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class SelectedDocuments:
-    """Those of a source's documents that a transcript's turns found: the rest need not be indexed."""
+    """Those of a source's documents with these keys: the rest need not be indexed."""
 
     source: DocumentSource
     keys: frozenset[str]

@@ -83,6 +83,9 @@ def _render_script(match: re.Match[str]) -> str:
 
 _TAG = lazy_compile(r"<(?:(!--)|(/?)([A-Za-z][A-Za-z0-9-]*)([^<>]*)>)")
 _RAISED = lazy_compile(r"\s*([0-9+\-−–n]{1,12})\s*</sup\s*>")
+_BASE = lazy_compile(r"\s*(?:\[\[[^\[\]|]*\|)?([0-9]{1,2})(?:\]\])?\s*</sub\s*>")
+_DIGITS_BEFORE = lazy_compile(r"[0-9][0-9A-F]{0,15}\Z")
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _NOTE_LETTER = lazy_compile(r"\s*[a-m]\s*</sup\s*>")
 _DROPPED = frozenset({
     "ref", "references", "gallery", "timeline", "score", "imagemap", "templatedata", "graph", "mapframe",
@@ -167,11 +170,19 @@ def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
         return (_CLOSING.get(name, "") if name in _KNOWN else tag[0]), end
     if name in _DROPPED or name in _CONTENT:
         return ("", end) if attributes.endswith("/") else _read_content(ahead, written, attributes, end)
-    if name == "sup" and (number := _RAISED.match(ahead.text, end)):
+    shifted = _read_shifted(ahead.text, name, tag.start(), end) if name in {"sup", "sub"} else None
+    return shifted or (_LAYOUT.get(name, "" if name in _KNOWN else tag[0]), end)
+
+
+def _read_shifted(text: str, name: str, start: int, end: int) -> tuple[str, int] | None:
+    """Return what stands raised or lowered, if that is more than how it looks: an exponent, a footnote, a base."""
+    if name == "sub":
+        base = _BASE.match(text, end) if _DIGITS_BEFORE.search(text, max(0, start - 16), start) else None
+        return (base[1].translate(_LOWERED), base.end()) if base else None
+    if number := _RAISED.match(text, end):
         return make_superscript(number[1]), number.end()
-    if name == "sup" and (letter := _NOTE_LETTER.match(ahead.text, end)) and ahead.text.endswith("]]", 0, tag.start()):
-        return "", letter.end()
-    return _LAYOUT.get(name, "" if name in _KNOWN else tag[0]), end
+    letter = _NOTE_LETTER.match(text, end) if text.endswith("]]", 0, start) else None
+    return ("", letter.end()) if letter else None
 
 
 def _comment_end(ahead: _Lookahead, start: int, end: int) -> tuple[str, int]:

@@ -29,6 +29,7 @@ _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
 _LETTERED = lazy_compile(r"\b([^\W\d_]{2,}):?[ \t]+([A-HJ-Z])\b(?!\.\s*[A-Z]|[-&'’])")  # no initial, no "V&A"
 _STEPS = lazy_compile(r"^[^\S\n]*\d{1,3}[.)]\s+\S.*(?:\n+(?:[^\S\n]*\d{1,3}[.)]\s|[^\S\n]{2,}\S).*)+", re.MULTILINE)
+_LETTERED_ANSWER = lazy_compile(r"[?？؟]\W*\n\s*(?:A|Answer)\d{0,3}:\s+(?=\S)")
 _HOW_TO = lazy_compile(r"\bhow (?:to|(?:do|can|should|must) (?:i|we|you|one))\b|\bsteps\b", re.IGNORECASE)
 _LETTER = lazy_compile(r"[^\W\d_]")
 _DIGIT = lazy_compile(r"[\d一二两三四五六七八九十百千万亿半]")
@@ -94,6 +95,12 @@ def widen_steps(candidate: Candidate) -> Candidate:
     )
 
 
+def drop_asked(candidate: Candidate) -> Candidate:
+    """Return the answer alone of a candidate that asks "Q: ..." and answers "A: ...", else the candidate."""
+    answer = _LETTERED_ANSWER.search(candidate.text)
+    return replace(candidate, span=(candidate.span[0] + answer.end(), candidate.span[1])) if answer else candidate
+
+
 def asks_for_steps(question: str) -> bool:
     """Return whether a question asks how to do something."""
     return bool(_HOW_TO.search(question))
@@ -109,7 +116,8 @@ def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
         if words.endswith(_QUESTION):
             asked_at = begin
         elif words.endswith(_COLON):
-            yield Candidate(hit, rank, (begin, _find_list_end(text, spans[place:])))
+            table = hit.passage.kind is PassageKind.TABLE
+            yield Candidate(hit, rank, (begin, spans[-1][1] if table else _find_list_end(text, spans[place:])))
             lead = words
         elif lead or begin < start or _is_informative(words, hit.passage.kind):
             yield Candidate(hit, rank, (begin, end), lead)

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from pipeline.extraction.answer_ranking import COMPARED_CANDIDATES, ScoredCandidate
-from pipeline.extraction.candidates import Candidate, is_date, is_number, widen_steps
+from pipeline.extraction.candidates import Candidate, drop_asked, is_date, is_number, widen_steps
 from pipeline.replies import footnotes
 from pipeline.stages.question_analysis import opens_with_pronoun
+from pipeline.support.support_check import write_rows
 from pipeline.types import CitedSentence
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, fold_spelling, words
@@ -111,7 +112,7 @@ def select_quotes(
     if not ranked:
         return ()
     close = [
-        replace(one, candidate=widen_steps(one.candidate)) if whole_lists else one
+        replace(one, candidate=widen_steps(one.candidate) if whole_lists else drop_asked(one.candidate))
         for one in ranked[:COMPARED_CANDIDATES]
         if one.score >= ranked[0].score - CLOSE_SCORE
     ]
@@ -130,7 +131,7 @@ def select_quotes(
     said = [*opening, *sorted(rest, key=lambda one: (_document_of(one) != _document_of(best), _order_key(one)))]
     return tuple(
         CitedSentence(
-            text=one.text,
+            text=write_rows(one.text, one.hit.passage.kind),
             evidence=(one.evidence,),
             note=footnotes.write_dated_note(one.hit.document)
             if one in disputed

@@ -109,13 +109,22 @@ def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
 
 
 def _name_subject(one: Evidence) -> str:
-    lines = [line[mark.end() :] if (mark := _MARK.match(line)) else line for line in one.text.splitlines()]
-    text = " ".join(" ".join(lines).split())
+    text = " ".join(_join_items(one.text).split())
     alone = one.passage.kind is PassageKind.TABLE and ";" not in text  # a row of one cell does not say whose it is
     return f"{one.document.title}: {text}" if alone or _opens_with_pronoun(one, one.span[0]) else text
 
 
-_MARK = re.compile(r"\s*(?:[-•*✓]|\d{1,3}[.)])\s+")
+def _join_items(text: str) -> str:
+    """Return a list on one line, without its marks: "Bring a badge, a laptop"."""
+    first, *lines = text.splitlines()
+    comma = ";" if any("," in line for line in lines) else ","
+    for line in lines:
+        item = is_in_list(line, (0, len(line))) and first.rstrip()[-1:] not in ".,:;!?…"
+        first = f"{first.rstrip()}{comma if item else ''} {_MARK.sub('', line, 1)}"
+    return _MARK.sub("", first, 1)
+
+
+_MARK = re.compile(r"^\s*(?:[-•*✓]|\d{1,3}[.)])\s+")
 
 
 def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:

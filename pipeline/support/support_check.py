@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from pipeline.support.analysis.table_parser import write_row
 from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.comparison.alignment import load_general_words
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
@@ -21,7 +22,7 @@ from storage.language.words import content_terms, content_words
 from storage.types import Evidence, Passage, PassageKind, Span, VerdictReason
 
 _PASSAGE_LINE = lazy_compile(r"\S(?:[^\n]*\S)?")
-_LIST_MARK = lazy_compile(r"(?:[-•*✓]|\d{1,3}[.)])\s+(?=\S)")
+_LIST_MARK = lazy_compile(r"(?:[-•*✓]|\d{1,3}[.)]|(?:[QA]|Question|Answer)\d{0,3}:|Q\d{0,3}\.)\s+(?=\S)")
 _SILENT_MARKS = frozenset(',.;:"!—')
 _CONNECTIVES = tuple(
     tuple(words.split())
@@ -207,8 +208,8 @@ async def check_verbatim(sentence: str, evidence: Sequence[Evidence], *, asked: 
 def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
     """Return the id of the passage that has `sentence` as one or more whole sentences, white space aside; else "".
 
-    It may begin with the mark of a list's item. A stretch cut out of a sentence is none: "the office closes early" is
-    no quotation of "Nobody knows whether the office closes early".
+    It may begin with the mark of a list's item, and a table's rows may be written as prose. A stretch cut out of a
+    sentence is none: "the office closes early" is no quotation of "Nobody knows whether the office closes early".
     """
     wanted = _normalise_space(sentence)
     mark = _LIST_MARK.match(wanted)
@@ -252,10 +253,16 @@ def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
 
 
 def _sentence_runs(passage: Passage) -> set[str]:
-    """Return every run of neighbouring sentences of a passage, white space normalised."""
+    """Return every run of neighbouring sentences of a passage, white space normalised; of a table, as prose as well."""
     spans = find_quotable_spans(passage)
     ends = ((start, end) for place, (start, _) in enumerate(spans) for _, end in spans[place:])
-    return {_normalise_space(passage.text[start:end]) for start, end in ends}
+    runs = {passage.text[start:end] for start, end in ends}
+    return set(map(_normalise_space, [*runs, *(write_rows(run, passage.kind) for run in runs)]))
+
+
+def write_rows(text: str, kind: PassageKind) -> str:
+    """Return what is quoted of a passage of a kind: rows of a table as prose, anything else as it stands."""
+    return "\n".join(map(write_row, text.split("\n"))) if kind is PassageKind.TABLE else text
 
 
 def _normalise_space(text: str) -> str:

@@ -17,7 +17,7 @@ from bot.desk.types import TurnRequest, TurnResult
 from bot.settings.settings_tables import Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
-from ingest.types import DocumentSource, Listing
+from ingest.types import DocumentSource
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import ClaimChecked, Event, Status, Turn
 from storage.audit import verify_turn
@@ -25,24 +25,6 @@ from storage.indexes.embedding import LazyReader, load_token_states, open_embedd
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
 from tests.pipeline.scripted import Script, ScriptedLLM
 from tests.storage.stores import kept, opened
-
-
-@dataclass(frozen=True)
-class Picked:
-    """Those documents of a source that a test wants."""
-
-    source: DocumentSource
-    keys: frozenset[str]
-
-    @property
-    def reference(self) -> bool:
-        return self.source.reference
-
-    def expected(self) -> int | None:
-        return len(self.keys)
-
-    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        return Listing(one for one in self.source.documents(known, since) if one.key in self.keys)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.simulated_model.transcripts import SelectedDocuments
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from pipeline.model import ModelCall
 from pipeline.types import SearchStarted, Status, Turn
 from storage.types import Verdict
-from tests.turns.house import House, Picked, opened_house
+from tests.turns.house import House, opened_house
 from tests.turns.reader import Notes, number, reading, sources, turn_of
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[3] / "shared/data")
@@ -28,7 +29,7 @@ ARTICLES = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory):
-    source = Picked(WikipediaDump(DUMP, processes=1), frozenset(ARTICLES.values()))
+    source = SelectedDocuments(WikipediaDump(DUMP, processes=1), frozenset(ARTICLES.values()))
     with opened_house(tmp_path_factory.mktemp("home"), source, "wikipedia") as house:
         yield house
 

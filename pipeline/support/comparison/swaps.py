@@ -50,7 +50,7 @@ _BOTH_WAYS = frozenset({
 
 
 def find_exception_swap(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
-    """Return a number of a sentence that the source says of something else, and the words that say so.
+    """Return a number of a sentence that the source says of something else, and what it says in its place.
 
     "27 days, except in Hamburg, where it is 30" has a rule, an exception, and what is said of the exception.
     """
@@ -77,9 +77,11 @@ def _find_exchanged(alignment: Alignment, facts: PassageFacts, start: int, end: 
     others = [(source, number) for source in facts.sentences if source is not theirs for number in source.numbers]
     for number in ours.numbers:
         if _is_among(ours, number, wrong) and not _is_among(ours, number, [*right, *others]):
-            if named and not any(_is_same_measure(ours, number, one) for one in right):
-                return None
-            return ours.text.said(number.first, max(number.last, number.first + 2)), theirs.text.said(start - 1, end)
+            instead = next((one for _, one in right if _is_same_measure(ours, number, (theirs, one))), None)
+            if instead:
+                return number.said, instead.said
+            said = ours.text.said(number.first, max(number.last, number.first + 2))
+            return None if named else (said, theirs.text.said(start - 1, end))
     return None
 
 

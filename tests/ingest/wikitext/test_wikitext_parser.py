@@ -124,6 +124,12 @@ def test_superscripts_are_no_digits_of_the_number():
     assert read("10<sup>2</sup> m<sup>−1</sup> 19<sup>th</sup> H<sub>2</sub>O") == ["10² m⁻¹ 19th H2O"]
 
 
+def test_the_base_of_a_number_is_none_of_its_digits():
+    page = "20<sub>16</sub> to 7E<sub>[[hexadecimal|16]]</sub>, CO<sub>2</sub>, C<sub>4</sub>H<sub>10</sub>"
+
+    assert read(page) == ["20₁₆ to 7E₁₆, CO2, C4H10"]
+
+
 def test_the_letter_of_a_footnote_is_no_part_of_the_word_before_it():
     """Behind a link; elsewhere a raised letter may be an exponent or an abbreviation."""
     page = "Paid in [[crown (coin)|crowns]]<sup>d</sup> and [[Mark]]s. M<sup>e</sup> Vik x<sup>a</sup>"

@@ -65,8 +65,17 @@ def test_a_row_that_was_not_asked_for_stays_out() -> None:
     scored = ranked([rows], "Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros")
     named = [replace(one, features=replace(NOTHING, terms=1 - 0.5 * place)) for place, one in enumerate(scored)]
 
-    assert said(named) == ["Pump: B; Price: 349 euros"]
-    assert said(scored) == ["Pump: B; Price: 349 euros", "Pump: A; Price: 199 euros"]
+    assert said(named) == ["Pump B: price 349 euros"]
+    assert said(scored) == ["Pump B: price 349 euros", "Pump A: price 199 euros"]
+
+
+def test_of_a_question_and_its_answer_the_answer_is_said() -> None:
+    """Without the letters that tell the two apart."""
+    page = hit("Q: Where are the oars kept?\n\nA: They hang in the shed. Nobody lends them.")
+    (best,) = (one for one in find_candidates([page]) if "oars" in one.text)
+
+    assert best.text.startswith("Where are the oars kept?")
+    assert said([ScoredCandidate(best, NOTHING, 1.0)]) == ["They hang in the shed."]
 
 
 def test_further_parts_of_a_question_come_after_the_first() -> None:

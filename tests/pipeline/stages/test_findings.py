@@ -211,7 +211,7 @@ def test_an_item_is_quoted_with_what_leads_its_list_in() -> None:
     assert [one.text for one in bind_subjects([kettles, lead])] == [quote]
     assert [one.text for one in bind_subjects([note])] == [note.text]
     assert quoted(*quote_evidence(collect_sentences([TRIPS])[2:])) == [
-        "Next year there are two trips: in spring in autumn"
+        "Next year there are two trips: in spring, in autumn"
     ]
 
 

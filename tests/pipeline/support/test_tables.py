@@ -2,7 +2,11 @@
 
 import pytest
 
+from pipeline.support.analysis.table_parser import write_row
 from pipeline.support.rules import FindingOutcome, check_rules
+from pipeline.support.support_check import find_verbatim_passage
+from storage.types import PassageKind
+from tests.pipeline.world import hit
 
 KEEPERS = (
     "Post: Head keeper; Name: Runa Falk; Island: Skarholm; Ask about: Lamps, lenses\n"
@@ -89,3 +93,24 @@ def test_a_number_of_a_row_is_said_by_its_own_label(sentence: str, wrong: bool) 
 
 def test_rows_below_a_line_of_prose_are_rows() -> None:
     assert against("Ask Runa Falk about lost oars.", f"These are the people to ask:\n{KEEPERS}\nAll others are guests.")
+
+
+@pytest.mark.parametrize(
+    ("row", "prose"),
+    [
+        ("Pump: B; Price (euros): 349; Warranty (years): 5", "Pump B: price 349 euros, warranty 5 years"),
+        ("Post: Cook; Name: Ada Quist; Island: Skarholm", "Cook – name: Ada Quist, island: Skarholm"),
+        ("Post: Keeper; Ask about: Lamps, lenses; Amount: 4", "Keeper – ask about: Lamps, lenses; amount 4"),
+        ("Fare: Adults; Skarholm: 4 crowns; Lundey: 9 crowns", "Adults: Skarholm 4 crowns, Lundey 9 crowns"),
+        ("These are the fares:", "These are the fares:"),
+        ("Yes; No", "Yes; No"),
+        ("What is wrong? The lamp; Who helps: Runa", "What is wrong? The lamp; Who helps: Runa"),
+    ],
+)
+def test_a_row_reads_as_prose(row: str, prose: str) -> None:
+    """With every label; a line that has none stays. As prose it is still a quotation, other cells are none."""
+    page = hit(f"{row}\nPost: Smith; Name: Tor Vik", kind=PassageKind.TABLE).passage
+
+    assert write_row(row) == prose
+    assert find_verbatim_passage(prose, [page]) == page.id
+    assert not find_verbatim_passage(f"{prose}, Tor Vik", [page])

@@ -231,7 +231,7 @@ PUMPS = "\n".join(
 @pytest.mark.parametrize(
     ("page", "costs"),
     [
-        (hit(PUMPS, title="Pumps", kind=PassageKind.TABLE), "Pump: Pump A; Price: 199 euros"),
+        (hit(PUMPS, title="Pumps", kind=PassageKind.TABLE), "Pump A: price 199 euros"),
         (hit("Pump A costs 199 euros.\n\nPump B costs 349 euros.", title="Pumps"), "Pump A costs 199 euros."),
     ],
 )

@@ -70,6 +70,13 @@ WRITINGS = [
 ]
 
 
+@pytest.mark.parametrize("text", ["within 3 business days", "after 3 working days", "in 3 calendar days"])
+def test_days_of_a_kind_are_said_as_such(text: str) -> None:
+    (number,) = read(text)
+
+    assert (number.said, [unit.name for unit in number.units]) == (text.split(maxsplit=1)[1], ["d"])
+
+
 @given(st.integers(2, 999_999_999), st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
 def test_a_number_is_found_however_it_is_written(number, one, other) -> None:
     """With spaces, points and commas between its groups, in words, and in the digits of other scripts."""
