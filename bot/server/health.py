@@ -78,6 +78,7 @@ def _connection_check(platform: Connectable) -> ReadinessCheck:
 log = logging.getLogger(__name__)
 
 READINESS_SECONDS = 30.0
+CONFIRM_SECONDS = 10.0
 
 
 class ReadinessSource(Protocol):
@@ -88,7 +89,7 @@ class ReadinessSource(Protocol):
 async def watch_readiness(
     readiness: ReadinessSource, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> AsyncIterator[None]:
-    """Log what is not ready: at once, and whenever that changes."""
+    """Log what is not ready and stays so for a while, and when it is again."""
     async with run_beside(_log_readiness_changes(readiness, sleep), name="readiness"):
         yield
 
@@ -97,6 +98,10 @@ async def _log_readiness_changes(readiness: ReadinessSource, sleep: Callable[[fl
     known: Mapping[str, str] = {}
     while True:
         found = await readiness.reasons()
+        if passing := found.keys() - known.keys():  # such as a connection that is only just being opened
+            await sleep(CONFIRM_SECONDS)
+            again = await readiness.reasons()
+            found = {name: again[name] for name in again if name in known or name in passing}
         for name in found.keys() - known.keys():
             log.warning("not ready: %s", name, extra={"cause": found[name]})
         for name in known.keys() - found.keys():
