@@ -40,7 +40,8 @@ from storage.errors import StorageError
 from storage.types import Citation, LogEntry, QueuedQuestion
 
 MAX_COMMENT = 2_000  # characters of a comment that are kept
-MAX_QUOTED_QUESTION = 300  # characters of a question that are repeated where a person is asked
+MAX_QUOTED_QUESTION = 300  # characters of a question that are repeated where others read it
+MAX_NAME = 80
 _MAX_QUESTIONS = 100  # how many of a conversation's last questions are looked through for their sources
 
 
@@ -126,11 +127,12 @@ class AnswerActions:
             await self._record(turn, "ask", state=ACTION_DONE, messages=posted.messages)
             return translate("ask_done", turn.language)
 
-    async def share(self, ticket: int, by: Asker, *, language: str = "") -> str:
+    async def share(self, ticket: int, by: Asker, *, language: str = "", name: str = "") -> str:
         """Show the channel an answer that the asker alone was shown, once, and return what its asker is told.
 
-        What may be read in the channel is decided again. The post has a key of its own by which the platform finds it,
-        so that whoever presses again after a crash completes it and does not repeat it.
+        Above it stands the question, and whose it is, by the `name` that the platform shows of them. What may be read
+        in the channel is decided again. The post has a key of its own by which the platform finds it, so that whoever
+        presses again after a crash completes it and does not repeat it.
         """
         async with self._act_once(ticket, by, language) as turn:
             platform = self._find_platform(turn)
@@ -138,7 +140,7 @@ class AnswerActions:
             question = _build_shared_question(turn.question, by)
             channel = await load_channel_settings(self._app, turn.question.place.channel_id)
             posted = await _find_earlier_share(platform, turn, question)
-            view = _build_shared_view(turn, ask=bool(channel.ask))
+            view = _build_shared_view(turn, name, ask=bool(channel.ask))
             await self._record(turn, "share", state=ACTION_BEGUN)
             try:
                 posted = await platform.show(question, view, posted)
@@ -226,8 +228,13 @@ async def remove_shared_answer(platform: Platform, question: Question, entries: 
 
 
 def shorten_question(text: str) -> str:
+    return shorten_line(text, MAX_QUOTED_QUESTION)
+
+
+def shorten_line(text: str, most: int) -> str:
+    """Return a text on one line, cut after so many characters."""
     line = " ".join(text.split())
-    return line if len(line) <= MAX_QUOTED_QUESTION else f"{line[:MAX_QUOTED_QUESTION]}…"
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
@@ -244,10 +251,14 @@ def _build_shared_question(question: Question, by: Asker) -> Question:
     return replace(question, key=f"{question.key}#shared", asker=by, only_asker=False, unasked=False, handle="")
 
 
-def _build_shared_view(turn: AuthorizedTurn, *, ask: bool) -> View:
+def _build_shared_view(turn: AuthorizedTurn, name: str, *, ask: bool) -> View:
     """Return what everybody is shown. What it counts is left out where not all that was counted is readable now."""
-    finish = finish_check_view if turn.record.task == "check" else finish_view
-    view = finish(start_view(turn.row.ticket, turn.record.language), turn.result, ask=ask)
+    checks, language = turn.record.task == "check", turn.record.language
+    who = shorten_line(name, MAX_NAME) or translate("share_somebody", language)
+    asked = {"name": who, "question": shorten_question(turn.question.text)}
+    notice = translate("share_check" if checks else "share_answer", language, **asked)
+    finish = finish_check_view if checks else finish_view
+    view = finish(start_view(turn.row.ticket, language, notice=notice), turn.result, ask=ask)
     return view if turn.record.may_show_evidence(turn.here) else replace(view, collapsed="", left_out="")
 
 

@@ -168,7 +168,8 @@ class DiscordActions:
                 await self._reply_with(found, self._actions.ask_person(ticket, by, language=found.locale))
             case ButtonAction.SHARE:
                 await self._replies.defer(found, private=True)
-                await self._reply_with(found, self._actions.share(ticket, by, language=found.locale))
+                shown = self._actions.share(ticket, by, language=found.locale, name=found.shown_name)
+                await self._reply_with(found, shown)
             case ButtonAction.UP:
                 await self._replies.defer(found, private=True)
                 await self._reply_with(found, self._actions.feedback(ticket, by, "up", language=found.locale))

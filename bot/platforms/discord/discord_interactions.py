@@ -96,6 +96,7 @@ class DiscordInvocation:
     direct: bool = False  # whether it is in a DM with us
     installed: bool = True  # whether the server installed the app, and not only who uses it
     data: Json = field(default_factory=dict)
+    shown_name: str = ""  # the name that whoever invokes it is shown by there
 
     @property
     def key(self) -> str:
@@ -118,7 +119,8 @@ def parse_invocation(data: Json, us: discord_events.DiscordBotIdentity) -> Disco
     """Return what somebody invoked; None where nothing can be made of it."""
     number, token, inner = discord_events.read_id(data, "id"), data.get("token"), read_object(data, "data")
     member = read_object(data, "member")
-    user = discord_events.read_id(read_object(member, "user") or read_object(data, "user"), "id")
+    person = {"member": member, **(read_object(member, "user") or read_object(data, "user"))}
+    user = discord_events.read_id(person, "id")
     channel, kind = _parse_place(data), data.get("type")
     if not (number and user and channel and isinstance(token, str) and kind in (COMMAND, PRESS, SUBMIT)):
         return None
@@ -143,6 +145,7 @@ def parse_invocation(data: Json, us: discord_events.DiscordBotIdentity) -> Disco
         direct=not guild and data.get("context", 1) == 1,
         installed=not isinstance(owners, Mapping) or "0" in owners,
         data=inner,
+        shown_name=discord_events.read_name(person),
     )
 
 

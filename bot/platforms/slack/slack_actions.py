@@ -211,7 +211,8 @@ class SlackActions:
             case ButtonAction.ASK:
                 return await self._actions.ask_person(ticket, by, language=language)
             case ButtonAction.SHARE:
-                return await self._actions.share(ticket, by, language=language)
+                name = await self._directory.name(press.user)
+                return await self._actions.share(ticket, by, language=language, name=name)
             case ButtonAction.EVIDENCE:
                 shown = await self._show_evidence(ticket, press, by, language)
                 return "" if shown else translate("acting_unavailable", language)

@@ -25,7 +25,7 @@ from bot.platforms.shared.lookup_cache import (
     lookup_or_raise,
 )
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
-from bot.platforms.shared.payload_text import Json
+from bot.platforms.shared.payload_text import Json, read_object
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.platforms.slack import slack_events
 from bot.platforms.slack.slack_client import SlackApiClient
@@ -100,6 +100,16 @@ class SlackDirectory:
         except (PlatformError, TimeoutError):
             return ""
         return locale.partition("-")[0].lower() if isinstance(locale, str) else ""
+
+    async def name(self, user: str) -> str:
+        """Return the name that somebody is shown by; empty where that is not known."""
+        try:
+            found = await self._people.of(user)
+        except (PlatformError, TimeoutError):
+            return ""
+        profile = read_object(found, "profile")
+        names = (profile.get("display_name"), profile.get("real_name"), found.get("real_name"), found.get("name"))
+        return next((one for one in names if isinstance(one, str) and one.strip()), "")
 
     def forget(self, channel: str) -> None:
         self._channels.forget(channel)

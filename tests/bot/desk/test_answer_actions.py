@@ -196,17 +196,18 @@ async def test_a_long_question_is_repeated_in_part():
 
 
 async def test_an_answer_is_shared_with_its_channel_once():
-    """As it was answered; the same people may see its evidence then."""
+    """As it was answered, with whose question it was; the same people may see its evidence then."""
     record, stage, acting = house()
     ticket = record.add(PRIVATE)
     before = await denial(acting.evidence(ticket, in_channel(user="U2")))
 
-    said = await acting.share(ticket, in_channel())
+    said = await acting.share(ticket, in_channel(), name=f"Ana\n{'a' * 100}")
     again = await denial(acting.share(ticket, in_channel()))
 
     (view,) = stage.posts.values()
     assert (before, said, again) == (NOTHING, translate("share_done", "en"), translate("share_already", "en"))
     assert [one.text for one in view.sentences] == ["alphatext opens at ten."]
+    assert view.notice == f"Ana {'a' * 76}… asked “{PRIVATE.question(ticket).text}” and shared the answer."
     assert view.done
     assert {button.action for button in view.buttons} >= {
         ButtonAction.EVIDENCE,

@@ -357,6 +357,7 @@ async def test_a_private_answer_is_shared_and_a_person_is_asked(talk: Talk) -> N
     await talk.press("share", answer)
     await talk.until(translate("share_done", "en"))
     (shared,) = (one for one in talk.discord.world.ours() if "ask" in actions(one))
+    assert f"Ana asked “{BUILT}” and shared the answer." in talk.sees(by="102")
     await talk.press("ask", shared)
     await talk.until("@Cleo", by="102")
 

@@ -115,6 +115,7 @@ async def test_ask_is_answered_to_its_asker_until_they_share_it(talk: Talk) -> N
     await talk.until(translate("share_already", "en"))
 
     assert talk.sees(by="U2").count(ANSWERS[BUILT]) == 1
+    assert f"ana asked “{BUILT}” and shared the answer." in talk.sees(by="U2")
     assert translate("share_already", "en") not in talk.sees(by="U2")
 
 
