@@ -1,10 +1,23 @@
-"""Decide who may read what, by the readers that settings name: nothing is readable unless they say so; pure."""
+"""Decide who is answered and who may read what, by what settings name; pure.
 
-from collections.abc import Mapping, Sequence
+Nothing is readable unless settings say so. By whatever way somebody comes (a message, an edit of it, a question that
+waited or was caught up with, a button), their platform says in an `Asker` what is known of them; it is decided here.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Literal
 
 EVERYONE = "*"
+
+
+class Exclusion(StrEnum):
+    """Why somebody is not answered at all."""
+
+    NONE = ""
+    ELSEWHERE = "elsewhere"  # they stand where settings let nobody be answered
+    DENIED = "denied"  # settings deny them, or a role of theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +34,11 @@ class Asker:
     listed_server: bool = False  # of a channel elsewhere: whether settings list its server as the team's own
     moderates: bool = False
     """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
+    guest: bool = False  # whether they are a guest, to whom `*` is not open
+    principals: tuple[str, ...] = ()
+    """Of somebody in a DM: what else settings name them by, such as `slack:T1/S1` of a user group, `discord:S1/R1` of a
+    role, and `discord:S1/U1`, which is theirs while they are a member of that server."""
+    exclusion: Exclusion = Exclusion.NONE
 
     @property
     def user_id(self) -> str:
@@ -34,32 +52,37 @@ class Asker:
 
 
 def mark_unplaced(asker: Asker) -> Asker:
-    """Return an asker whose place could not be looked up: that counts against the place."""
-    return replace(asker, shared_with_other_organisations=True, listed_server=False)
+    """Return an asker who could not be looked up: that counts against them."""
+    return replace(asker, shared_with_other_organisations=True, listed_server=False, guest=True, principals=())
+
+
+def find_exclusion(*, listed: bool, ids: Collection[str], deny: Collection[str]) -> Exclusion:
+    """Return why somebody is not answered, by whether their place is listed, and by the ids of them and their roles."""
+    if not listed:
+        return Exclusion.ELSEWHERE
+    return Exclusion.DENIED if set(ids) & set(deny) else Exclusion.NONE
 
 
 def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
     """Return the names of the corpora, given with their readers, that may be read here by this asker.
 
     The terminal's user owns the machine and reads all. Elsewhere a channel reads what names that channel, a DM what
-    names that user, and `*` stands for every place that is the team's own.
+    names that user or a group of theirs, and `*` stands for every place that is the team's own, but not for guests.
+    Who is not answered reads nothing.
     """
     if asker.platform == asker.kind == "terminal":
         return tuple(corpora)
+    if asker.exclusion:
+        return ()
     return tuple(name for name, readers in corpora.items() if any(_admits(reader, asker) for reader in readers))
 
 
 def _admits(reader: str, asker: Asker) -> bool:
     if reader == EVERYONE:
-        return _is_own_place(asker)
-    platform, _, place = reader.partition(":")
-    workspace, _, named = place.partition("/")
-    if not named or platform != asker.platform:
-        return False
+        return _is_own_place(asker) and not asker.guest
     if asker.kind == "channel":
-        return (workspace, named) == (asker.workspace, asker.channel)
-    # Discord's user ids are unique over all servers, and a DM stands in none.
-    return named == asker.user and (platform == "discord" or workspace == asker.workspace)
+        return bool(asker.channel) and reader == asker.channel_id
+    return bool(asker.user) and (reader == asker.user_id or reader in asker.principals)
 
 
 def _is_own_place(asker: Asker) -> bool:

@@ -6,8 +6,8 @@ This is the only place that catches the error tree: whatever happens, the turn i
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
 from textwrap import shorten
@@ -19,7 +19,7 @@ from bot.access import select_readable
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
 from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.views.catalog import find_apology, render_answer_text, render_verdict_text, translate
-from bot.wiring import App, TurnTools, build_kit
+from bot.wiring import App, TurnTools, build_kit, find_forgotten_documents
 from pipeline.errors import (
     BudgetExceeded,
     ModelRefused,
@@ -33,7 +33,7 @@ from pipeline.systems import find_check, find_system, find_text_check
 from pipeline.types import Answer, AnsweredSentence, Conversation, Event, SentencePassed, Status, Turn
 from storage.errors import StorageError, UnknownCorpus, contain_panics
 from storage.language.detection import detect_language
-from storage.types import Corpus, EntryKind, LogEntry
+from storage.types import Corpus, DocumentId, EntryKind, LogEntry
 
 EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # what a turn may end in without a fault of the code
 _REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
@@ -85,6 +85,7 @@ async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None
     entry = find_system(request.system or app.system, app.systems)
     catalogue = await app.manifest.catalogue()
     scope = _select_scope(app, request, catalogue)
+    request = replace(request, earlier=await _recall_earlier(app, request))
     question = Turn("user", request.text, at=datetime.now(app.settings.zone), language=_detect_language(request))
     talk = Conversation((*request.earlier, question))
     turn = _Turn(app, task, talk, scope, entry, request.id or secrets.token_hex(6), tell)
@@ -119,6 +120,22 @@ async def record_unanswered(app: App, request: TurnRequest, task: str, status: S
     ran = {"task": task, "system": request.system or app.system, "model": app.model, **app.versions}
     opened = LogEntry(request.id, EntryKind.TURN_OPENED, build_opening(request, talk, {}, ran))
     await app.audit.append(opened, build_unanswered(request.id, status, failure))
+
+
+async def _recall_earlier(app: App, request: TurnRequest) -> tuple[Turn, ...]:
+    """Return what was said earlier, without the turns that stand on what was forgotten since. Raises `StorageError`."""
+    return drop_turns(request.earlier, await find_forgotten_documents(app, list_documents(request.earlier)))
+
+
+def list_documents(turns: Iterable[Turn]) -> frozenset[DocumentId]:
+    return frozenset(one for turn in turns for one in turn.documents)
+
+
+def drop_turns(turns: Sequence[Turn], gone: Collection[DocumentId]) -> tuple[Turn, ...]:
+    """Return turns without those that stand on any of these documents, nor the question before each; pure."""
+    dropped = {number for number, turn in enumerate(turns) if not set(turn.documents).isdisjoint(gone)}
+    asked = {number - 1 for number in dropped if number and turns[number - 1].speaker == "user"}
+    return tuple(turn for number, turn in enumerate(turns) if number not in dropped | asked)
 
 
 def _detect_language(request: TurnRequest) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -53,7 +53,7 @@ from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
 from storage.queue import Queue
-from storage.types import Document, Evidence, Hit, SearchQuery
+from storage.types import Document, DocumentId, Evidence, Hit, SearchQuery
 
 
 class LazyModel:
@@ -140,6 +140,15 @@ async def find_visible_corpora(app: App, asker: Asker) -> tuple[str, ...]:
     """Return the corpora that there are and whose readers admit somebody where they stand. Raises `StorageError`."""
     readers = app.settings.visible_to
     return select_readable({info.name: readers.get(info.name, ()) for info in await app.manifest.catalogue()}, asker)
+
+
+async def find_forgotten_documents(app: App, documents: Collection[DocumentId]) -> frozenset[DocumentId]:
+    """Return those of the documents that were forgotten. Raises `StorageError`.
+
+    One without a key is one that nobody knows: it may be any that was forgotten in its corpus.
+    """
+    gone = {corpus: await app.manifest.forgotten(corpus) for corpus in sorted({corpus for corpus, _ in documents})}
+    return frozenset(one for one in documents if gone[one[0]] and one[1] in {"", *gone[one[0]]})
 
 
 @asynccontextmanager

@@ -111,8 +111,8 @@ class Recorder:
         except BaseException as error:
             self._note(query, k, began, {"error": f"{type(error).__name__}: {error}".rstrip(": ")})
             raise
-        # The corpus of a hit decides who may see it on record.
-        found = tuple((hit.passage.id, hit.score, hit.passage.corpus) for hit in hits)
+        # The corpus of a hit decides who may see it on record, and its document whether it was forgotten since.
+        found = tuple((hit.passage.id, hit.score, hit.passage.corpus, hit.passage.document) for hit in hits)
         self._note(query, k, began, {"hits": found})
         for hit in hits:
             self._found.setdefault(hit.passage.id, hit)

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from storage.types import CheckedClaim, Citation, Evidence, Hit, VerdictReason
+from storage.types import CheckedClaim, Citation, DocumentId, Evidence, Hit, VerdictReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class Turn:
     titles: tuple[str, ...] = ()  # for a turn of the bot's: the titles of the pages it cited, most cited first
     corpora: tuple[str, ...] = ()
     """For a turn of the bot's: the corpora that it was made from, as far as they are known."""
+    documents: tuple[DocumentId, ...] = ()  # for a turn of the bot's: those that it stands on
 
 
 @dataclass(frozen=True, slots=True)

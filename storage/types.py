@@ -53,6 +53,10 @@ class Passage:
     kind: PassageKind = PassageKind.PROSE
 
 
+DocumentId = tuple[str, str]
+"""A document by its corpus and its key; by an empty key one that nobody knows any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
     """A search, and of what time. Storage ignores the time; re-ranking reads it."""

@@ -70,11 +70,16 @@ def run_chat(ports: ChatPorts) -> tuple[TurnResult, ...]:
 
 
 def extend_history(said: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
-    """Append a question and its answer, and keep the last `MAX_EARLIER_TURNS` turns."""
+    """Append a question and its answer, and keep the last `MAX_EARLIER_TURNS` turns.
+
+    An answer stands on what it cites, and on what was said before.
+    """
     from bot.desk.types import MAX_EARLIER_TURNS
     from pipeline.types import Turn
 
-    return (*said, Turn("user", question), Turn("bot", done.text, titles=done.cited_titles))[-MAX_EARLIER_TURNS:]
+    documents = tuple(sorted(done.cited_documents.union(*(turn.documents for turn in said))))
+    answer = Turn("bot", done.text, titles=done.cited_titles, documents=documents)
+    return (*said, Turn("user", question), answer)[-MAX_EARLIER_TURNS:]
 
 
 def _answer_line(ports: ChatPorts, text: str, said: tuple[Turn, ...]) -> TurnResult | None:

@@ -20,7 +20,6 @@ from bot.desk.authorized_turn import (
     authorize_turn,
     build_action_entry,
     decode_without_handle,
-    find_forgotten_pages,
     find_last_action,
     find_opinion,
     has_tried,
@@ -34,7 +33,7 @@ from bot.views.catalog import translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import EvidenceView, ShownSource, View
 from bot.views.view_reducer import build_cited_source, build_evidence_view, finish_check_view, finish_view, start_view
-from bot.wiring import App
+from bot.wiring import App, find_forgotten_documents
 from pipeline.types import Status
 from storage.errors import StorageError
 from storage.types import Citation, LogEntry, QueuedQuestion
@@ -60,7 +59,7 @@ class AnswerActions:
         """Return what a turn checked, and the passages it stands on; all that it was made from must be readable."""
         async with self._deny_outage(language):
             turn = await authorize_turn(self._app, ticket, by, language)
-            if not turn.record.may_show_evidence(turn.here):
+            if not turn.shows_evidence:
                 raise turn.nothing
             answer = turn.result.answer
             cited = {citation.passage_id for citation in answer.citations}
@@ -79,7 +78,7 @@ class AnswerActions:
             turns = [turn for row in rows if (turn := await self._load_visible_turn(row, by))]
             results = [turn.result for turn in turns if turn.result]
             cited = [one for result in results for one in result.answer.citations if one.corpus in here]
-            gone = await find_forgotten_pages(self._app, cited)
+            gone = await find_forgotten_documents(self._app, {(one.corpus, one.document) for one in cited})
             pages = _list_pages(one for one in cited if (one.corpus, one.document) not in gone)
             # In what language somebody asked is not told to whom nothing else is.
             spoken = language or (turns[-1].language if pages else "") or "en"
@@ -259,7 +258,7 @@ def _build_shared_view(turn: AuthorizedTurn, name: str, *, ask: bool) -> View:
     notice = translate("share_check" if checks else "share_answer", language, **asked)
     finish = finish_check_view if checks else finish_view
     view = finish(start_view(turn.row.ticket, language, notice=notice), turn.result, ask=ask)
-    return view if turn.record.may_show_evidence(turn.here) else replace(view, collapsed="", left_out="")
+    return view if turn.shows_evidence else replace(view, collapsed="", left_out="")
 
 
 def _require_shareable(turn: AuthorizedTurn) -> None:

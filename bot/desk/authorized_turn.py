@@ -14,8 +14,8 @@ from bot.desk.jobs.job import decode_question
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import DeliveryOutcome, Question, TurnResult
 from bot.views.catalog import translate
-from bot.wiring import App
-from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
+from bot.wiring import App, find_forgotten_documents
+from storage.types import DocumentId, EntryKind, LogEntry, QueuedQuestion
 
 ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
 """The state of what is done once and may fail: begun before it is tried, done or failed after."""
@@ -63,13 +63,6 @@ def deny_unseen(language: str) -> ActionDenied:
     return ActionDenied(translate("not_here", language or "en"))
 
 
-async def find_forgotten_pages(app: App, citations: Iterable[Citation]) -> frozenset[tuple[str, str]]:
-    """Return the corpus and key of each page that was forgotten. Raises `StorageError`."""
-    pages = {(one.corpus, one.document) for one in citations}
-    gone = {corpus: await app.manifest.forgotten(corpus) for corpus in {corpus for corpus, _ in pages}}
-    return frozenset((corpus, key) for corpus, key in pages if key in gone[corpus])
-
-
 @dataclass(frozen=True, slots=True)
 class AuthorizedTurn:
     """A question, its turn, and who looks at it."""
@@ -81,10 +74,16 @@ class AuthorizedTurn:
     by: Asker
     theirs: str  # the language of whoever looks; empty where it is not known
     here: frozenset[str]  # the corpora that may be read where `by` stands, now
+    gone: frozenset[DocumentId]  # of what it was made from, what was forgotten since
 
     @property
     def language(self) -> str:
         return self.theirs or self.record.language or "en"
+
+    @property
+    def shows_evidence(self) -> bool:
+        """Whether all that it was made from may be seen there now."""
+        return self.record.may_show_evidence(self.here, self.gone)
 
     @property
     def nothing(self) -> ActionDenied:
@@ -114,7 +113,7 @@ async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> Aut
     """
     here = await find_searchable_corpora(app, by)
     row = await app.queue.get(ticket)
-    if not row or row.outcome == DeliveryOutcome.RETRACTED:
+    if by.exclusion or not row or row.outcome == DeliveryOutcome.RETRACTED:
         raise deny_unseen(language)
     entries = await app.audit.turn(row.turn_id) if row.turn_id else ()
     question, record = decode_without_handle(row), read_turn_record(entries)
@@ -122,10 +121,10 @@ async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> Aut
         raise deny_unseen(language)
     if not record:
         raise ActionDenied(translate("acting_later", language or "en"))
-    cited = record.result.answer.citations if record.result else ()
-    if not record.may_show_answer(here) or await find_forgotten_pages(app, cited):
+    gone = await find_forgotten_documents(app, record.documents)
+    if not record.may_show_answer(here, gone):
         raise deny_unseen(language)
-    return AuthorizedTurn(row, question, entries, record, by, language, here)
+    return AuthorizedTurn(row, question, entries, record, by, language, here, gone)
 
 
 def decode_without_handle(row: QueuedQuestion) -> Question:

@@ -94,8 +94,8 @@ def select_turns(
     result = turn.result if turn else None
     if not turn or not result or result.failure or outcome in _NEVER_SHOWN or result.answer.status is Status.CANCELLED:
         return (asked,)
-    corpora = tuple(sorted(turn.corpora))
-    return asked, Turn("bot", result.text, turn.at, turn.language, result.cited_titles, corpora)
+    corpora, documents = tuple(sorted(turn.corpora)), tuple(sorted(turn.documents))
+    return asked, Turn("bot", result.text, turn.at, turn.language, result.cited_titles, corpora, documents)
 
 
 async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope: Collection[str]) -> Exchange:
@@ -146,7 +146,9 @@ async def _drop_own_messages(
 def _build_turn(message: ConversationMessage, scope: Collection[str]) -> Turn:
     if message.user:
         return _build_user_turn(message.text, message.at)
-    return Turn("bot", message.text[:_MAX_TURN_CHARACTERS], message.at, corpora=tuple(sorted(scope)))
+    corpora = tuple(sorted(scope))
+    unknown = tuple((corpus, "") for corpus in corpora)
+    return Turn("bot", message.text[:_MAX_TURN_CHARACTERS], message.at, corpora=corpora, documents=unknown)
 
 
 def _build_user_turn(text: str, at: datetime) -> Turn:

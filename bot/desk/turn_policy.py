@@ -10,11 +10,11 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 from time import monotonic
 
-from bot.access import Asker
+from bot.access import Asker, Exclusion
 from bot.answering import answer, check_text, close_interrupted, record_unanswered
 from bot.desk.channel_settings import QUOTING_SYSTEM, find_searchable_corpora, load_channel_settings
 from bot.desk.desk import Desk
-from bot.desk.jobs.job import AnswerFunction, DeskPorts, TurnPlan
+from bot.desk.jobs.job import EXCLUDED, AnswerFunction, DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.memory import recall_conversation
 from bot.desk.turn_record import TurnRecord
@@ -27,7 +27,7 @@ from bot.views import view_reducer
 from bot.views.catalog import list_asked_claims, translate
 from bot.views.turn_view import View
 from bot.views.view_reducer import remove_share_button
-from bot.wiring import App
+from bot.wiring import App, find_forgotten_documents
 from pipeline.errors import NotAClaim
 from pipeline.stages.claim_check import extract_statements
 from storage.types import QueuedQuestion, SpendingTotal
@@ -205,6 +205,12 @@ def open_desk(
     return Desk(app.queue, platforms, ports, pace, sole=not app.settings.database, clock=time)
 
 
+def render_exclusion(exclusion: Exclusion, language: str) -> str:
+    """Return what somebody is told who is not answered at all; empty where they are."""
+    occasions = {Exclusion.DENIED: "discord_denied", Exclusion.ELSEWHERE: "discord_not_here"}
+    return translate(occasions[exclusion], language) if exclusion else ""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnPolicy:
     """Decides on a question when its turn comes."""
@@ -220,6 +226,8 @@ class TurnPolicy:
             within=channel.corpora,
             because="" if channel.paused else budget.because,
         )
+        if excluded := render_exclusion(question.asker.exclusion, question.language):
+            return TurnPlan(request, refused=Failure(EXCLUDED, excluded, ""))
         if channel.paused:
             paused = translate("channel_paused", question.language)
             return TurnPlan(request, refused=Failure("channel_paused", paused, ""))
@@ -236,7 +244,9 @@ class TurnPolicy:
         """Return the view that stays: with the nearest pages and buttons that may be seen there now."""
         channel = await load_channel_settings(self.app, question.place.channel_id)
         here = await find_searchable_corpora(self.app, question.asker)
-        nearest = tuple(hit for hit in result.answer.nearest if hit.passage.corpus in here)
+        pages = {(hit.passage.corpus, hit.passage.document): hit for hit in result.answer.nearest}
+        gone = await find_forgotten_documents(self.app, pages)
+        nearest = tuple(hit for page, hit in pages.items() if page[0] in here and page not in gone)
         shown = replace(result, answer=replace(result.answer, nearest=nearest))
         checks = question.task == "check"
         finish = view_reducer.finish_check_view if checks else view_reducer.finish_view
@@ -249,6 +259,8 @@ class TurnPolicy:
 
     async def is_readable(self, question: Question, turn: TurnRecord) -> bool:
         """Return whether an answer of the record, and what it counts, may still be shown where it was asked for."""
+        if question.asker.exclusion or await find_forgotten_documents(self.app, turn.documents):
+            return False
         return turn.may_show_evidence(await find_searchable_corpora(self.app, question.asker))
 
     async def may_govern(self, question: Question, by: Asker) -> bool:

@@ -17,7 +17,7 @@ from bot.desk.types import Failure, Place, TaskKind, TurnRequest, TurnResult
 from bot.views.catalog import translate
 from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
-from storage.types import EntryKind, Hit, LogEntry, Step
+from storage.types import DocumentId, EntryKind, Hit, LogEntry, Step
 
 INTERRUPTED = "interrupted"  # the kind of failure of a turn that was cut short with its process
 
@@ -41,6 +41,7 @@ def build_opening(
         "language": talk.question.language,
         "earlier": [turn.text for turn in talk.earlier],
         "earlier_corpora": sorted({corpus for turn in talk.earlier for corpus in turn.corpora}),
+        "earlier_documents": sorted({one for turn in talk.earlier for one in turn.documents}),
         "corpora": corpora,
         **ran,
     }
@@ -120,23 +121,33 @@ class TurnRecord:
     cited: frozenset[str] = field(default_factory=frozenset)  # the corpora that the answer cites
     touched: frozenset[str] = field(default_factory=frozenset)
     """The corpora of all that it was made from: cited, found, checked, or said earlier in its conversation."""
+    stated: frozenset[DocumentId] = field(default_factory=frozenset)  # what its words stand on: what the answer cites
+    weighed: frozenset[DocumentId] = field(default_factory=frozenset)
+    """What its claims were held against, and what was said earlier in its conversation stands on."""
+
+    @property
+    def documents(self) -> frozenset[DocumentId]:
+        """What must not be forgotten for whoever is to see how it was made."""
+        return self.stated | self.weighed
 
     @property
     def corpora(self) -> frozenset[str]:
         """All corpora that must be readable to whoever is to see how it was made."""
         return self.cited | self.touched
 
-    def may_show_answer(self, here: Collection[str]) -> bool:
+    def may_show_answer(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
         """Return whether the answer may be seen where these corpora are readable: all that it cites is among them.
 
-        A fact-check gives reasons in words that are held to no footnote: all that it was made from must be readable.
+        Nor may it cite what is `gone`. A fact-check gives reasons in words that are held to no footnote: all that it
+        was made from must be readable.
         """
-        used = self.corpora if self.task == "check" else self.cited
-        return not self.retracted and used <= set(here)
+        if self.task == "check":
+            return self.may_show_evidence(here, gone)
+        return not self.retracted and self.cited <= set(here) and self.stated.isdisjoint(gone)
 
-    def may_show_evidence(self, here: Collection[str]) -> bool:
+    def may_show_evidence(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
         """Return whether all that it was made from is readable there; a corpus that nobody knows is not."""
-        return not self.retracted and self.corpora <= set(here)
+        return not self.retracted and self.corpora <= set(here) and self.documents.isdisjoint(gone)
 
     def asks(self, text: str) -> bool:
         """Return whether this is its question, as far as the record can tell."""
@@ -156,7 +167,8 @@ def read_turn_record(entries: Sequence[LogEntry]) -> TurnRecord | None:
     asker = _read_asker(body.get("asker"))
     result = _read_result(closed) if closed else None
     retracted = any(entry.kind is EntryKind.EDITED and entry.body.get("retracted") for entry in entries)
-    cited = frozenset(citation.corpus for citation in result.answer.citations) if result else frozenset[str]()
+    stated = result.cited_documents if result else frozenset[DocumentId]()
+    cited = frozenset(corpus for corpus, _ in stated)
     return TurnRecord(
         opened.turn_id,
         "check" if body.get("task") == "check" else "ask",
@@ -173,6 +185,8 @@ def read_turn_record(entries: Sequence[LogEntry]) -> TurnRecord | None:
         retracted=retracted,
         cited=cited,
         touched=_find_touched_corpora(body, entries) | cited,
+        stated=stated,
+        weighed=_find_weighed_documents(body, entries, result),
     )
 
 
@@ -224,14 +238,30 @@ def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
 def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]) -> frozenset[str]:
     """Return the corpora of all that was found, and of what was said earlier."""
     readable, earlier = frozenset(opened.get("corpora", ())), frozenset(opened.get("earlier_corpora", ()))
-    hits = [hit for entry in entries if entry.kind is EntryKind.STEP for hit in entry.body.get("hits", ())]
-    unnamed = any(len(hit) < len(_HIT_FIELDS) for hit in hits) or (
+    hits = _list_hits(entries)
+    unnamed = any(len(hit) <= _HIT_FIELDS.index("corpus") for hit in hits) or (
         opened.get("earlier") and "earlier_corpora" not in opened
     )
     return earlier | (readable if unnamed else frozenset(hit[_HIT_FIELDS.index("corpus")] for hit in hits))
 
 
-_HIT_FIELDS = ("passage", "score", "corpus")  # what a step says of each hit; older ones leave out the last
+def _find_weighed_documents(
+    opened: Mapping[str, Any], entries: Iterable[LogEntry], result: TurnResult | None
+) -> frozenset[DocumentId]:
+    """Return the documents of what its claims were held against, and of what was said earlier."""
+    unknown = (opened.get("earlier_corpora") or ()) if "earlier_documents" not in opened else ()
+    earlier = {(str(corpus), str(key)) for corpus, key in opened.get("earlier_documents", ())}
+    claims = result.answer.claims if result else ()
+    weighed = {one for checked in claims for one in (*checked.evidence, *checked.looked_at)}
+    found = {(*hit, "", "")[_HIT_FIELDS.index("corpus") :][:2] for hit in _list_hits(entries) if hit[0] in weighed}
+    return frozenset({*earlier, *((str(one), "") for one in unknown), *((str(one), str(key)) for one, key in found)})
+
+
+def _list_hits(entries: Iterable[LogEntry]) -> list[Sequence[Any]]:
+    return [hit for entry in entries if entry.kind is EntryKind.STEP for hit in entry.body.get("hits", ())]
+
+
+_HIT_FIELDS = ("passage", "score", "corpus", "document")  # what a step says of each hit; older ones leave out the last
 
 
 def _find_delivered(entries: Iterable[LogEntry]) -> tuple[str, ...]:

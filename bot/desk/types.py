@@ -11,6 +11,7 @@ from typing import Literal
 from bot.access import Asker
 from pipeline.types import Answer, Turn, Usage
 from storage.language.detection import detect_language
+from storage.types import DocumentId
 
 MAX_EARLIER_TURNS = 20  # how many turns of a conversation are remembered at least
 TaskKind = Literal["ask", "check"]
@@ -161,6 +162,10 @@ class TurnResult:
     usage: Usage
     seconds: float
     failure: Failure | None = None
+
+    @property
+    def cited_documents(self) -> frozenset[DocumentId]:
+        return frozenset((citation.corpus, citation.document) for citation in self.answer.citations)
 
     @property
     def cited_titles(self) -> tuple[str, ...]:

@@ -227,7 +227,7 @@ CORPUS_NAME_RULE = "1 to 60 letters, digits, dots, dashes or underscores, with a
 def _validate_reader(reader: str) -> str:
     if reader != EVERYONE and not is_place_id(reader):
         shown = shorten(f'"{reader}"', 60, placeholder="…")
-        forms = describe_ids("CHANNEL-OR-USER", f'"{EVERYONE}"')
+        forms = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
         raise ValueError(f"must be {forms}, not {shown}")
     return reader
 
@@ -354,6 +354,11 @@ class OwnSettings(SettingsTable):
     def visible_to(self) -> dict[str, tuple[str, ...]]:
         """Who may read each configured corpus."""
         return {corpus.name: corpus.visible_to for corpus in self.corpus}
+
+    @property
+    def readers(self) -> frozenset[str]:
+        """All whom any corpus names."""
+        return frozenset(reader for corpus in self.corpus for reader in corpus.visible_to)
 
 
 if TYPE_CHECKING:

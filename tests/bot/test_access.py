@@ -1,19 +1,23 @@
 """Who may read what."""
 
+from typing import Any
+
 import pytest
 
-from bot.access import Asker, select_readable
+from bot.access import Asker, Exclusion, find_exclusion, mark_unplaced, select_readable
 
 CORPORA = {
     "nobody": (),
     "everyone": ("*",),
     "channel": ("slack:T1/C1",),
     "person": ("slack:T1/U1",),
+    "group": ("slack:T1/S1",),
     "server": ("discord:G1/C1", "discord:G1/U1"),
+    "role": ("discord:G1/R1",),
 }
 SLACK = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C9", "user": "U9"}
 DISCORD = {"platform": "discord", "kind": "channel", "workspace": "G1", "channel": "C9", "user": "U9"}
-OWN = {"shared_with_other_organisations": False}
+OWN: dict[str, Any] = {"shared_with_other_organisations": False}
 LISTED = {"listed_server": True}
 
 
@@ -37,7 +41,15 @@ LISTED = {"listed_server": True}
         (DISCORD | LISTED, {"everyone"}),
         (DISCORD | {"channel": "C1"}, {"server"}),
         (DISCORD | {"channel": "C1", "workspace": "G2"}, set()),
-        (DISCORD | {"kind": "dm", "workspace": "", "user": "U1"}, {"server"}),
+        (SLACK | {"guest": True} | OWN, set()),
+        (SLACK | {"channel": "C1", "guest": True} | OWN, {"channel"}),
+        (SLACK | {"kind": "dm", "user": "U1", "guest": True} | OWN, {"person"}),
+        (SLACK | {"kind": "dm", "principals": ("slack:T1/S1",)}, {"group"}),
+        (SLACK | {"principals": ("slack:T1/S1",)}, set()),
+        (DISCORD | {"kind": "dm", "workspace": "", "user": "U1"}, set()),
+        (DISCORD | {"kind": "dm", "workspace": "", "user": "U1", "principals": ("discord:G1/U1",)}, {"server"}),
+        (DISCORD | {"kind": "dm", "workspace": "", "principals": ("discord:G1/R1",)}, {"role"}),
+        (DISCORD | LISTED | {"channel": "C1", "exclusion": Exclusion.DENIED}, set()),
         (DISCORD | {"kind": "dm", "workspace": "", "user": "U9"}, set()),
         (SLACK | {"workspace": "G1", "channel": "C1"}, set()),
     ],
@@ -50,3 +62,18 @@ def test_each_place_reads_what_names_it_and_no_more(asker: dict[str, object], ex
 def test_corpora_keep_their_order() -> None:
     """The names come back in the order in which they were given."""
     assert select_readable({"b": ("*",), "a": ("*",)}, Asker("slack", "channel", **OWN)) == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    ("place", "ids", "found"),
+    [("own", {"U1"}, ""), ("other", {"U1"}, "elsewhere"), ("own", {"U9"}, "denied"), ("own", {"U1", "R9"}, "denied")],
+)
+def test_who_is_denied_or_stands_elsewhere_is_not_answered(place: str, ids: set[str], found: str) -> None:
+    assert find_exclusion(listed=place == "own", ids=ids, deny=("U9", "R9")) == found
+
+
+def test_who_cannot_be_looked_up_reads_what_names_them_alone() -> None:
+    known = Asker("slack", "dm", "T1", "D1", "U1", principals=("slack:T1/S1",), **OWN)
+
+    assert set(select_readable(CORPORA, known)) == {"everyone", "person", "group"}
+    assert select_readable(CORPORA, mark_unplaced(known)) == ("person",)

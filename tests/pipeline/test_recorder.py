@@ -28,7 +28,7 @@ async def test_every_search_becomes_a_step() -> None:
         "query": "days of leave",
         "time": 2026,
         "k": 5,
-        "hits": ((*("leave.md#0", hits[0].score), "handbook"),),
+        "hits": ((*("leave.md#0", hits[0].score), "handbook", "leave.md"),),
     }
     assert step.milliseconds >= 0
 

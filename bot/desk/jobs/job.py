@@ -64,6 +64,9 @@ LOCATE_TRIES, LOCATE_PAUSE = 5, 60.0
 told that it cannot be told."""
 
 
+EXCLUDED = "excluded"  # the kind of failure of a question whose asker is not answered at all
+
+
 class Interrupt(IntEnum):
     """Why a job is interrupted; the higher one counts."""
 

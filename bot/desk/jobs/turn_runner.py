@@ -23,7 +23,7 @@ from bot.desk.jobs.completion import (
     settle_job,
     store_with_retry,
 )
-from bot.desk.jobs.job import Interrupt, Job, JobInterrupted, TurnPlan
+from bot.desk.jobs.job import EXCLUDED, Interrupt, Job, JobInterrupted, TurnPlan
 from bot.desk.jobs.message_writer import DeliveryUnknown
 from bot.desk.turn_record import INTERRUPTED, TurnRecord, read_turn_record
 from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, Failure, PostedMessages, TurnRequest, TurnResult
@@ -226,7 +226,8 @@ async def _start_turn(job: Job) -> TurnPlan:
     turn_id = secrets.token_hex(6)
     await context.queue.note(job.ticket, turn_id=turn_id)
     job.turn_id, job.view = turn_id, job.start_view()
-    job.writer.offer(job.view)
+    if not job.question.asker.exclusion:
+        job.writer.offer(job.view)
     await job.locate_asker()
     plan = await context.ports.plan(job.writer.platform, job.question, job.row, turn_id)
     job.view = job.start_view(plan.notice)
@@ -241,9 +242,11 @@ async def _is_presentable(job: Job) -> bool:
 
 
 async def _refuse(job: Job, request: TurnRequest, why: Failure) -> DeliveryResult | None:
-    """Record why nothing is answered, then say so."""
+    """Record why nothing is answered, then say so; to whom nothing is answered at all, only where they wait for it."""
     await job.context.ports.record_unanswered(request, job.question.task, Status.REFUSED, why)
-    return await _deliver_view(job, build_notice_view(job.ticket, job.language, why.message), silent=True)
+    unheard = why.kind == EXCLUDED and not job.question.handle
+    notice = build_notice_view(job.ticket, job.language, why.message)
+    return await _deliver_view(job, notice, silent=job.question.unasked or unheard)
 
 
 def _show_event(job: Job, event: Event) -> None:
@@ -269,7 +272,8 @@ async def _show_recorded(job: Job, step: RecoveryStep) -> DeliveryResult | None:
 
 async def _deliver_result(job: Job, result: TurnResult) -> DeliveryResult | None:
     view = await job.context.ports.finish_view(job.view, job.question, result)
-    return await _deliver_view(job, view, silent=result.answer.status is not Status.ANSWERED)
+    unwanted = job.question.unasked and result.answer.status is not Status.ANSWERED
+    return await _deliver_view(job, view, silent=unwanted)
 
 
 async def _deliver_view(
@@ -277,11 +281,11 @@ async def _deliver_view(
 ) -> DeliveryResult | None:
     """Show what stays. Returns None where somebody deleted what was posted, who then wants all of it to go.
 
-    `silent` is what nobody wants to read who did not ask.
+    `silent` is what is shown only where something stands there already.
     """
     job.delivering, writer = True, job.writer
     job.on_answered()
-    if silent and job.question.unasked and not writer.begun:
+    if silent and not writer.begun:
         return DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), view)
     try:
         view = await writer.finish(view)

@@ -1,17 +1,28 @@
 """Know places and people of Discord, and read what stands in a conversation, ours by its marks."""
 
+import asyncio
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from bot.access import Asker
+from bot.access import Asker, find_exclusion
 from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
 from bot.platforms.discord import DiscordSettings, discord_client, discord_events
 from bot.platforms.discord.discord_client import CHANNEL, MEMBER, ChannelUnavailable, DiscordApiClient, RequestRefused
 from bot.platforms.discord.discord_messages import build_mark, choose_channel, parse_mark
-from bot.platforms.shared.lookup_cache import MOST, PATIENT_SECONDS, LookupCache, lookup_or_default, lookup_or_raise
+from bot.platforms.shared.lookup_cache import (
+    LOOK_SECONDS,
+    MOST,
+    PATIENT_SECONDS,
+    PEOPLE_SECONDS,
+    LookupCache,
+    lookup_or_default,
+    lookup_or_raise,
+)
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
 from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.views.sanitize import WORD_JOINER
@@ -20,24 +31,49 @@ from storage.language.lazy_pattern import lazy_compile
 
 @dataclass(frozen=True, slots=True)
 class ServerMember:
-    """What somebody is in the team's own servers."""
+    """What somebody is in a server."""
 
-    member: bool
     roles: frozenset[str] = frozenset()
+    present: bool = True
+
+
+def place_asker(
+    asker: Asker, members: Mapping[str, ServerMember], settings: DiscordSettings, readers: Collection[str]
+) -> Asker:
+    """Return an asker with what settings make of them, by what they are in servers; pure.
+
+    A DM stands in no server: there it counts what they are in the servers that are the team's own.
+    """
+    here = {guild: one for guild, one in members.items() if one.present}
+    names = {f"{guild}/{name}" for guild, one in here.items() for name in (asker.user, *one.roles)}
+    direct, ids = asker.kind == "dm", {asker.user}.union(*(one.roles for one in here.values()))
+    listed = bool(here) if direct else asker.workspace in settings.servers
+    return replace(
+        asker,
+        listed_server=listed,
+        principals=tuple(sorted({f"discord:{name}" for name in names}.intersection(readers))) if direct else (),
+        exclusion=find_exclusion(listed=listed or direct, ids=ids, deny=settings.deny),
+    )
 
 
 class DiscordDirectory:
     """What is known of the servers."""
 
     def __init__(
-        self, call: DiscordApiClient, settings: DiscordSettings, clock: Callable[[], float] = time.monotonic
+        self,
+        call: DiscordApiClient,
+        settings: DiscordSettings,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        readers: Iterable[str] = (),
     ) -> None:
-        self._call, self._settings = call, settings
+        """Set it up. `readers`: whom settings name, people and roles among them."""
+        self._call, self.settings, self._readers = call, settings, frozenset(readers)
         self._channels: dict[str, discord_events.ChannelInfo] = {}
         self._names: dict[str, str] = {}
         self._ours: dict[str, str] = {}
         self._asked = LookupCache[discord_events.ChannelInfo](self._look, clock)
-        self._members = LookupCache[ServerMember](self._membership, clock)
+        self._members = LookupCache[ServerMember](self._look_member, clock, PEOPLE_SECONDS)
 
     def learn(self, learned: discord_events.PlaceUpdate) -> None:
         for one in learned.channels:
@@ -50,7 +86,7 @@ class DiscordDirectory:
             self._ours[learned.guild] = learned.ours
 
     def listed(self, guild: str) -> bool:
-        return guild in self._settings.servers
+        return guild in self.settings.servers
 
     def our_roles(self, guild: str) -> frozenset[str]:
         return frozenset({self._ours[guild]} if guild in self._ours else ())
@@ -65,36 +101,47 @@ class DiscordDirectory:
             return discord_events.ChannelInfo(number, discord_events.DM)
         return self._channels.get(number) or await self._asked.of(number)
 
-    async def asker(self, channel: discord_events.ChannelInfo, user: str, *, direct: bool) -> Asker:
-        """Return somebody and where they stand; in a thread that is its channel."""
+    async def asker(
+        self,
+        channel: discord_events.ChannelInfo,
+        user: str,
+        *,
+        direct: bool,
+        roles: frozenset[str] | None = None,
+    ) -> Asker:
+        """Return somebody and where they stand; in a thread that is its channel.
+
+        What Discord does not say in time is not known of them. `roles`: theirs there, where Discord said so already.
+        """
         where = channel.parent if channel.is_thread else channel.id
         if direct:
-            own = (await self.membership(user)).member
-            return Asker("discord", "dm", "", where, user, listed_server=own)
-        return Asker("discord", "channel", channel.guild, where, user, listed_server=self.listed(channel.guild))
+            return await self._place(Asker("discord", "dm", "", where, user), lookup_or_default, LOOK_SECONDS)
+        if roles is not None:
+            self._members.note(f"{channel.guild}/{user}", ServerMember(roles))
+        asker = Asker("discord", "channel", channel.guild, where, user)
+        return await self._place(asker, lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
-        """Return somebody who asked a while ago, and where they stand by now: in a DM they may have left the team.
+        """Return somebody who asked a while ago, and where they stand by now: they may have left, or been denied.
 
         Raises `PlatformUnavailable`.
         """
-        if asker.kind != "dm":
-            return asker
-        looking = self._members.of(asker.user, PATIENT_SECONDS)
-        found = await lookup_or_raise(looking, "Discord", "who somebody is", otherwise=ServerMember(member=False))
-        return replace(asker, listed_server=found.member)
+        return await self._place(asker, partial(lookup_or_raise, platform="Discord"), PATIENT_SECONDS)
 
-    async def membership(self, user: str) -> ServerMember:
-        """Return what somebody is in the team's servers: nobody where Discord does not say so in time."""
-        return await lookup_or_default(self._members.of(user), "who somebody is", otherwise=ServerMember(member=False))
-
-    async def denied(self, user: str, roles: frozenset[str], *, direct: bool) -> bool:
-        """Return whether settings deny somebody an answer; in a DM the roles count that they have in our servers."""
-        deny = frozenset(self._settings.deny)
-        if not deny or user in deny:
-            return bool(deny)
-        known = (await self.membership(user)).roles if direct else roles
-        return bool(known & deny)
+    async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
+        asks_roles = asker.kind != "dm" and self.settings.deny and self.listed(asker.workspace)
+        guilds = self.settings.servers if asker.kind == "dm" else (asker.workspace,) if asks_roles else ()
+        members = await asyncio.gather(
+            *(
+                lookup(
+                    partial(self._members.of, f"{guild}/{asker.user}", seconds),
+                    what="who somebody is",
+                    otherwise=ServerMember(present=False),
+                )
+                for guild in guilds
+            )
+        )
+        return place_asker(asker, dict(zip(guilds, members, strict=True)), self.settings, self._readers)
 
     async def close(self) -> None:
         await self._asked.close()
@@ -114,15 +161,13 @@ class DiscordDirectory:
         self._note(found)
         return found
 
-    async def _membership(self, user: str) -> ServerMember:
-        found = ServerMember(member=False)
-        for guild in self._settings.servers:
-            try:
-                member = await self._call(MEMBER, guild=guild, user=user) or {}
-            except RequestRefused:  # no member there
-                continue
-            found = replace(found, member=True, roles=found.roles | discord_events.read_ids(member.get("roles")))
-        return found
+    async def _look_member(self, name: str) -> ServerMember:
+        guild, _, user = name.partition("/")
+        try:
+            member = await self._call(MEMBER, guild=guild, user=user) or {}
+        except RequestRefused:  # no member there
+            return ServerMember(present=False)
+        return ServerMember(discord_events.read_ids(member.get("roles")))
 
 
 PAGE = 100  # messages that are asked for at once

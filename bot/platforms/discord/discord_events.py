@@ -59,7 +59,7 @@ class DiscordMessagePosted:
     user: str
     raw: str  # its text as Discord has it; empty where Discord does not let us read it
     at: datetime
-    roles: frozenset[str] = frozenset()  # of who wrote it
+    roles: frozenset[str] | None = None  # of who wrote it; None where Discord does not say
     people: frozenset[str] = frozenset()  # whom it mentions; a reply may mention whom it answers without a word of it
     groups: frozenset[str] = frozenset()  # which roles it mentions
     names: Mapping[str, str] = field(default_factory=dict)  # of whom it mentions, by their ids
@@ -154,7 +154,7 @@ def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> Disc
         user,
         content,
         parse_snowflake_time(number),
-        roles=read_ids(read_object(message, "member").get("roles")),
+        roles=read_ids(member.get("roles")) if (member := read_object(message, "member")) else None,
         people=frozenset(read_id(one, "id") for one in mentions),
         groups=read_ids(message.get("mention_roles")),
         names={read_id(one, "id"): read_name(one) for one in mentions},

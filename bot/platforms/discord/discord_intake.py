@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from bot.access import Asker
+from bot.access import Asker, Exclusion
 from bot.desk.channel_settings import ChannelSettings, load_channel_settings_or_file
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import Cooldown
@@ -23,7 +23,6 @@ from bot.platforms.shared.platform_contract import PlatformError
 from bot.server.supervisor import TaskSupervisor
 from bot.views.catalog import translate
 from bot.wiring import App
-from storage.language.detection import detect_language
 from storage.queue import Queue
 from storage.types import QueuedQuestion
 
@@ -42,10 +41,13 @@ def detach_from_server(found: DiscordInvocation) -> DiscordInvocation:
 
 async def locate_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Asker:
     """Return who invoked something and where they stand, with what Discord lets them do there."""
-    if found.direct or not is_own_server(directory, found):
+    if is_own_server(directory, found):
+        roles = None if found.direct else found.roles
+        asker = await directory.asker(found.channel, found.user, direct=found.direct, roles=roles)
+        return replace(asker, moderates=discord_events.may_moderate(found.permissions))
+    if directory.settings.user_install:
         return await directory.asker(detach_from_server(found).channel, found.user, direct=True)
-    asker = await directory.asker(found.channel, found.user, direct=False)
-    return replace(asker, moderates=discord_events.may_moderate(found.permissions))
+    return Asker("discord", "channel", found.guild, found.channel.id, found.user, exclusion=Exclusion.ELSEWHERE)
 
 
 LOOKED_AT = 20  # how many questions of a channel are looked at
@@ -83,7 +85,6 @@ def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
 log = logging.getLogger(__name__)
 
 _TEXT = frozenset({0, 5})  # channels of which a message may get a thread
-_READ = 2_000
 
 
 class DiscordIntake:
@@ -125,12 +126,12 @@ class DiscordIntake:
         audience = await self._messages.find_audience(message, conversation, author, every=every)
         if audience is Audience.THEIRS:
             return None
-        if await self.directory.denied(written.user, written.roles, direct=not written.guild):
+        asker = await self._find_asker(written, channel)
+        if asker.exclusion:
             return None
         text = discord_events.extract_text(written.raw, self._us, {**self.directory.names, **written.names}, roles)
         if not text and not (message.addressed and (written.raw.strip() or not written.guild)):
             return None
-        asker = await self.directory.asker(channel, written.user, direct=not written.guild)
         return Question(
             written.key,
             "ask",
@@ -146,7 +147,9 @@ class DiscordIntake:
 
     async def edit(self, event: discord_events.DiscordMessageEdited) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
-        await self._messages.edit(event.now.channel, event.now.key, partial(self._read_edit, event.now))
+        await self._messages.edit(
+            event.now.channel, event.now.key, partial(self._read_edit, event.now), self._admit_edit
+        )
 
     async def delete(self, event: discord_events.DiscordMessageDeleted) -> None:
         """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
@@ -165,18 +168,33 @@ class DiscordIntake:
         question = await self.question(written)
         if question is None:
             return None
-        language = detect_language(question.text[:_READ])
-        if left := self.cooldown.left(written.user, question.key):
-            if not question.unasked and self.cooldown.first_refusal(written.user):
-                self._tasks.spawn(self._tell_asker(question, render_cooldown(left, language)))
+        if self._has_to_wait(question, question.key):
             return None
         if question.only_asker:
             # Whoever wrote for all to see cannot be answered alone; a command can.
             if not question.unasked:
-                self._tasks.spawn(self._tell_asker(question, translate("discord_ask_by_command", language)))
+                words = translate("discord_ask_by_command", question.language)
+                self._tasks.spawn(self._tell_asker(question, words))
             return None
         self.cooldown.begin(written.user, question.key)
         return question
+
+    def _admit_edit(self, question: Question, text: str) -> bool:
+        """Return whether a question may be asked in other words just now: that counts as asking once more."""
+        what = f"{question.key}#{hash(text)}"
+        if self._has_to_wait(question, what):
+            return False
+        self.cooldown.begin(question.asker.user, what)
+        return True
+
+    def _has_to_wait(self, question: Question, what: str) -> bool:
+        """Return whether somebody asked too recently to ask this; who did ask us is told so, once."""
+        user = question.asker.user
+        if not (left := self.cooldown.left(user, what)):
+            return False
+        if not question.unasked and self.cooldown.first_refusal(user):
+            self._tasks.spawn(self._tell_asker(question, render_cooldown(left, question.language)))
+        return True
 
     def _is_listed(self, guild: str) -> bool:
         if self.directory.listed(guild):
@@ -202,12 +220,23 @@ class DiscordIntake:
         within = channel.is_thread and channel.id != written.id
         return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
+    async def _find_asker(
+        self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
+    ) -> Asker:
+        direct = not written.guild
+        return await self.directory.asker(channel, written.user, direct=direct, roles=written.roles)
+
     async def _read_edit(self, now: discord_events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
+        """Return what a message says since it was edited; None where that is not answered, now or there."""
+        if now.guild and not self._is_listed(now.guild):
+            return None
         channel = await self._channel(now.channel, now.guild)
+        if channel is None or (await self._find_asker(now, channel)).exclusion:
+            return None
         names, roles = {**self.directory.names, **now.names}, self.directory.our_roles(now.guild)
         text = discord_events.extract_text(now.raw, self._us, names, roles)
         seen = text or now.raw.strip() or not now.guild  # without Message Content a text may be there and not be seen
-        return (text, self._read(now, channel)) if channel and seen else None
+        return (text, self._read(now, channel)) if seen else None
 
     async def _locate(
         self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo

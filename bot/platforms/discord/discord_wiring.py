@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from bot.access import Asker
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_settings import CHANNEL_KEYS, ChannelSettingsCommand
 from bot.desk.desk import Desk
-from bot.desk.turn_policy import Cooldown
+from bot.desk.turn_policy import Cooldown, render_exclusion
 from bot.desk.types import IntakeStatus, Question, TaskKind
 from bot.platforms.discord import DiscordSettings, discord_events, discord_interactions, read_discord_settings
 from bot.platforms.discord.discord_actions import DiscordActions
@@ -31,7 +32,6 @@ from bot.platforms.discord.discord_intake import (
     DiscordIntake,
     detach_from_server,
     is_own_server,
-    locate_asker,
     render_cooldown,
 )
 from bot.platforms.discord.discord_interactions import (
@@ -134,8 +134,8 @@ class DiscordRouter:
             await self._ask(found, *asked)
         elif found.kind == COMMAND:
             await self._command(found)
-        elif await self._denied(found):
-            await self.replies.say(found, translate("discord_denied", found.locale))
+        elif refusal := render_exclusion((await self.actions.by(found)).exclusion, found.locale):
+            await self.replies.say(found, refusal)
         elif found.kind == PRESS:
             await self.actions.press(found)
         elif found.kind == SUBMIT:
@@ -156,7 +156,8 @@ class DiscordRouter:
 
         Of what is invoked where the bot itself is not, the answer is for whoever invoked it alone.
         """
-        if refusal := await self._refusal(found):
+        asker = await self.actions.by(found)
+        if refusal := self._explain_refusal(found, asker):
             return refusal
         menu = found.name == FACT_CHECK
         if not text:
@@ -165,7 +166,6 @@ class DiscordRouter:
         if left := cooldown.left(found.user, found.key):
             return render_cooldown(left, found.locale)
         cooldown.begin(found.user, found.key)
-        asker = await locate_asker(directory, found)
         if not is_own_server(directory, found):
             return build_invocation_question(detach_from_server(found), task, text, asker, only_asker=True)
         made = build_invocation_question(found, task, text, asker, only_asker=False)
@@ -173,26 +173,17 @@ class DiscordRouter:
         private = not found.direct and (found.private or settings.ephemeral or menu)
         return build_invocation_question(found, task, text, asker, only_asker=True) if private else made
 
-    async def _refusal(self, found: DiscordInvocation) -> str:
+    def _explain_refusal(self, found: DiscordInvocation, asker: Asker) -> str:
         """Return why somebody is not answered at all; empty where they are."""
-        ours = is_own_server(self.intake.directory, found)
-        if ours or self.settings.user_install:
-            if await self._denied(found):
-                return translate("discord_denied", found.locale)
-            if not (ours and found.channel.is_thread and not found.channel.parent):
-                return ""
-        return translate("discord_not_here", found.locale)
-
-    async def _denied(self, found: DiscordInvocation) -> bool:
-        """Return whether settings deny somebody everything, whatever they use: commands, buttons, modals."""
-        directory = self.intake.directory
-        direct = found.direct or not is_own_server(directory, found)
-        return await directory.denied(found.user, found.roles, direct=direct)
+        if refusal := render_exclusion(asker.exclusion, found.locale):
+            return refusal
+        lost = found.channel.is_thread and not found.channel.parent and is_own_server(self.intake.directory, found)
+        return translate("discord_not_here", found.locale) if lost else ""
 
     async def _command(self, found: DiscordInvocation) -> None:
         match found.name:
             case discord_interactions.ASK_ABOUT | discord_interactions.SOURCES:
-                if refusal := await self._refusal(found):
+                if refusal := self._explain_refusal(found, await self.actions.by(found)):
                     await self.replies.say(found, refusal)
                 elif found.name == SOURCES:
                     await self.actions.sources(found)
@@ -239,14 +230,14 @@ async def open_client(
     clock, zone = clock or Clock(), app.settings.zone
     us = await _load_identity(call)
     await _sync_commands(call, us, user_install=settings.user_install)
-    directory, replies = DiscordDirectory(call, settings), InteractionReplies(call)
+    directory, replies = DiscordDirectory(call, settings, readers=app.settings.readers), InteractionReplies(call)
     intake = DiscordIntake(app, desk, us, directory, tasks, Cooldown(settings.cooldown_seconds, call.pacing.now))
     archive = DiscordHistoryReader(app.queue, call, us, intake, settings.servers)
     marker, now = ResumeMarker(app.settings.home, "discord"), lambda: clock.now().timestamp()
     catch_up = CatchUpRun(archive, desk, marker, now, call.pacing.sleep)
     actions = DiscordActions(desk, AnswerActions(app, platforms), replies, intake, zone)
     # Discord itself lets only those use `/footnote` whom a server's admins let.
-    channel_settings = ChannelSettingsCommand(app, lambda by: by.kind == "channel" and by.listed_server)
+    channel_settings = ChannelSettingsCommand(app, lambda by: by.kind == "channel" and not by.exclusion)
     router = DiscordRouter(app, us, settings, desk, intake, actions, replies, channel_settings)
     gateway = Gateway(settings, router.hear, tasks, catch_up.run, await catch_up.since(), clock)
     platform = platforms["discord"] = DiscordPlatform(

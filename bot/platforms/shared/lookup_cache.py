@@ -13,6 +13,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 FRESH_SECONDS = 3_600.0  # so long an answer counts where no event says otherwise
+PEOPLE_SECONDS = 300.0  # so long one of a person does, whose guest account, groups and roles no event tells of
 LOOK_SECONDS = 1.5  # so long somebody waits for it. Platforms want to hear within 3 s that a question was taken
 PATIENT_SECONDS = 20.0  # so long a question waits for it that was taken already
 MOST = 50_000  # how many answers of a kind are remembered
@@ -24,6 +25,7 @@ class LookupCache(Generic[T]):
 
     look: Callable[[str], Awaitable[T]]
     clock: Callable[[], float]
+    fresh: float = FRESH_SECONDS  # so many seconds an answer counts
     _answers: dict[str, tuple[float, T]] = field(default_factory=dict)
     _pending: dict[str, asyncio.Task[T]] = field(default_factory=dict)
 
@@ -41,7 +43,7 @@ class LookupCache(Generic[T]):
     def note(self, name: str, answer: T) -> None:
         if len(self._answers) >= MOST:
             self._answers.pop(next(iter(self._answers)))
-        self._answers[name] = (self.clock() + FRESH_SECONDS, answer)
+        self._answers[name] = (self.clock() + self.fresh, answer)
 
     def forget(self, name: str) -> None:
         """Forget what is no longer so, also what is just being looked up."""
@@ -71,19 +73,19 @@ def _ignore_result(task: "asyncio.Task[Any]") -> None:
         task.exception()
 
 
-async def lookup_or_default(looking: Awaitable[T], what: str, *, otherwise: T) -> T:
+async def lookup_or_default(look: Callable[[], Awaitable[T]], what: str, *, otherwise: T) -> T:
     """Return what a platform says; `otherwise` where it does not say so in time."""
     try:
-        return await looking
+        return await look()
     except (PlatformError, TimeoutError) as error:
         log.warning("it cannot be told %s", what, extra={"cause": str(error)})
         return otherwise
 
 
-async def lookup_or_raise(looking: Awaitable[T], platform: str, what: str, *, otherwise: T) -> T:
+async def lookup_or_raise(look: Callable[[], Awaitable[T]], platform: str, what: str, *, otherwise: T) -> T:
     """Return what a platform says; `otherwise` where it refuses. Raises `PlatformUnavailable` where it may later."""
     try:
-        return await looking
+        return await look()
     except TimeoutError as error:
         raise PlatformUnavailable(f"{platform} does not say in time {what}.") from error
     except PlatformUnavailable:

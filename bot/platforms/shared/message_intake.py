@@ -7,6 +7,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from bot.desk.desk import Desk
+from bot.desk.jobs.job import decode_question
 from bot.desk.types import IntakeStatus, Question
 from bot.platforms.shared.addressing import Audience, IncomingMessage, find_audience, is_edit_addressed
 from bot.server.supervisor import TaskSupervisor
@@ -29,14 +30,24 @@ class MessageIntake:
             return await self._desk.take(question) if question else None
 
     async def edit(
-        self, channel: str, key: str, read: Callable[[], Awaitable[tuple[str, IncomingMessage] | None]]
+        self,
+        channel: str,
+        key: str,
+        read: Callable[[], Awaitable[tuple[str, IncomingMessage] | None]],
+        admit: Callable[[Question, str], bool] = lambda _, __: True,
     ) -> None:
-        """Have an edited question answered anew, if it was taken. Raises `StorageError`."""
+        """Have an edited question answered anew, if it was taken. Raises `StorageError`.
+
+        `admit` says whether a question may be asked in other words just now.
+        """
         await self._settle(channel)
         row = await self._app.queue.by_key(key)
         text, message = (row and await read()) or ("", None)
         text = text or (EMPTY_MENTION if message and message.addressed else "")
-        if row and text and message and is_edit_addressed(message, unasked=bool(row.body.get("unasked"))):
+        if not (row and text and message and is_edit_addressed(message, unasked=bool(row.body.get("unasked")))):
+            return
+        question = decode_question(row)
+        if question.text != text and admit(question, text):
             await self._tasks.wait_briefly(self._desk.edit_question(key, text))
 
     async def delete(self, channel: str, withdraw: Coroutine[Any, Any, None]) -> None:

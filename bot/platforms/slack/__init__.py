@@ -3,13 +3,14 @@
 Slack's libraries are imported only where a workspace is configured.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
 
 from pydantic import AfterValidator, SecretStr
 
 from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
 from bot.settings.field_types import validate_web_address
+from storage.language.lazy_pattern import lazy_compile
 
 if TYPE_CHECKING:
     from bot.settings.settings_tables import Settings
@@ -39,6 +40,7 @@ class SlackSettings(PlatformSettings):
     app_token: SecretStr = SecretStr("")  # opens sockets; begins with `xapp-`
     signing_secret: SecretStr = SecretStr("")  # proves that a request comes from Slack
     admins: Annotated[tuple[PersonId, ...], require_people_of("slack")] = ()  # who may change channels by command
+    guests: bool = False  # whether guests of the workspace read what `*` opens, as its members do
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -62,3 +64,12 @@ PLATFORM = PlatformEntry(
 
 def read_slack_settings(settings: "Settings") -> SlackSettings:
     return cast("SlackSettings", PLATFORM.read(settings))
+
+
+_GROUP = lazy_compile(r"slack:([^/]+)/(S[A-Z0-9]+)")
+
+
+def find_user_groups(readers: Iterable[str], team: str = "") -> dict[str, str]:
+    """Return the ids of the user groups among readers, by their names there; of one team, or of all."""
+    found = filter(None, map(_GROUP.fullmatch, sorted(readers)))
+    return {group[0]: group[2] for group in found if team in {"", group[1]}}

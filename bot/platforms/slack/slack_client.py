@@ -216,6 +216,7 @@ _REPEATABLE = frozenset(
         "conversations.history",
         "conversations.info",
         "conversations.replies",
+        "usergroups.users.list",
         "users.info",
         "views.update",
     }

@@ -1,10 +1,10 @@
 """Check Slack's tokens and scopes for `footnote doctor`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from bot.doctor.diagnosis import CheckResult, Inspection
-from bot.platforms.slack import SlackSettings, read_slack_settings
+from bot.platforms.slack import SlackSettings, find_user_groups, read_slack_settings
 
 SCOPES: Mapping[str, str] = MappingProxyType(
     {
@@ -20,7 +20,8 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "im:read": "finds the chats with it again",
         "mpim:history": "reads group messages that it is in",
         "mpim:read": "knows whether a group message is shared",
-        "users:read": "knows whose organisation somebody is of, and their language",
+        "usergroups:read": "knows who is in the user groups that visible_to names",
+        "users:read": "knows whose organisation somebody is of, who is a guest, and their language",
     }
 )  # of the bot token
 MESSAGE_SCOPES = ("message.channels", "message.groups", "message.im", "message.mpim")
@@ -42,11 +43,11 @@ async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
     settings = read_slack_settings(scene.settings)
     if not settings.configured or settings.missing:
         return ()  # what is missing is told by the check of platforms
-    found = await _check_bot(settings)
+    found = await _check_bot(settings, scene.settings.readers)
     return (*found, *(await _check_socket(settings) if settings.mode == "socket" else _check_http(settings)))
 
 
-async def _check_bot(settings: SlackSettings) -> Sequence[CheckResult]:
+async def _check_bot(settings: SlackSettings, readers: Collection[str]) -> Sequence[CheckResult]:
     from slack_sdk.errors import SlackApiError
 
     from bot.platforms.slack.slack_client import build_web_client
@@ -59,13 +60,14 @@ async def _check_bot(settings: SlackSettings) -> Sequence[CheckResult]:
         return (CheckResult("fail", f"Slack: it cannot be reached: {type(error).__name__}.", _AWAY),)
     given = {name.strip() for name in str(who.headers.get("x-oauth-scopes", "")).split(",")}
     known = f"Slack: the bot is {who.get('user')} in {who.get('team')} (slack:{who.get('team_id')})."
-    return (CheckResult("ok", known), *list_missing_scopes(given))
+    return (CheckResult("ok", known), *list_missing_scopes(given, readers))
 
 
-def list_missing_scopes(given: set[str]) -> Iterator[CheckResult]:
-    """Tell what the bot token may not do, by the scopes that it was given; pure."""
+def list_missing_scopes(given: set[str], readers: Collection[str] = ()) -> Iterator[CheckResult]:
+    """Tell what the bot token may not do, by the scopes that it was given and whom `visible_to` names; pure."""
+    unneeded = set() if find_user_groups(readers) else {"usergroups:read"}
     for scope in SCOPES:
-        if scope not in given:
+        if scope not in given | unneeded:
             hint = f"It {SCOPES[scope]}. Update the app by slack-manifest.yaml, and install it again."
             yield CheckResult("fail", f"Slack: the scope {scope} was not given.", hint)
 

@@ -4,8 +4,9 @@
 kept has been told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
 """
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -20,6 +21,7 @@ from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.lookup_cache import (
     LOOK_SECONDS,
     PATIENT_SECONDS,
+    PEOPLE_SECONDS,
     LookupCache,
     lookup_or_default,
     lookup_or_raise,
@@ -27,7 +29,7 @@ from bot.platforms.shared.lookup_cache import (
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.platforms.shared.platform_contract import PlatformError
-from bot.platforms.slack import slack_events
+from bot.platforms.slack import find_user_groups, slack_events
 from bot.platforms.slack.slack_client import SlackApiClient
 from bot.server.supervisor import TaskSupervisor
 from bot.wiring import App
@@ -47,22 +49,38 @@ def is_shared(channel: Json) -> bool | None:
 
 
 def is_stranger(user: Json, us: slack_events.SlackBotIdentity) -> bool:
-    """Return whether somebody is of another organisation, as `users.info` has them; pure."""
+    """Return whether somebody is of another organisation, or has left this one, as `users.info` has them; pure."""
+    if user.get("deleted") is True:
+        return True
     own = user.get("enterprise_user")
     if us.enterprise and isinstance(own, Mapping) and own.get("enterprise_id") == us.enterprise:
         return False
     return user.get("is_stranger") is True or user.get("team_id") != us.team
 
 
+def is_guest(user: Json) -> bool:
+    """Return whether somebody is a guest of the workspace, in one channel or in several; pure."""
+    return user.get("is_restricted") is True or user.get("is_ultra_restricted") is True
+
+
 class SlackDirectory:
-    """What is known of one workspace's channels and people."""
+    """What is known of one workspace's channels, people and user groups. What cannot be told counts against them."""
 
     def __init__(
-        self, call: SlackApiClient, us: slack_events.SlackBotIdentity, clock: Callable[[], float] = time.monotonic
+        self,
+        call: SlackApiClient,
+        us: slack_events.SlackBotIdentity,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        guests: bool = False,
+        readers: Iterable[str] = (),
     ) -> None:
-        self._call, self._us = call, us
+        """Set it up. `guests`: whether they count as members; `readers`: whom settings name, user groups among them."""
+        self._call, self._us, self._open_to_guests = call, us, guests
+        self._named = find_user_groups(readers, us.team)
         self._channels = LookupCache[Json](self._channel, clock)
-        self._people = LookupCache[Json](self._person, clock)
+        self._people = LookupCache[Json](self._person, clock, PEOPLE_SECONDS)
+        self._groups = LookupCache[frozenset[str]](self._members, clock, PEOPLE_SECONDS)
 
     def newcomer(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
         """Return somebody whose question is only being taken: who they are is looked up when its turn comes.
@@ -75,23 +93,16 @@ class SlackDirectory:
 
     async def asker(self, channel: str, user: str, *, direct: bool) -> Asker:
         """Return somebody and where they stand."""
-        others = await self.shared(channel, user if direct else "")
-        return replace(self.newcomer(channel, user, direct=direct), shared_with_other_organisations=others)
+        return await self._place(self.newcomer(channel, user, direct=direct), lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
         """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
-        looking = self._shared(asker.channel, asker.user if asker.kind == "dm" else "", PATIENT_SECONDS)
-        others = await lookup_or_raise(looking, "Slack", "who is in a channel", otherwise=True)
-        return replace(asker, shared_with_other_organisations=others)
+        return await self._place(asker, partial(lookup_or_raise, platform="Slack"), PATIENT_SECONDS)
 
     async def shared(self, channel: str, user: str = "") -> bool:
         """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
-        return await lookup_or_default(self._shared(channel, user, LOOK_SECONDS), "who is in a channel", otherwise=True)
-
-    async def _shared(self, channel: str, user: str, seconds: float) -> bool:
-        if user:
-            return is_stranger(await self._people.of(user, seconds), self._us)
-        return is_shared(await self._channels.of(channel, seconds)) is not False
+        asker = Asker("slack", "dm" if user else "channel", self._us.team, channel, user)
+        return await lookup_or_default(partial(self._is_shared, asker), "who is in a channel", otherwise=True)
 
     async def language(self, user: str) -> str:
         """Return the language that somebody reads Slack in, such as `de`; empty where that is not known."""
@@ -115,8 +126,31 @@ class SlackDirectory:
         self._channels.forget(channel)
 
     async def close(self) -> None:
-        await self._channels.close()
-        await self._people.close()
+        for cache in (self._channels, self._people, self._groups):
+            await cache.close()
+
+    async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
+        named = self._named if asker.kind == "dm" else {}
+        others, guest, *members = await asyncio.gather(
+            lookup(partial(self._is_shared, asker, seconds), what="who is in a channel", otherwise=True),
+            lookup(partial(self._is_guest, asker.user, seconds), what="who is a guest", otherwise=True),
+            *(
+                lookup(
+                    partial(self._groups.of, group, seconds), what="who is in a user group", otherwise=frozenset[str]()
+                )
+                for group in named.values()
+            ),
+        )
+        groups = tuple(name for name, found in zip(named, members, strict=True) if asker.user in found)
+        return replace(asker, shared_with_other_organisations=others, guest=guest, principals=groups)
+
+    async def _is_shared(self, asker: Asker, seconds: float = LOOK_SECONDS) -> bool:
+        if asker.kind == "dm":
+            return is_stranger(await self._people.of(asker.user, seconds), self._us)
+        return is_shared(await self._channels.of(asker.channel, seconds)) is not False
+
+    async def _is_guest(self, user: str, seconds: float = LOOK_SECONDS) -> bool:
+        return not self._open_to_guests and is_guest(await self._people.of(user, seconds))
 
     async def _channel(self, channel: str) -> Json:
         found: Json = (await self._call("conversations.info", channel=channel)).get("channel") or {}
@@ -128,6 +162,17 @@ class SlackDirectory:
     async def _person(self, user: str) -> Json:
         found: Json = (await self._call("users.info", user=user, include_locale=True)).get("user") or {}
         return found
+
+    async def _members(self, group: str) -> frozenset[str]:
+        """Return who is in a user group that is not disabled, all pages of it."""
+        members, facts = set[str](), dict[str, Any](usergroup=group)
+        while True:
+            page = await self._call("usergroups.users.list", **facts)
+            members |= set(map(str, page.get("users") or ()))
+            cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
+            if not cursor or cursor == facts.get("cursor"):
+                return frozenset(members)
+            facts["cursor"] = cursor
 
 
 RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that is stopped

@@ -211,7 +211,7 @@ async def open_workspace(
     """
     zone, settings, platforms = app.settings.zone, read_slack_settings(app.settings), dict[str, Platform]()
     us, tasks = await _load_identity(call), TaskSupervisor()
-    directory = SlackDirectory(call, us)
+    directory = SlackDirectory(call, us, guests=settings.guests, readers=app.settings.readers)
     intake = SlackIntake(app, desk, us, directory, tasks)
     archive, marker = SlackHistoryReader(app.queue, call, us, intake), ResumeMarker(app.settings.home, "slack")
     catch_up = CatchUpRun(archive, desk, marker, time.time, call.pacing.sleep)

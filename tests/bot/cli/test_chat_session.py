@@ -48,7 +48,7 @@ def test_each_question_comes_with_what_was_said_before() -> None:
     assert script.heard[0] == ("When does it open?", ())
     assert script.heard[1][1] == (
         Turn("user", "When does it open?"),
-        Turn("bot", "The quay opens at seven. [1]", titles=("Harbour",)),
+        Turn("bot", "The quay opens at seven. [1]", titles=("Harbour",), documents=(("handbook", "harbour.md"),)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What is known of people when their turn comes."""
+"""What is known of people: when they ask, and when their turn comes."""
 
 from typing import Any
 
@@ -6,24 +6,85 @@ import pytest
 
 from bot.access import Asker
 from bot.platforms.discord import DiscordSettings
-from bot.platforms.discord.discord_directory import DiscordDirectory
+from bot.platforms.discord.discord_client import RequestRefused
+from bot.platforms.discord.discord_directory import DiscordDirectory, ServerMember, place_asker
+from bot.platforms.discord.discord_events import DM, ChannelInfo
+from bot.platforms.shared.lookup_cache import PEOPLE_SECONDS
 from bot.platforms.shared.platform_contract import PlatformUnavailable
+
+TEAM = DiscordSettings(servers=("1", "2"), deny=("66", "77"))
+READERS = ("*", "discord:1/5", "discord:2/5", "discord:1/7", "discord:2/7", "slack:1/5")
+CHANNEL, DIRECT = Asker("discord", "channel", "1", "9", "5"), Asker("discord", "dm", "", "9", "5")
+IN, OUT, DENIED = ServerMember(frozenset({"7"})), ServerMember(present=False), ServerMember(frozenset({"77"}))
+
+
+@pytest.mark.parametrize(
+    ("asker", "members", "listed", "principals", "exclusion"),
+    [
+        (CHANNEL, {}, True, (), ""),
+        (CHANNEL, {"1": DENIED}, True, (), "denied"),
+        (Asker("discord", "channel", "1", "9", "66"), {}, True, (), "denied"),
+        (Asker("discord", "channel", "3", "9", "5"), {}, False, (), "elsewhere"),
+        (DIRECT, {"1": OUT, "2": OUT}, False, (), ""),
+        (DIRECT, {"1": IN, "2": OUT}, True, ("discord:1/5", "discord:1/7"), ""),
+        (DIRECT, {"1": OUT, "2": IN}, True, ("discord:2/5", "discord:2/7"), ""),
+        (DIRECT, {"1": IN, "2": DENIED}, True, ("discord:1/5", "discord:1/7", "discord:2/5"), "denied"),
+        (Asker("discord", "dm", "", "9", "66"), {}, False, (), "denied"),
+    ],
+)
+def test_settings_make_of_somebody_what_they_are_in_servers(
+    asker: Asker, members: dict[str, ServerMember], listed: object, principals: tuple[str, ...], exclusion: str
+) -> None:
+    """In a channel its server counts; in a DM all of the team's, and nothing of one that they left."""
+    placed = place_asker(asker, members, TEAM, READERS)
+
+    assert (placed.listed_server, placed.principals, placed.exclusion) == (listed, principals, exclusion)
+
+
+class Discord:
+    """Says which roles one person has in which servers; they are no member of the others."""
+
+    def __init__(self, **roles: list[str]) -> None:
+        self.roles, self.away, self.calls = roles, 0, 0
+
+    async def __call__(self, *_: Any, guild: str, **__: Any) -> Any:
+        self.calls += 1
+        if self.away:
+            self.away -= 1
+            raise PlatformUnavailable("Discord is away.")
+        if f"s{guild}" not in self.roles:
+            raise RequestRefused("Discord knows no such member.", code=10007)
+        return {"roles": self.roles[f"s{guild}"]}
 
 
 async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
-    """A DM of one of whom Discord did not speak in time reads what the team's does, once it does."""
-    faults = [PlatformUnavailable("away"), PlatformUnavailable("away")]
-
-    async def call(*_: Any, **__: Any) -> Any:
-        if faults:
-            raise faults.pop()
-        return {"roles": ["7"]}
-
-    known = DiscordDirectory(call, DiscordSettings(servers=["1"]))
-    taken = Asker("discord", "dm", "", "9", "5", listed_server=(await known.membership("5")).member)
+    """A DM of one of whom Discord did not speak in time reads what the team's does, once it does; until they leave."""
+    discord, now = Discord(s1=["7"]), [0.0]
+    known = DiscordDirectory(discord, TEAM, lambda: now[0], readers=READERS)  # type: ignore[arg-type]
+    discord.away = 4
+    taken = await known.asker(ChannelInfo("9", DM), "5", direct=True)
     with pytest.raises(PlatformUnavailable):
         await known.refresh_asker(taken)
     later = await known.refresh_asker(taken)
+    discord.roles.clear()
+    now[0] = PEOPLE_SECONDS + 1
+    left = await known.refresh_asker(later)
     await known.close()
 
-    assert (taken.listed_server, later.listed_server) == (False, True)
+    assert [one.listed_server for one in (taken, later, left)] == [False, True, False]
+    assert [one.principals for one in (taken, later, left)] == [(), ("discord:1/5", "discord:1/7"), ()]
+
+
+async def test_roles_that_discord_did_not_send_along_are_looked_up() -> None:
+    """As of a message that is read later, or a question that waited; who was let in may be denied by then."""
+    discord, now = Discord(s1=["77"]), [0.0]
+    known = DiscordDirectory(discord, TEAM, lambda: now[0])  # type: ignore[arg-type]
+    where = ChannelInfo("9", 0, "1")
+    given = await known.asker(where, "5", direct=False, roles=frozenset({"7"}))
+    assert (given.exclusion, discord.calls) == ("", 0)
+    unsaid = await known.asker(where, "6", direct=False)
+    now[0] = PEOPLE_SECONDS + 1
+    later = await known.refresh_asker(given)
+    await known.close()
+
+    assert (unsaid.exclusion, later.exclusion) == ("denied", "denied")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.platforms.shared.lookup_cache import FRESH_SECONDS
+from bot.platforms.shared.lookup_cache import FRESH_SECONDS, PEOPLE_SECONDS
 from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
 from bot.platforms.slack.slack_events import SlackBotIdentity
 from bot.platforms.slack.slack_intake import SlackDirectory, is_shared, is_stranger
@@ -23,6 +23,7 @@ class Slack:
         self.held.set()
         self.away = 0
         self.people: dict[str, Any] = {"U1": {"id": "U1", "team_id": "T1", "locale": "pt-BR"}, "UX": {"team_id": "T2"}}
+        self.groups: dict[str, list[list[str]]] = {}
 
     async def __call__(self, method: str, **facts: Any) -> Any:
         self.calls.append(method)
@@ -30,11 +31,21 @@ class Slack:
         if self.away:
             self.away -= 1
             raise PlatformUnavailable("Slack is away.")
+        if method == "usergroups.users.list":
+            return self.page(**facts)
         known = self.channels if method == "conversations.info" else self.people
         found = known.get(facts.get("channel") or facts.get("user"))
         if found is None:
             raise CannotPost("Slack refused it.")
         return {"channel" if method == "conversations.info" else "user": found}
+
+    def page(self, usergroup: str, cursor: str = "0") -> Any:
+        """Return a page of a group's members."""
+        if usergroup not in self.groups:
+            raise CannotPost("missing_scope")
+        pages = self.groups[usergroup]
+        following = {"response_metadata": {"next_cursor": str(int(cursor) + 1)}} if int(cursor) + 1 < len(pages) else {}
+        return {"users": pages[int(cursor)], **following}
 
 
 def places(slack, clock=lambda: 0.0, us=US):
@@ -66,6 +77,7 @@ def test_other_organisations_are_told_from_other_workspaces_of_ones_own(channel,
         ({"team_id": "T2"}, US, True),
         ({"team_id": "T1", "is_stranger": True}, US, True),
         ({}, US, True),
+        ({"team_id": "T1", "deleted": True}, US, True),
         ({"team_id": "T3", "enterprise_user": {"enterprise_id": "E1"}}, ORG, False),
         ({"team_id": "T3", "enterprise_user": {"enterprise_id": "E2"}}, ORG, True),
         ({"team_id": "T3", "enterprise_user": {"enterprise_id": "E1"}}, US, True),
@@ -151,7 +163,7 @@ async def test_what_an_event_says_of_its_channel_counts_at_once_and_for_later():
 
     assert asker.shared_with_other_organisations
     assert await known.shared("C1")
-    assert slack.calls == []
+    assert "conversations.info" not in slack.calls
 
 
 async def test_the_language_is_that_of_somebodys_slack():
@@ -165,7 +177,7 @@ async def test_what_was_not_known_in_time_is_asked_again_when_the_turn_comes():
     """Where Slack still does not say, that is no answer; what it refuses for good counts against the place."""
     slack = Slack(C1=OWN)
     known = places(slack)
-    slack.away = 2
+    slack.away = 4
     asker = await known.asker("C1", "U1", direct=False)
     with pytest.raises(PlatformUnavailable):
         await known.refresh_asker(asker)
@@ -177,3 +189,30 @@ async def test_what_was_not_known_in_time_is_asked_again_when_the_turn_comes():
     assert asker.shared_with_other_organisations
     assert not later.shared_with_other_organisations
     assert refused.shared_with_other_organisations
+
+
+@pytest.mark.parametrize("kind", ["is_restricted", "is_ultra_restricted"])
+@pytest.mark.parametrize("direct", [True, False])
+async def test_guests_are_told_from_members_unless_settings_let_them_be_members(kind, direct):
+    """Of whom Slack does not say what they are counts as one, until it does."""
+    slack = Slack(C1=OWN)
+    slack.people["UG"] = {"team_id": "T1", kind: True}
+    strict, lenient = places(slack), SlackDirectory(slack, US, lambda: 0.0, guests=True)
+
+    assert [(await strict.asker("C1", user, direct=direct)).guest for user in ("U1", "UG", "U?")] == [False, True, True]
+    assert not (await lenient.asker("C1", "UG", direct=direct)).guest
+
+
+async def test_user_groups_that_settings_name_are_known_by_all_pages_of_their_members():
+    """Only in a DM; a group that Slack does not tell of has nobody in it."""
+    slack, now = Slack(C1=OWN), [0.0]
+    slack.groups = {"S1": [["U2", "U3"], ["U1"]], "S9": [["U1"]]}
+    readers = ["*", "slack:T1/S1", "slack:T1/S2", "slack:T2/S9", "slack:T1/U1", "discord:T1/S9"]
+    known = SlackDirectory(slack, US, lambda: now[0], readers=readers)
+
+    assert (await known.asker("D1", "U1", direct=True)).principals == ("slack:T1/S1",)
+    assert (await known.asker("C1", "U1", direct=False)).principals == ()
+    assert slack.calls.count("usergroups.users.list") == 3
+    slack.groups["S1"] = [[]]
+    now[0] = PEOPLE_SECONDS + 1
+    assert (await known.refresh_asker(await known.asker("D1", "U1", direct=True))).principals == ()

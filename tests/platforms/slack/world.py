@@ -17,7 +17,8 @@ SECRETS = (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, "FAKETRIGGERNEVERLOGGED", "FAKE
 """Whoever finds one of these in a log has found a leak; the last two stand in trigger ids and response_urls."""
 SCOPES = frozenset(
     {
-        *("app_mentions:read", "assistant:write", "chat:write", "commands", "im:write", "team:read", "users:read"),
+        *("app_mentions:read", "assistant:write", "chat:write", "commands", "im:write", "team:read"),
+        *("usergroups:read", "users:read"),
         *(f"{kind}:{what}" for kind in ("channels", "groups", "im", "mpim") for what in ("history", "read")),
         *("reactions:read", "reactions:write"),
     }
@@ -33,8 +34,19 @@ class User:
     team: str = TEAM
     bot: bool = False
     admin: bool = False
-    guest: bool = False
+    guest: str = ""
+    """restricted or ultra_restricted; empty for a member."""
+    deleted: bool = False
     locale: str = "en-US"
+
+
+@dataclass
+class Group:
+    """A user group."""
+
+    id: str
+    members: list[str] = field(default_factory=list)
+    disabled: bool = False
 
 
 @dataclass
@@ -124,6 +136,7 @@ class World:
 
     clock: Clock
     users: dict[str, User] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
     channels: dict[str, Channel] = field(default_factory=dict)
     messages: dict[tuple[str, str], Message] = field(default_factory=dict)
     """By channel and ts."""

@@ -52,17 +52,29 @@ def user_json(user: User) -> dict[str, Any]:
         "team_id": user.team,
         "name": user.name,
         "real_name": user.name.title(),
-        "deleted": False,
+        "deleted": user.deleted,
         "is_bot": user.bot,
         "is_admin": user.admin,
         "is_owner": False,
-        "is_restricted": user.guest,
-        "is_ultra_restricted": False,
+        "is_restricted": bool(user.guest),
+        "is_ultra_restricted": user.guest == "ultra_restricted",
         "is_stranger": user.team != TEAM,
         "locale": user.locale,
         "tz": "Europe/London",
         "profile": {"real_name": user.name.title(), "display_name": user.name},
     }
+
+
+def _group_members(slack: Any, call: Call) -> dict[str, Any]:
+    group = slack.world.groups.get(call["usergroup"])
+    if group is None or (group.disabled and not call.flag("include_disabled")):
+        raise Refusal("no_such_subteam")
+    cursor = str(call.get("cursor") or "0")
+    if not cursor.isdecimal() or int(cursor) > len(group.members):
+        raise Refusal("invalid_cursor")
+    end = int(cursor) + slack.page
+    more = {"response_metadata": {"next_cursor": str(end)}} if end < len(group.members) else {}
+    return {"users": group.members[int(cursor) : end], **more}
 
 
 def _bot(slack: Any, call: Call) -> dict[str, Any]:
@@ -118,6 +130,9 @@ METHODS = {
     "apps.connections.open": method(_connect, scopes="connections:write", token="app"),
     "users.info": method(_user, "user", "include_locale", scopes="users:read"),
     "users.list": method(_users, "", "cursor limit include_locale team_id", scopes="users:read"),
+    "usergroups.users.list": method(
+        _group_members, "usergroup", "include_disabled team_id cursor", scopes="usergroups:read"
+    ),
     "bots.info": method(_bot, "", "bot team_id", scopes="users:read"),
     "team.info": method(_team, "", "team domain", scopes="team:read"),
     "reactions.add": method(_react, "channel name timestamp", scopes="reactions:write"),
