@@ -96,6 +96,12 @@ def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float
         ("How many extra days do I get?", "You get one extra day of leave.", "particular", 0.0),
         ("How many days of leave do I get?", "Everyone has 25 days.", "general", 1.0),
         ("How many days of leave do I get?", "If you are ill, the days are given back.", "conditional", 1.0),
+        ("What does a dog cost?", "Dogs are free.", "measured", 1.0),
+        ("How many dogs do we have?", "There are 25 old dogs.", "counts", 1.0),
+        ("How many dogs do we have?", "There are 25 cats.", "counts", 0.0),
+        ("May I bring a dog?", "Dogs are welcome in Ghent.", "subject", 1.0),
+        ("May I bring a dog?", "In Ghent dogs are welcome.", "subject", 0.0),
+        ("Where is the dog?", "Dogs are welcome in Ghent.", "subject", 0.0),
     ],
 )
 def test_what_kind_of_answer_a_sentence_is(question: str, text: str, name: str, value: float) -> None:
@@ -105,6 +111,20 @@ def test_what_kind_of_answer_a_sentence_is(question: str, text: str, name: str, 
     (found,) = score_candidates(asked, find_candidates([hit]), [0.0])
 
     assert getattr(found.features, name) == value
+
+
+def test_what_stands_nearer_to_the_beginning_of_its_passage_and_page_is_known() -> None:
+    second = replace(LEAVE, passage=replace(LEAVE.passage, id="leave.md#1", position=1))
+    asked = weigh_question("leave", "", "en", HITS)
+    found = score_candidates(asked, find_candidates([LEAVE, second]), [0.0] * 4)
+
+    assert [(one.features.opening, one.features.first) for one in found] == [(1, 1), (0.5, 1), (1, 0.5), (0.5, 0.5)]
+
+
+def test_a_word_that_says_little_weighs_less() -> None:
+    weights = weigh_question("bring zebras", "", "en", HITS).weights
+
+    assert weights["bring"] == pytest.approx(answer_ranking.LIGHT * weights["zebra"])
 
 
 def test_a_synonym_counts_less_than_the_word() -> None:
@@ -135,6 +155,19 @@ def test_what_a_reader_says_is_a_sign_of_those_it_read() -> None:
 
     assert sorted(one.features.reader for one in read) == [-3.0, -3.0, 2.0]
     assert rerank_candidates(question, ranked, ()) == tuple(ranked)
+
+
+def test_what_is_known_of_the_best_speaks_for_an_answer() -> None:
+    """How much there is on the topic counts only where enough was found."""
+    question, ranked = thought("What does leave cost?")
+    low, high = answer_ranking.TOPIC_DEPTH
+    best = replace(ranked[0], features=replace(ranked[0].features, reader=3.0))
+
+    few = extract_answer_features(question, HITS, [best])
+    many = extract_answer_features(question, [LEAVE] * answer_ranking.FEW_HITS, [best])
+
+    assert (few.reader, few.measured) == (3.0, -1.0)
+    assert (few.tenth_cosine, many.tenth_cosine) == ((low + high) / 2, high)
 
 
 def test_a_question_without_any_known_word_can_be_scored() -> None:

@@ -1,9 +1,10 @@
 """What of the found passages could be quoted."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction.candidates import find_candidates
+from pipeline.extraction.candidates import find_candidates, is_about_others
 from storage.types import PassageKind
 from tests.pipeline.world import hit
 
@@ -97,3 +98,19 @@ def test_every_candidate_stands_in_its_passage(text: str, kind: PassageKind) -> 
         assert one.evidence.text == one.text == text[start:end]
         assert one.text == one.text.strip()
         assert any(map(str.isalpha, one.text))
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "others"),
+    [
+        ("What does Pump A cost?", "Pump B costs 349 euros.", True),
+        ("What does Pump A cost?", "Pump A costs 199 euros, Pump B 349.", False),
+        ("When did Maria A. Lind come?", "Maria B. Lind came in May.", False),
+        ("Is Hall A-1 open?", "Hall B-2 is open.", False),
+    ],
+)
+def test_a_thing_is_told_from_others_by_its_letter(question: str, text: str, *, others: bool) -> None:
+    """An initial is no such letter, nor a part of a longer name."""
+    (found,) = find_candidates([hit(text, title="Page")])
+
+    assert is_about_others(found, question) is others

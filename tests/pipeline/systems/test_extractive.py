@@ -1,16 +1,18 @@
 """The extractive system from question to answer."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
+from pipeline.extraction.answer_ranking import RERANKED
 from pipeline.kit import Limits
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems.extractive import answer, consider
 from pipeline.types import Conversation, Status, Turn
-from storage.types import Hit, PassageKind, SearchQuery
+from storage.types import Evidence, Hit, PassageKind, SearchQuery
 from tests.pipeline.world import Shelf, Stage, answered, hit, question, run
 
 LEAVE = hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave")
@@ -242,6 +244,26 @@ async def test_another_thing_of_the_kind_is_no_answer(page: Hit, costs: str) -> 
 
     assert answered(first) == [costs]
     assert unknown.answer.status is Status.ABSTAINED
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "read"),
+    [("How many pumps are there in Ghent?", "en", RERANKED), ("Wie viele Pumpen gibt es in Gent?", "de", 0)],
+)
+async def test_a_reader_chooses_among_the_best_few_of_an_english_question(text: str, language: str, read: int) -> None:
+    pages = [hit(f"Pumpen, pumps in Ghent, Gent {n}.", key=f"{n}.md", language=language) for n in range(RERANKED + 2)]
+    seen: list[Evidence] = []
+
+    async def rerank(_: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
+        seen.extend(sentences)
+        return tuple(20.0 if "7" in one.text else 0.0 for one in sentences)
+
+    talk = question(text)
+    kit = replace(Stage(Shelf(pages), talk, Limits(), None, check_verbatim).kit, rerank=rerank)
+    best = (await consider(talk, kit)).ranked[0].candidate.text
+
+    assert len(seen) == read
+    assert ("7" in best) == bool(read)
 
 
 STEPS = "1. Charge the laptop.\n2. Sign in to the laptop.\n3. Read a page.\n4. Restart the laptop.\n5. Go home."
