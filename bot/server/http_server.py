@@ -11,14 +11,18 @@ import time
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.server.health import Readiness, ReadinessCheck
 from bot.server.server_log import Redact
@@ -26,9 +30,22 @@ from bot.server.supervisor import wait_for_first
 from bot.settings.settings_tables import HttpSettings
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How much of the server those may take who do not send whole requests."""
+
+    patience: float = 5.0  # a request of which no more stage has ended after so many seconds twice is given up
+    connections: int = 100  # so many are open at most; of more, the one goes that has waited longest for a request
+
+
 @asynccontextmanager
 async def serve_socket(
-    app: ASGIApp, bound: socket.socket, *, grace: int, hurried: asyncio.Event | None = None
+    app: ASGIApp,
+    bound: socket.socket,
+    *,
+    grace: int,
+    hurried: asyncio.Event | None = None,
+    limits: ConnectionLimits = ConnectionLimits(),
 ) -> AsyncIterator[None]:
     """Serve within the block; at its end requests get `grace` seconds, then they are cancelled.
 
@@ -40,7 +57,7 @@ async def serve_socket(
         log_config=None,
         access_log=False,
         lifespan="off",
-        http="h11",
+        http=partial(_Connection, limits),  # type: ignore[arg-type]  # whatever makes a protocol
         ws="none",
         interface="asgi3",
         server_header=False,
@@ -59,6 +76,41 @@ async def serve_socket(
         finally:
             server.force_exit = True
             await _cancel_requests(task, *server.server_state.tasks)
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed where no whole request comes in time, or where others need its place."""
+
+    def __init__(self, limits: ConnectionLimits, **facts: Any) -> None:
+        super().__init__(**facts)
+        self._limits, self.opened = limits, self.loop.time()
+        self._watch: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._look(None)
+        if len(self.connections) > self._limits.connections:
+            others = [one for one in self.connections if isinstance(one, _Connection) and one is not self]
+            waiting = [one for one in others if one.is_waiting and not one.transport.is_closing()]
+            min(waiting, key=lambda one: one.opened, default=self).transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._watch:
+            self._watch.cancel()
+        super().connection_lost(exc)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it has not sent the whole of a request, or none since the last."""
+        return self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
+
+    def _look(self, before: object) -> None:
+        """Close it where it waits for the same part of the same request as when it was looked at before."""
+        now = (self.cycle, self.conn.their_state)
+        if now == before and self.is_waiting:
+            self.transport.abort()
+        else:
+            self._watch = self.loop.call_later(self._limits.patience, self._look, now)
 
 
 class _Server(uvicorn.Server):
@@ -95,6 +147,7 @@ log = logging.getLogger(__name__)
 PROBES = ("/healthz", "/readyz")
 MAX_BODY_BYTES = 1024 * 1024  # platforms send some tens of thousands at most
 GRACE_SECONDS = 3
+CLIENT_GONE = 499  # the status that is logged where whoever asks has left before all of the request was there
 
 
 class CannotListen(Exception):
@@ -106,14 +159,19 @@ class CannotListen(Exception):
 
 
 @asynccontextmanager
-async def serve_http(at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | None = None) -> AsyncIterator[str]:
+async def serve_http(
+    at: HttpSettings,
+    app: ASGIApp,
+    hurried: asyncio.Event | None = None,
+    limits: ConnectionLimits = ConnectionLimits(),
+) -> AsyncIterator[str]:
     """Serve an application within the block, and give its address; `hurried` ends the grace period.
 
     Raises `CannotListen`: another program listens there, or the address is not this machine's.
     """
     with bind_socket(at.host, at.port) as listener:
         host, port = listener.getsockname()[:2]
-        async with serve_socket(app, listener, grace=GRACE_SECONDS, hurried=hurried):
+        async with serve_socket(app, listener, grace=GRACE_SECONDS, hurried=hurried, limits=limits):
             yield f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
@@ -177,6 +235,8 @@ class RequestLog:
 
         try:
             await self.app(scope, receive, noting)
+        except ClientDisconnect:
+            status = CLIENT_GONE
         finally:
             level = logging.DEBUG if scope["path"] in PROBES else logging.INFO
             spent = round((time.monotonic() - started) * 1000, 1)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -13,7 +14,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.server.health import Readiness, ReadinessCheck
-from bot.server.http_server import MAX_BODY_BYTES, CannotListen, bind_socket, build_http_app, serve_http
+from bot.server.http_server import (
+    MAX_BODY_BYTES,
+    CannotListen,
+    ConnectionLimits,
+    bind_socket,
+    build_http_app,
+    serve_http,
+)
 from bot.server.server_log import build_redactor
 from bot.settings.settings_tables import HttpSettings
 
@@ -104,6 +112,40 @@ async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogC
     told: list[Any] = [(r.method, r.path, r.status) for r in caplog.records if r.name == "bot.server.http_server"]  # type: ignore[attr-defined]
     assert told == [("POST", "/slack/events", 200), ("POST", "/slack/events", 413)]
     assert "hunter22" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"POST /slack/events HT", b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"]
+)
+async def test_requests_that_are_never_whole_are_given_up(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """However slowly they go on coming; who sends whole ones may ask again and again."""
+
+    async def echo(request: Request) -> Response:
+        return PlainTextResponse(str(len(await request.body())))
+
+    app, limits = build_http_app({}, str, [Route("/slack/events", echo, methods=["POST"])]), ConnectionLimits(0.05)
+    async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(9):
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        writer.write(sent)
+        assert (await client.get(address + "/healthz")).status_code == 200
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+
+    assert "Traceback" not in caplog.text
+
+
+async def test_however_many_connect_and_ask_nothing_others_are_answered() -> None:
+    """Of too many connections the one goes that waits longest, and not the one that asks."""
+    app, limits = build_http_app({}, str), ConnectionLimits(connections=5)
+    async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(9):
+        assert (await client.get(address + "/healthz")).status_code == 200
+        idle = [await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2])) for _ in range(9)]
+        assert (await client.get(address + "/healthz")).status_code == 200
+        with suppress(ConnectionError):
+            assert await idle[0][0].read() == b""
+        for _, writer in idle:
+            writer.close()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
