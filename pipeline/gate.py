@@ -201,7 +201,7 @@ class Gate:
         self._verify = verify
         self._asked = tuple(asked)  # what was said in the conversation: it may be repeated
         self._rulings: dict[tuple[str, tuple[Evidence, ...]], asyncio.Task[CheckedClaim | str]] = {}
-        self._miscopied: set[tuple[str, tuple[Evidence, ...]]] = set()
+        self._quoted_instead: set[tuple[str, tuple[Evidence, ...]]] = set()
         self._checking, self._whole = 0, False
         self._said: list[CitedSentence] = []
         self._claims: list[CheckedClaim] = []
@@ -217,7 +217,7 @@ class Gate:
 
     def prefers_quotation(self, sentence: CitedSentence) -> bool:
         """Return whether a sentence was withheld only as it is nearly, but not quite, what its passage says."""
-        return (sentence.text, sentence.evidence) in self._miscopied
+        return (sentence.text, sentence.evidence) in self._quoted_instead
 
     def end_draft(self) -> None:
         self._whole = True
@@ -265,9 +265,9 @@ class Gate:
             except PipelineError as error:
                 return held if is_sure(support) else f"{reasons}; it could not be verified: {error}"
             if checked and checked.verdict is Verdict.SUPPORTS:
-                if not support.miscopied:
+                if not support.better_quoted:
                     return checked
-                self._miscopied.add((sentence.text, sentence.evidence))
+                self._quoted_instead.add((sentence.text, sentence.evidence))
                 return f"the model supports it, but its passage is quoted instead: {reasons}"
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
             return f"the model was asked, and says {verdict}"
@@ -299,7 +299,7 @@ class Gate:
             pages = tuple(nearest) if status is Status.ABSTAINED else ()
             return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
         sentences, citations = footnotes.number_footnotes(self._said)
-        quoted = {text for text, _ in self._miscopied}
+        quoted = {text for text, _ in self._quoted_instead}
         withheld = sum(one.text not in quoted for one in self._withheld)  # what is quoted instead is not left out
         return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
 

@@ -67,7 +67,8 @@ class Support:
     verbatim: bool = False  # it stands in a passage in these words, or in all but these: no model need be asked
     contradicted: bool = False  # the passages say something else in the place of a part of it
     altered: bool = False  # it holds, but for how it binds or bounds what is said: "may" for "must"
-    miscopied: bool = False  # it all but repeats a sentence of a passage, but not in all: that is better quoted
+    better_quoted: bool = False
+    """It may say something else than its passage, which is quoted instead even where a model finds that it is so."""
     replaced: bool = False  # a word of substance in it was added to that sentence, or put in another's place
     doubtful: bool = False  # it holds, but not by so much that a model, where there is one, need not be asked
     because: tuple[VerdictReason, ...] = ()

@@ -33,7 +33,7 @@ class ClaimJudgement:
     reasons: tuple[str, ...] = ()
     sure: bool | None = None  # whether it leaves the gate as it is; None from a verifier that does not stand there
     judged: bool = False  # whether a model, where there is one, is asked before it leaves
-    miscopied: bool = False  # whether it is quoted instead even so
+    better_quoted: bool = False  # whether it is quoted instead even so
 
 
 class Verifier(Protocol):
@@ -103,7 +103,12 @@ def build_local_verifier(check: SupportChecker) -> Verifier:
         refuted = Verdict.REFUTES if found.contradicted else Verdict.NOT_ENOUGH_INFO
         verdict, reasons = Verdict.SUPPORTS if found.holds else refuted, found.reasons
         return ClaimJudgement(
-            found.score, verdict, reasons, sure=is_sure(found), judged=is_judged(found), miscopied=found.miscopied
+            found.score,
+            verdict,
+            reasons,
+            sure=is_sure(found),
+            judged=is_judged(found),
+            better_quoted=found.better_quoted,
         )
 
     return judge

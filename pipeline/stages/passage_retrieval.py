@@ -145,7 +145,7 @@ async def bind_finding(
     leans = any(_opens_with_pronoun(one, one.span[0]) for one in evidence)
     holds = support.holds or (support.appealable and (checked or leans))
     named = not opens_with_pronoun(text, evidence[0].document.language)
-    if holds and named and not support.miscopied and all(_names_row(text, one) for one in evidence):
+    if holds and named and not support.better_quoted and all(_names_row(text, one) for one in evidence):
         return (SourcedFinding(text, bind_subjects(evidence)),)
     return (join_quotes(evidence),)
 

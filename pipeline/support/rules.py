@@ -23,6 +23,7 @@ from pipeline.support.comparison.contradictions import (
     is_pronoun,
 )
 from pipeline.support.comparison.doubts import find_absent_rate, find_doubts
+from pipeline.support.comparison.misreadings import find_misreadings
 from pipeline.support.comparison.polarity import (
     count_negations,
     find_denials,
@@ -95,6 +96,7 @@ class RuleFinding:
     elsewhere: bool = False  # whether what a passage says instead may be said of something else
     binding: bool = False  # whether it changes how what is said binds or is bounded
     miscopied: bool = False  # whether the rest is copied
+    grave: bool = False  # whether the passage is better quoted, whatever a model says
 
     @property
     def reason(self) -> str:
@@ -164,6 +166,7 @@ def check_rules(
         *(_check_permission(facts, alignment) if alignment else ()),
         *(_check_misplaced(facts, alignment) if alignment else ()),
         *(_check_wording(facts, alignment, allowed, refuted=other_unit) if alignment else ()),
+        *(_check_misreadings(alignment, question) if alignment else ()),
     )
     return (
         *(
@@ -289,7 +292,7 @@ def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
         kind = FindingKind.COMPARATIVE if one.comparative else FindingKind.NEGATION
         sure = not one.said_too and (one.comparative or (alignment.is_near_copy and differ))
         outcome = FindingOutcome.CONTRADICTED if sure else FindingOutcome.DISPUTED
-        yield RuleFinding(kind, one.said, outcome, one.instead)
+        yield RuleFinding(kind, one.said, outcome, one.instead, grave=True)
     turned = find_role_swap(alignment)
     if turned:
         yield _build_contradiction(FindingKind.NAME, *turned)
@@ -299,7 +302,7 @@ def _check_permission(facts: PassageFacts, alignment: Alignment) -> Iterator[Rul
     found = find_permission_conflict(alignment, facts.sentences)
     if found:
         outcome = FindingOutcome.CONTRADICTED if found[2] else FindingOutcome.DISPUTED
-        yield RuleFinding(FindingKind.NEGATION, found[0], outcome, found[1])
+        yield RuleFinding(FindingKind.NEGATION, found[0], outcome, found[1], grave=True)
 
 
 def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[RuleFinding]:
@@ -345,8 +348,16 @@ def _check_wording(
 ) -> Iterator[RuleFinding]:
     for doubt in find_doubts(alignment, facts, allowed):
         outcome = _of_value(doubt.instead) if doubt.sure and not refuted else FindingOutcome.CHANGED
-        marks = {"binding": doubt.binding, "miscopied": doubt.miscopied}
+        marks = {"binding": doubt.binding, "miscopied": doubt.miscopied, "grave": doubt.grave}
         yield RuleFinding(FindingKind.WORDING, doubt.said, outcome, doubt.instead, **marks)
+
+
+def _check_misreadings(alignment: Alignment, question: PassageFacts | None) -> Iterator[RuleFinding]:
+    parts = question.passages if question else ()
+    for doubt in find_misreadings(
+        alignment, [value for part in parts for one in part.sentences for value in one.values]
+    ):
+        yield RuleFinding(FindingKind.WORDING, doubt.said, FindingOutcome.CHANGED, doubt.instead, grave=True)
 
 
 def _build_contradiction(kind: FindingKind, said: str, instead: str) -> RuleFinding:

@@ -56,6 +56,7 @@ def _skip_mark(text: str, span: Span) -> int:
 Strictness = Literal["loose", "normal", "strict"]
 """How sure the scorer must be. Each level's price is printed by `make train`; `loose` doubts no wording."""
 
+_FAR, _HALF_SAID = 0.35, 0.5  # a likeness of a word to the nearest of the passages; a share of a sentence's words
 MIN_CONTENT_WORDS = 2  # words with a meaning of their own that a sentence must have: "None of it is true." has one
 MOST_UNSAID = 4  # words that a reason names
 MAX_CHARACTERS = 2_000  # characters of a sentence that can be judged: nothing longer is one
@@ -91,7 +92,7 @@ class SupportChecker:
         found = await analyse_sentence(sentence, evidence, self.read, names=self.names, asked=asked)
         levels, loose = self.scorer.thresholds, self.strictness == "loose"
         sure = levels["normal" if loose else "strict"]
-        found = replace(found, found=drop_wording(found.found)) if loose else found
+        found = replace(found, found=drop_wording(found.found), strange=False) if loose else found
         return decide_support(found, self.scorer.score(found.features), levels[self.strictness], sure=sure)
 
 
@@ -103,6 +104,7 @@ class SentenceAnalysis:
     found: tuple[RuleFinding, ...]
     nearest: str  # the sentence of the passages that says most of it
     unsaid: tuple[str, ...] = ()  # its words that no passage and no page's name has
+    strange: bool = False  # whether one of these is far in meaning from all that passages say, the rest being theirs
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:
@@ -138,7 +140,12 @@ async def analyse_sentence(
     states, *source = await read([sentence, *nearest])
     features = extract_features(sentence, said, states=states, source=source, found=found)
     unsaid = _find_unsaid(sentence, (*context, *asked, *(passage.text for passage in passages)))
-    return SentenceAnalysis(features, found, nearest[0] if nearest else "", unsaid)
+    return SentenceAnalysis(features, found, nearest[0] if nearest else "", unsaid, _is_strange(unsaid, features))
+
+
+def _is_strange(unsaid: Sequence[str], features: Mapping[str, float]) -> bool:
+    told = [word for word in unsaid if not any(map(str.isdigit, word)) and word.lower() not in {"yes", "no"}]
+    return bool(told) and features["new_least_top"] < _FAR and features["overlap_best"] >= _HALF_SAID
 
 
 def _find_unsaid(sentence: str, texts: Sequence[str]) -> tuple[str, ...]:
@@ -160,25 +167,25 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = tuple(dict.fromkeys(one.because for one in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     doubts = examined.in_doubt
-    miscopied = any(one.miscopied for one in doubts)
+    grave = any(one.grave for one in doubts) or examined.strange
     disputed = [one for one in doubts if one.outcome is FindingOutcome.DISPUTED]
     if disputed:
         why = tuple(dict.fromkeys(one.because for one in disputed))
         reasons = _list_reasons(disputed)
-        return Support(score, holds=False, appealable=True, reasons=reasons, miscopied=miscopied, because=why)
+        return Support(score, holds=False, appealable=True, reasons=reasons, better_quoted=grave, because=why)
     if score < threshold:
         words = ", ".join(f"“{word}”" for word in examined.unsaid[:MOST_UNSAID])
         reason = f"the passages do not say so: none has {words}" if words else "the passages do not say so"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
         reasons = (reason, *nearest)
-        return Support(score, holds=False, reasons=reasons, appealable=True, miscopied=miscopied, because=why)
+        return Support(score, holds=False, reasons=reasons, appealable=True, better_quoted=grave, because=why)
     reasons = (*_list_reasons(examined.found), *nearest)
     so = VerdictReason("said", said) if said else VerdictReason("so")
     altered = tuple(dict.fromkeys(one.because for one in doubts if one.binding))
     replaced = [one for one in doubts if _is_replaced(one, examined.nearest)]
     copied = _explain_copy(replaced, examined) if replaced else ()
     held = Support(
-        score, holds=True, reasons=reasons, altered=bool(altered), miscopied=miscopied, replaced=bool(replaced)
+        score, holds=True, reasons=reasons, altered=bool(altered), better_quoted=grave, replaced=bool(replaced)
     )
     return replace(held, doubtful=bool(doubts) or score < sure, because=altered or copied or (so,))
 

@@ -181,7 +181,7 @@ class TestJudgement:
     async def test_a_changed_copy_is_quoted_even_where_the_model_consents(self) -> None:
         """A careless verdict is not enough; where the model objects, it is withheld as anything is."""
         for verdict, quoted in ((Verdict.SUPPORTS, True), (Verdict.REFUTES, False), (Verdict.NOT_ENOUGH_INFO, False)):
-            gate = self.gate(replace(DOUBTFUL, miscopied=True), self.opinion(verdict))
+            gate = self.gate(replace(DOUBTFUL, better_quoted=True), self.opinion(verdict))
 
             assert not await gate.say(self.SENTENCE)
             assert gate.prefers_quotation(self.SENTENCE) is quoted

@@ -46,6 +46,10 @@ class ParsedSentence:
     valued: frozenset[int]  # the places of dates and numbers
     is_row: bool  # whether it is a row of a table, each value behind its column's label: "Label: value; Label: value"
 
+    @property
+    def values(self) -> tuple[Number | Date, ...]:
+        return (*self.numbers, *self.dates)
+
     def stems_in(self, first: int, last: int) -> frozenset[str]:
         return self.content.intersection(self.stems[first:last])
 

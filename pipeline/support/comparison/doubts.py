@@ -40,7 +40,8 @@ class Doubt(NamedTuple):
     instead: str = ""
     binding: bool = False  # whether it changes how what is said binds or is bounded: "may" for "must"
     sure: bool = False  # whether it is surely false: the same words, bound or bounded otherwise
-    miscopied: bool = False  # whether the rest is copied, so that the source is better said in its own words
+    miscopied: bool = False  # whether the rest is copied
+    grave: bool = False  # whether the source is better said in its own words, whatever a model says of the sentence
 
 
 def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str] = frozenset()) -> Iterator[Doubt]:
@@ -50,7 +51,6 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
         yield Doubt(ours.text.words[0])
     near, half = alignment.is_near_copy, alignment.copied >= _HALF_SAID
     yield from _mark_miscopied(_find_added_bounds(alignment, facts), allowed, where=half)
-    yield from _mark_miscopied(_find_changed_bindings(alignment), allowed, where=near)
     turned = (
         *_find_other_extremes(ours, theirs),
         *_find_changed_joins(alignment),
@@ -58,14 +58,16 @@ def find_doubts(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
         *_find_other_directions(ours, theirs),
         *_find_other_rates(ours, theirs),
     )
-    yield from _mark_miscopied((one._replace(sure=one.sure and near) for one in turned), allowed, where=near)
+    turned = (*_find_changed_bindings(alignment), *(one._replace(sure=one.sure and near) for one in turned))
+    grave = alignment.coverage >= _HALF_SAID
+    yield from _mark_miscopied((one._replace(grave=grave and one.binding) for one in turned), allowed, where=near)
     yield from _mark_miscopied(_find_dropped_condition(alignment), allowed, where=near)
     yield from _mark_miscopied(_find_added_end(alignment, facts, allowed), allowed, where=half)
     if (near or alignment.coverage >= _ALL_SAID) and may_change_roles(alignment):
         moved = tuple(_find_reordered(alignment))
         yield from _mark_miscopied(moved, allowed, where=len(moved) > 1 and not theirs.is_row)
     if near:
-        yield from _mark_miscopied(_find_edits(alignment, facts.context.stems | allowed), allowed, where=True)
+        yield from _mark_miscopied(_find_edits(alignment, facts, allowed), allowed, where=True)
 
 
 def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: bool) -> Iterator[Doubt]:
@@ -73,7 +75,8 @@ def _mark_miscopied(found: Iterable[Doubt], allowed: frozenset[str], *, where: b
     for one in found:
         terms = content_terms(one.said)
         asked = bool(terms) and allowed.issuperset(terms)
-        yield one._replace(miscopied=where and not asked)
+        miscopied = where and not asked
+        yield one._replace(miscopied=miscopied, grave=miscopied or (one.grave and not asked))
 
 
 def _is_answer(sentence: ParsedSentence, place: int) -> bool:
@@ -90,9 +93,13 @@ def _find_added_bounds(alignment: Alignment, facts: PassageFacts) -> Iterator[Do
     related = [one for one in facts.sentences if 2 * len(ours.content & one.content) >= max(most, 2)]
     known = {name for sentence in related for _, name, _ in find_binding_words(sentence)}
     excepting = any(find_clauses(one).hedged or find_clauses(one).limited for one in related)
+    denied = min(find_negation_scopes(ours).reached, default=len(ours.text))
     for kind, name, (first, last) in find_binding_words(ours):
         before = ours.text.at(first - 1)
-        excused = before == "at" or (name == "only" and (excepting or before == "but"))
+        everything = ours.text.at(first) == "all" and ours.stems[last : last + 1] and ours.stems[last] in ours.content
+        excused = before == "at" and not everything  # "at all dinners", not "at all"
+        excused = excused or (name == "only" and (excepting or before == "but"))
+        excused = excused or (ours.text.at(first).startswith("any") and denied < first)
         if kind == "added" and name not in known and not excused:
             yield Doubt(ours.text.said(first, last))
 
@@ -272,19 +279,23 @@ def _find_reordered(alignment: Alignment) -> Iterator[Doubt]:
         yield from (Doubt(ours.text.words[at]) for at in moved)
 
 
-def _find_edits(alignment: Alignment, allowed: frozenset[str]) -> Iterator[Doubt]:
-    """Yield words of substance and values that the source does not have there, and its bounds that were left out."""
+def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
+    """Yield words of substance and values that the source does not have there, and its bounds that were left out.
+
+    A name may be said in full, as another sentence has it.
+    """
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)
     binding = {at for _, _, place in find_binding_words(ours) for at in range(*place)}
     directions = _load_wording(ours.language).directions.keys()
-    known = theirs.content | directions | allowed
+    known = theirs.content | directions | facts.context.stems | allowed
     for gap in alignment.gaps:
         there = theirs.text.said(*gap.given).rstrip(" .") if gap.given[0] < gap.given[1] else ""
         for place in range(*gap.said):
             stem = ours.stems[place]
             same = place in settled | binding or ours.text.low[place].endswith("n't") or _is_answer(ours, place)
-            if not same and stem in ours.content - known and not _is_respelled(ours, place, theirs):
+            named = _is_respelled(ours, place, theirs) or _is_part_of_name(ours, place, facts)
+            if not same and stem in ours.content - known and not named:
                 yield Doubt(ours.text.words[place], there)
     for value in (*ours.dates, *ours.numbers):
         if value.first not in binding and not any(
@@ -296,6 +307,12 @@ def _find_edits(alignment: Alignment, allowed: frozenset[str]) -> Iterator[Doubt
     for kind, name, (first, last) in find_binding_words(theirs):
         if kind != "join" and name not in here and min(ends) < last and max(ends) >= first:
             yield Doubt("", theirs.text.said(first, last))
+
+
+def _is_part_of_name(ours: ParsedSentence, place: int, facts: PassageFacts) -> bool:
+    """Return whether a passage has a capitalised word before, or behind, the same word: "Neil Armstrong"."""
+    pairs = {f" {' '.join(ours.text.low[at : at + 2])} " for at in (place - 1, place) if 0 <= at < len(ours.text) - 1}
+    return place in ours.capitals and any(pair in part.joined for pair in pairs for part in facts.passages)
 
 
 def _is_respelled(ours: ParsedSentence, place: int, theirs: ParsedSentence) -> bool:
@@ -319,7 +336,7 @@ def find_binding_words(sentence: ParsedSentence) -> tuple[BindingWord, ...]:
         (kind, name, (at, at + len(phrase)))
         for at, word in enumerate(low)
         for kind, name, phrase in known.get(word, ())
-        if low[at : at + len(phrase)] == phrase
+        if low[at : at + len(phrase)] == phrase and not (kind == "modal" and at in sentence.valued)
     )
 
 

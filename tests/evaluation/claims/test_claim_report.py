@@ -214,7 +214,7 @@ def test_what_becomes_of_claims_at_the_gate() -> None:
         replace(
             outcome("a", score, label, UNKNOWN),
             claim=LabelledClaim(str(score), "a", "It is.", ("So.",), label, "g", kind=kind),
-            judged=ClaimJudgement(score, UNKNOWN, sure=sure, judged=asked, miscopied=score in {0.8, 0.5}),
+            judged=ClaimJudgement(score, UNKNOWN, sure=sure, judged=asked, better_quoted=score in {0.8, 0.5}),
         )
         for score, label, kind, sure, asked in [
             (0.9, SUPPORTS, "plain", True, True),

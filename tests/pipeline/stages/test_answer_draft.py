@@ -131,7 +131,7 @@ ALTERED = "The bell was cast in 1887 by a monk."
 
 async def marks_altered(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
     if sentence == ALTERED:
-        return Support(0.4, holds=True, doubtful=True, miscopied=True)
+        return Support(0.4, holds=True, doubtful=True, better_quoted=True)
     return await reads_alike(sentence, evidence, asked=asked)
 
 

@@ -161,7 +161,7 @@ async def test_a_changed_copy_is_no_finding_but_its_sentence_is() -> None:
 
     for checked in (False, True):
         found = await bind_finding(
-            "The pier is made of old oak.", [pier], answers(holds=True, miscopied=True), checked=checked
+            "The pier is made of old oak.", [pier], answers(holds=True, better_quoted=True), checked=checked
         )
         assert quoted(*found) == [pier.text]
 

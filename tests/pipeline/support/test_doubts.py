@@ -117,6 +117,23 @@ def test_the_askers_words_in_a_copy_are_no_change() -> None:
     assert not miscopied(sentence, ("Where do lodgers get keys?",))
 
 
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("There are no boats on any lake in Vik.", "There are no boats on the lake in Vik."),
+        ("Ida Lund opened the gate in Vik.", "On 3 May Lund opened the gate in Vik. Ida Lund lives there."),
+    ],
+)
+def test_neither_any_in_a_denial_nor_a_month_nor_a_whole_name_binds(sentence: str, passage: str) -> None:
+    assert not any(one.miscopied for one in check_rules(sentence, [passage]))
+
+
+def test_all_behind_at_is_a_bound() -> None:
+    sentence, passage = "Wine is paid for at all dinners.", "Wine is paid for at such dinners only."
+
+    assert any(one.grave for one in check_rules(sentence, [passage]))
+
+
 def test_a_limit_is_only_rounded() -> None:
     """A number said more roughly, as the passage bears it out, is no other limit."""
     assert not doubts("The firm sold more than 1,100 lamps.", "The firm sold 1,187 lamps.")

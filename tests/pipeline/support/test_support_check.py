@@ -243,6 +243,19 @@ async def test_what_holds_without_being_sure_says_so(read: EmbedTokens) -> None:
     assert (support.holds, support.doubtful) == (True, support.score < load_scorer().thresholds["strict"])
 
 
+@pytest.mark.parametrize(
+    ("sentence", "strange"),
+    [
+        ("The paper mill in Lauvik was founded in 1921 by a wealthy penguin, Ingrid Solberg.", True),
+        ("The paper mill in Lauvik was established in 1921 by Ingrid Solberg.", False),
+    ],
+)
+async def test_a_word_of_another_meaning_is_better_quoted(read: EmbedTokens, sentence: str, *, strange: bool) -> None:
+    """No passage says it, nor anything near it, in a sentence that follows one for the rest."""
+    assert (await SupportChecker(read)(sentence, evidence(MILL))).better_quoted is strange
+    assert not (await SupportChecker(read, "loose")(sentence, evidence(MILL))).better_quoted
+
+
 async def test_loose_doubts_no_wording(read: EmbedTokens) -> None:
     """What was changed in a passage's own words is doubtful from "normal" on."""
     sentence = "Her son Halvard had always led it since 1952."

@@ -1,0 +1,172 @@
+"""Find where a sentence in other words may misread the passage sentence that it follows most closely.
+
+None of these decides against a sentence. But where one is found the passage is quoted whatever a model says of the
+sentence: that is what it may have overlooked.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from pipeline.support.analysis.date_parser import Date
+from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses, strip_possessive
+from pipeline.support.analysis.proper_names import find_names, is_demonym
+from pipeline.support.analysis.quantity_parser import Bound, Number, is_same_dimension
+from pipeline.support.comparison.alignment import Alignment
+from pipeline.support.comparison.doubts import Doubt
+from pipeline.support.comparison.polarity import find_negation_scopes
+from pipeline.support.passage_facts import is_same_value
+
+_HALF_SAID = 0.5
+_CLAUSE_JOINS = frozenset({",", ";", ":", "(", ")", "and", "or", "but", "while", "whereas", "—", "–"})
+_BEING = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get"})
+_CONTRASTS = frozenset({"while", "whereas", "unlike", "only"})
+_DENIALS = frozenset({
+    "not", "no", "never", "none", "nobody", "nothing", "neither", "nor", "cannot", "unlike", "hardly",
+})  # fmt: skip
+_NEAREST = 3  # words that a denial reaches first
+_BEFORE_BY = 5  # tokens before "by" in which a passive has its "was"
+_AGENT = 5  # tokens behind "by" in which the agent is named
+Value = Number | Date
+
+
+def find_misreadings(alignment: Alignment, asked: Sequence[Value] = ()) -> Iterator[Doubt]:
+    """Yield what a sentence may have misread; `asked` are values of the question, which it may repeat."""
+    ours, theirs = alignment.sentence, alignment.source
+    if theirs.is_row:
+        return
+    yield from _find_dropped_denial(ours, theirs)
+    if alignment.coverage >= _HALF_SAID:
+        yield from _find_other_values(ours, theirs, asked)
+    yield from _find_values_of_other_clauses(ours, theirs)
+    yield from _find_other_subject(ours, theirs)
+    yield from _find_other_agents(ours, theirs)
+
+
+def _find_dropped_denial(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield what the source denies, where the sentence denies and bounds nothing."""
+    clauses = find_clauses(ours)
+    bounded = any(number.bound in {Bound.OVER, Bound.UNDER} for number in ours.numbers)
+    contrasted = not _CONTRASTS.isdisjoint(ours.text.low)
+    if find_negation_scopes(ours).reached or clauses.hedged or clauses.limited or bounded or contrasted:
+        return
+    for at, reached in find_negation_scopes(theirs).reached.items():
+        denied = (theirs.stems[place] for place in reached[:_NEAREST])
+        if _is_plain_denial(theirs, at) and not ours.content.isdisjoint(denied):
+            yield Doubt("", theirs.text.said(at, reached[0] + 1))
+
+
+def _is_plain_denial(sentence: ParsedSentence, place: int) -> bool:
+    low = sentence.text.low[place]
+    opens = place == 0 and not sentence.text.at(1).isalpha()  # a leading "No,"
+    return (low in _DENIALS or low.endswith("n't")) and not opens and sentence.text.at(place + 1) != "longer"
+
+
+def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequence[Value]) -> Iterator[Doubt]:
+    """Yield a value that the source lacks, where it has another of the kind that the sentence does not say."""
+    given: tuple[Value, ...] = (
+        *theirs.numbers,
+        *(date for date in theirs.dates if theirs.text.at(date.first - 1) != "("),
+    )
+    for value in ours.values:
+        if not any(is_same_value(one, value) or is_same_value(value, one) for one in (*given, *asked)):
+            for other in given:
+                if _is_kin(other, theirs, value, ours) and not any(is_same_value(other, one) for one in ours.values):
+                    yield Doubt(value.said, other.said)
+                    break
+
+
+def _is_kin(given: Value, theirs: ParsedSentence, said: Value, ours: ParsedSentence) -> bool:
+    """Return whether two values may stand in each other's place: dates, one dimension, or counts of the same."""
+    if isinstance(given, Date) or isinstance(said, Date):
+        return isinstance(given, Date) and isinstance(said, Date)
+    if given.ordinal or said.ordinal or bool(given.units) != bool(said.units):
+        return False
+    if given.units:
+        return is_same_dimension(given.units, said.units)
+    return theirs.stems[given.last : given.last + 1] == ours.stems[said.last : said.last + 1]
+
+
+def _find_values_of_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield a value of one clause of the source that is said with words that only a rival value's clause has."""
+    clauses = _split_clauses(theirs)
+    for value in ours.values:
+        own = [_find_clause(clauses, one) for one in theirs.values if is_same_value(one, value)]
+        if len(own) != 1:
+            continue
+        words, numerals = theirs.stems_in(*own[0]), {theirs.stems[at] for at in theirs.valued}
+        rivals = (one for one in theirs.values if not any(is_same_value(one, other) for other in ours.values))
+        for rival in rivals:
+            others = theirs.stems_in(*_find_clause(clauses, rival))
+            alone = words - others - numerals
+            if _is_same_kind(rival, value) and (others - words) & ours.content and not alone & ours.content:
+                yield Doubt(value.said, rival.said)
+                break
+
+
+def _is_same_kind(given: Value, said: Value) -> bool:
+    if isinstance(given, Number) and isinstance(said, Number):
+        same = is_same_dimension(given.units, said.units) if given.units and said.units else given.units == said.units
+        return same and not (given.ordinal or said.ordinal)
+    return isinstance(given, Date) and isinstance(said, Date)
+
+
+def _split_clauses(sentence: ParsedSentence) -> list[tuple[int, int]]:
+    ends = [at for at, low in enumerate(sentence.text.low) if low in _CLAUSE_JOINS and at not in sentence.valued]
+    return list(zip([0, *(end + 1 for end in ends)], [*ends, len(sentence.text)], strict=True))
+
+
+def _find_clause(clauses: Sequence[tuple[int, int]], value: Value) -> tuple[int, int]:
+    return next((one for one in clauses if one[0] <= value.first < one[1]), (0, 0))
+
+
+def _find_other_subject(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield the name that begins a sentence, where the source says the rest in a clause of another name."""
+    names = [name for name in find_names(ours) if name.first <= 1]
+    if not names:
+        return
+    subject, known = names[0], {strip_possessive(low) for low in ours.text.low}
+    places = [at for at in theirs.capitals if strip_possessive(theirs.text.low[at]) in subject.parts]
+    clauses = _split_clauses(theirs)
+    own = [one for one in clauses if any(one[0] <= at < one[1] for at in places)]
+    told = ours.content.difference(ours.stems[subject.first : subject.last])
+    within = frozenset[str]().union(*(theirs.stems_in(*one) for one in own)) & told
+    for clause in clauses if own else ():
+        others = [
+            name
+            for name in find_names(theirs)
+            if clause[0] <= name.first < clause[1]
+            and name.sure
+            and known.isdisjoint(name.parts)
+            and not all(map(is_demonym, name.parts))
+        ]
+        if clause not in own and others and len((theirs.stems_in(*clause) & told) - within) > len(within):
+            yield Doubt(subject.said, others[0].said)
+
+
+def _find_other_agents(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield a verb that only one of both has in the passive, where the other does not lead to it by the same agent."""
+    here, there = _find_agents(ours), _find_agents(theirs)
+    if len(here) == len(there):
+        return
+    passive, active = (theirs, ours) if len(there) > len(here) else (ours, theirs)
+    for by, verb, agent in _find_agents(passive):
+        at = active.places.get(passive.stems[verb], len(active.text))
+        led = agent.intersection(active.stems[:at])
+        if at < len(active.text) and (not led or _find_first(passive, by, agent) in active.stems[at + 1 :]):
+            shown = passive.text.said(verb, by + 2), active.text.words[at]
+            yield Doubt(*(shown if passive is ours else shown[::-1]))
+
+
+def _find_first(sentence: ParsedSentence, start: int, stems: frozenset[str]) -> str:
+    return next(stem for stem in sentence.stems[start:] if stem in stems)
+
+
+def _find_agents(sentence: ParsedSentence) -> list[tuple[int, int, frozenset[str]]]:
+    """Return each "by" of a passive, its verb, and the stems of the agent."""
+    low, found = sentence.text.low, []
+    for by in (at for at, word in enumerate(low) if word == "by"):
+        near = range(by - 1, max(-1, by - _BEFORE_BY), -1)
+        verb = next((at for at in near if sentence.stems[at] in sentence.content), None)
+        agent = sentence.stems_in(by + 1, by + 1 + _AGENT)
+        if verb is not None and agent and not _BEING.isdisjoint(low[max(0, by - _BEFORE_BY) : by]):
+            found.append((by, verb, agent))
+    return found

@@ -1,0 +1,54 @@
+"""Paraphrases that follow a passage sentence and say something else, which a model's consent does not let out."""
+
+import pytest
+
+from pipeline.support.rules import check_rules
+
+MILL = (
+    "The mill is not open to visitors on Mondays. Ada Lund repaired the wheel in 1931, while the roof was rebuilt by "
+    "Per Holt in 1954. The wheel has 24 paddles and the small one has 18 paddles. The millstones are dressed twice a "
+    "year by a mason from Vik. Flour may be kept for up to 8 months. The wheel turns slower than the small one. "
+    "The keeper guards the cellar. The lake froze in 1942, and the mill stood still."
+)
+
+
+def is_grave(sentence: str, asked: tuple[str, ...] = ()) -> bool:
+    return any(one.grave for one in check_rules(sentence, [MILL], asked=asked))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Visitors come on Mondays to see the open mill.",
+        "The wheel of the mill was repaired by Per Holt.",
+        "Ada Lund was the one by whom the roof was rebuilt.",
+        "The wheel of the mill has 18 of these paddles.",
+        "The keeper dresses the millstones two times each year.",
+        "The keeper has to see that flour is kept for 8 months.",
+        "It was in 1954 that the lake froze.",
+    ],
+)
+def test_what_was_misread_is_quoted_instead(sentence: str) -> None:
+    assert is_grave(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "On Mondays visitors can't see the mill.",
+        "It was Ada Lund who repaired the wheel, in 1931.",
+        "Per Holt rebuilt the roof in 1954.",
+        "There are 24 paddles on the wheel.",
+        "A mason from Vik dresses the millstones two times a year.",
+        "Flour may be kept for 8 months at most.",
+        "When the lake froze in 1942, the mill was still.",
+    ],
+)
+def test_what_says_the_same_in_other_words_is_not(sentence: str) -> None:
+    assert not is_grave(sentence)
+
+
+def test_a_value_of_the_question_is_left_to_the_model() -> None:
+    sentence = "It was in 1954 that the lake froze."
+
+    assert not is_grave(sentence, ("Did the lake freeze in 1954?",))
