@@ -79,7 +79,7 @@ class PlatformConnection:
         """Take nothing more from there. What was opened stays open until `close`."""
         self._leaving.set()
         if self._task:
-            if not self.connected:
+            if not (self.connected or self._left.is_set()):
                 self._task.cancel()
             await wait_for_first(self._left.wait(), self._task)
 

@@ -50,8 +50,9 @@ class Server:
 
 @contextmanager
 def process(*arguments: str, **variables: str) -> "Iterator[subprocess.Popen[str]]":
-    """Run a command in this folder; every warning of Python's is an error."""
-    command = [sys.executable, "-W", "error", "-m", "bot", *arguments]
+    """Run a command in this folder; every warning of Python's is an error, but one that discord.py causes."""
+    warnings = ("-W", "error", "-W", "ignore:'audioop':DeprecationWarning")
+    command = [sys.executable, *warnings, "-m", "bot", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, stdin=pipe, text=True) as started:

@@ -45,6 +45,7 @@ def _do(discord: Any, request: web.Request, call: Call, text: str) -> web.Stream
     if discord.rates.banned:
         return _banned()
     if call.route.token and not _known(discord, request):
+        discord.notify()
         return _refuse(discord, name, refusal(0))
     if wait := discord.rates.take(call):
         return _limited(discord, call, wait)
