@@ -169,11 +169,11 @@ async def _apply_interrupt(job: Job, result: DeliveryResult | None) -> DeliveryR
 
 async def _find_next_step(job: Job) -> RecoveryStep:
     row, ports, ways = job.row, job.context.ports, job.writer.ways
-    await job.locate_asker()
     entries = await ports.load_entries(row.turn_id) if row.turn_id else ()
     turn = read_turn_record(entries)
     if turn is None:
         return plan_recovery(row, ways, entries, None, fits=False)
+    await job.locate_asker()
     fits = await ports.is_readable(job.question, turn)
     return plan_recovery(row, ways, entries, turn, fits=fits, reworded=not turn.asks(job.question.text))
 

@@ -206,10 +206,11 @@ async def test_who_waits_in_a_long_line_is_told_a_few_at_a_time() -> None:
 
 
 async def test_where_it_cannot_be_told_who_reads_along_that_is_said() -> None:
-    """Nobody is told that nothing was found."""
+    """Once it is clear that it takes long; nobody is told that nothing was found."""
     async with at_work() as at:
-        at.world.faults["asker"] = [PlatformUnavailable("away"), PlatformUnavailable("away")]
+        at.world.faults["asker"] = [PlatformUnavailable("away"), PlatformUnavailable("away", seconds=3_600.0)]
         await at.desk.take(question())
+        await at.waits.move(1.0)
         await done(at.world)
 
     (view,) = at.world.read()
