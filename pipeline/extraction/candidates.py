@@ -30,6 +30,7 @@ _QUESTION = ("?", "？", "؟")
 _LETTERED = lazy_compile(r"\b([^\W\d_]{2,}):?[ \t]+([A-HJ-Z])\b(?!\.\s*[A-Z]|[-&'’])")  # no initial, no "V&A"
 _STEPS = lazy_compile(r"^[^\S\n]*\d{1,3}[.)]\s+\S.*(?:\n+(?:[^\S\n]*\d{1,3}[.)]\s|[^\S\n]{2,}\S).*)+", re.MULTILINE)
 _LETTERED_ANSWER = lazy_compile(r"[?？؟]\W*\n\s*(?:A|Answer)\d{0,3}:\s+(?=\S)")
+_LINE = lazy_compile(r"\S.*\S")
 _HOW_TO = lazy_compile(r"\bhow (?:to|(?:do|can|should|must) (?:i|we|you|one))\b|\bsteps\b", re.IGNORECASE)
 _LETTER = lazy_compile(r"[^\W\d_]")
 _DIGIT = lazy_compile(r"[\d一二两三四五六七八九十百千万亿半]")
@@ -93,6 +94,19 @@ def widen_steps(candidate: Candidate) -> Candidate:
         ),
         candidate,
     )
+
+
+def narrow_rows(candidate: Candidate, asked: Sequence[str]) -> Candidate:
+    """Return the one row of a table that has more of what is asked than any other, without the rest; else all."""
+    if candidate.hit.passage.kind is not PassageKind.TABLE:
+        return candidate
+    lines = list(_LINE.finditer(candidate.text))[1:]
+    language = candidate.hit.document.language
+    having = [len(set(asked).intersection(content_terms(line[0], language))) for line in lines]
+    if not having or having.count(max(having)) > 1:
+        return candidate
+    start, line = candidate.span[0], lines[having.index(max(having))]
+    return replace(candidate, span=(start + line.start(), start + line.end()))
 
 
 def drop_asked(candidate: Candidate) -> Candidate:
@@ -163,7 +177,8 @@ def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
         return any(is_number(word) for word in new)
     if kind is AnswerType.DATE:
         return any(is_number(word) or fold_spelling(word) in _compile_list("dates") for word in new)
-    return bool(find_capitalized_names(sentence, known=known)) or bool(_SPACED_CASELESS.search("".join(new)))
+    named = find_capitalized_names(sentence, known=known | _compile_list("dates"))
+    return bool(named) or bool(_SPACED_CASELESS.search("".join(new)))
 
 
 def has_count(sentence: str, question: str, language: str) -> bool:
@@ -189,6 +204,12 @@ def has_measure(sentence: str, measures: frozenset[str]) -> bool:
     """Return whether a sentence gives a quantity that measures one of these, or says that nothing is paid."""
     found = {unit.measures for number in find_numbers(tokenize(sentence)) for unit in number.units}
     return not measures.isdisjoint(found) or ("money" in measures and has_listed_word(sentence, "paid"))
+
+
+def is_unpriced(sentence: str, question: str) -> bool:
+    """Return whether a sentence counts something else where a question asks for money: places, of a parking fee."""
+    asked = find_measures(question) == {"money"}
+    return asked and not has_measure(sentence, frozenset({"money", "share"})) and any(map(is_number, words(sentence)))
 
 
 def asks_yes_or_no(question: str) -> bool:

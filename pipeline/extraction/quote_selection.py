@@ -9,10 +9,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 
 from pipeline.extraction.answer_ranking import COMPARED_CANDIDATES, ScoredCandidate
-from pipeline.extraction.candidates import Candidate, drop_asked, is_date, is_number, widen_steps
+from pipeline.extraction.candidates import (
+    Candidate,
+    asks_for_steps,
+    drop_asked,
+    is_date,
+    is_number,
+    narrow_rows,
+    widen_steps,
+)
 from pipeline.replies import footnotes
 from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.support.support_check import write_rows
@@ -27,7 +36,7 @@ ALIKE_SHARES = (0.6, 0.5)
 ALIKE_MEASURED_SHARES = (0.5, 0.3)  # the same of sentences that count in the same unit
 CLOSE_SCORE = 5.0  # how far behind the best a sentence may be, by score, and still be said
 SAME_PAGE_CHANCE = 0.05  # the least chance of being an answer with which a further sentence of the first's page is said
-OTHER_PAGE_CHANCE = 0.5  # the same of another page
+OTHER_PAGE_CHANCE = 0.8  # the same of another page
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _NEGATION = lazy_compile(
@@ -102,17 +111,18 @@ def select_quotes(
     language: str,
     parts: Sequence[Candidate] = (),
     *,
-    whole_lists: bool = False,
+    question: str = "",
 ) -> tuple[CitedSentence, ...]:
     """Choose at most `limit` sentences of the candidates, which come best first; none of none.
 
-    `parts` answer the further parts of the question, and come after what answers the first. With `whole_lists` a step
-    of a numbered list stands for all of it, as one sentence.
+    `parts` answer the further parts of the question, and come after what answers the first. Where the
+    question asks how to do something, a step stands for all of its list; where it names a row, that row for its table.
     """
     if not ranked:
         return ()
+    shape = widen_steps if asks_for_steps(question) else partial(narrow_rows, asked=content_terms(question, language))
     close = [
-        replace(one, candidate=widen_steps(one.candidate) if whole_lists else drop_asked(one.candidate))
+        replace(one, candidate=shape(drop_asked(one.candidate)))
         for one in ranked[:COMPARED_CANDIDATES]
         if one.score >= ranked[0].score - CLOSE_SCORE
     ]

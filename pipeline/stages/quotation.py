@@ -28,10 +28,10 @@ from pipeline.extraction.answer_ranking import (
 from pipeline.extraction.candidates import (
     SENTENCE_ENDS,
     Candidate,
-    asks_for_steps,
     find_candidates,
     find_synonyms,
     is_about_others,
+    is_unpriced,
 )
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
@@ -59,8 +59,7 @@ class RankedQuotes:
 
     def select(self, limit: int) -> tuple[CitedSentence, ...]:
         """Choose at most `limit` sentences to quote, unless sources disagree."""
-        steps = asks_for_steps(self.question.text)
-        return select_quotes(self.ranked, limit, self.question.language, self.parts, whole_lists=steps)
+        return select_quotes(self.ranked, limit, self.question.language, self.parts, question=self.question.text)
 
 
 async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
@@ -101,7 +100,8 @@ async def _rank_corpus(
 ) -> RankedQuotes:
     language = _answer_language(turn, hits)
     readable = [hit for hit in hits if _may_answer_in(hit, language)]
-    found = [one for one in find_candidates(readable[:passages]) if not is_about_others(one, question.text)]
+    candidates = [one for one in find_candidates(readable[:passages]) if not is_about_others(one, question.text)]
+    found = [one for one in candidates if not is_unpriced(one.text, question.text)] or candidates
     weight = REPLACED if question.varied else BORROWED
     reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits, weight)
     contexts = [candidate.context for candidate in found]

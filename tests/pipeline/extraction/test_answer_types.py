@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction.candidates import AnswerType, classify_question, has_answer_type, has_count
+from pipeline.extraction.candidates import AnswerType, classify_question, has_answer_type, has_count, is_unpriced
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,7 @@ def test_the_kind_is_told_by_the_first_question_words(question: str, kind: Answe
         ("It opened early.", AnswerType.DATE, False),
         ("It is led by Ada Lovelace.", AnswerType.PERSON, True),
         ("It is led by Anna.", AnswerType.PERSON, False),
+        ("It is shut from Monday, 1 June to August.", AnswerType.PLACE, False),
         ("It is led by a woman.", AnswerType.PERSON, False),
     ],
 )
@@ -64,6 +65,22 @@ def test_what_the_question_names_itself_is_no_offer(sentence: str, kind: AnswerT
 def test_a_number_counts_what_is_asked_for(sentence: str, question: str, language: str, *, counted: bool) -> None:
     """It must stand right before it, or one word before."""
     assert has_count(sentence, question, language) is counted
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "unpriced"),
+    [
+        ("There are 40 places in the yard.", "How much is parking?", True),
+        ("There are 40 places in the yard.", "How many places are there?", False),
+        ("A place costs 3 euros a day.", "What is the parking fee?", False),
+        ("You have 20 weeks at full salary.", "How much are we paid on parental leave?", False),
+        ("The first 2 hours are free.", "What does parking cost?", False),
+        ("Grade 8: 4% matched", "How much does the company pay into it?", False),
+        ("Parking is not possible.", "What does parking cost?", False),
+    ],
+)
+def test_a_count_is_no_price(sentence: str, question: str, *, unpriced: bool) -> None:
+    assert is_unpriced(sentence, question) is unpriced
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.sampled_from(list(AnswerType)))

@@ -69,6 +69,19 @@ def test_a_row_that_was_not_asked_for_stays_out() -> None:
     assert said(scored) == ["Pump B: price 349 euros", "Pump A: price 199 euros"]
 
 
+def test_of_a_table_the_row_that_is_asked_for_is_said() -> None:
+    """All of it where the question names none, or several alike."""
+    rows = hit("These are the fares:\nTo: Vik; Price: 4 crowns\nTo: Lundey; Price: 9 crowns", kind=PassageKind.TABLE)
+    best = [ScoredCandidate(find_candidates([rows])[0], NOTHING, 1.0)]
+    whole = "These are the fares:\nVik: price 4 crowns\nLundey: price 9 crowns"
+
+    assert [one.text for one in select_quotes(best, 1, "en", question="What is the fare to Vik?")] == [
+        "Vik: price 4 crowns"
+    ]
+    assert [one.text for one in select_quotes(best, 1, "en", question="What is the fare?")] == [whole]
+    assert [one.text for one in select_quotes(best, 1, "en", question="Fares of Vik and Lundey?")] == [whole]
+
+
 def test_of_a_question_and_its_answer_the_answer_is_said() -> None:
     """Without the letters that tell the two apart."""
     page = hit("Q: Where are the oars kept?\n\nA: They hang in the shed. Nobody lends them.")
