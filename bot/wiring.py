@@ -43,7 +43,7 @@ from pipeline.support.support_check import SupportChecker, check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from pipeline.types import Conversation, Event, Support
 from storage.audit import AuditLog, ChannelOverrides, Spending
-from storage.database.engine import open_database
+from storage.database.engine import Database, open_database, open_record
 from storage.database.refresh_log import Leases
 from storage.errors import StorageError
 from storage.home_folder import lock_home
@@ -51,7 +51,7 @@ from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
 from storage.indexes.embedding import LazyReader, load_answer_reader, load_token_states, open_embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import IndexThreads, PassageStore
+from storage.passages import IndexThreads, PassageStore, refuse_lost_database
 from storage.queue import Queue
 from storage.types import Document, DocumentId, Evidence, Hit, SearchQuery
 
@@ -158,8 +158,21 @@ async def open_records(settings: Settings) -> AsyncIterator[Records]:
     Raises:
         StorageError: the database cannot be used; the message says what to do.
     """
-    with open_database(settings.database, home=settings.home) as database:
+    with open_record_database(settings) as database:
         yield Records(AuditLog(database), Manifest(database))
+
+
+@contextmanager
+def open_record_database(settings: Settings) -> Iterator[Database]:
+    """Open the database for whoever only reads the record. Blocks; raises as `open_records` does."""
+    _refuse_lost_database(settings)
+    with open_record(settings.database, home=settings.home) as database:
+        yield database
+
+
+def _refuse_lost_database(settings: Settings) -> None:
+    if not settings.database:
+        refuse_lost_database(settings.home, locate_chroma(settings))
 
 
 @asynccontextmanager
@@ -174,6 +187,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
     """
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_home(settings.home))
+        await asyncio.to_thread(_refuse_lost_database, settings)
         database = stack.enter_context(open_database(settings.database, home=settings.home))
         if not settings.database:
             # Whoever held one is gone: the home's lock is ours, and nobody else has its database.

@@ -149,6 +149,20 @@ def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK
     return DatabaseFileState(file.stat().st_size, revision, faults, whole, _explain_unwritable(file, patience))
 
 
+def holds_passages(file: Path) -> bool:
+    """Return whether SQLite's file has a passage; also where it cannot be told, as opening it says why. Blocks."""
+    if not file.exists():
+        return False
+    try:
+        with closing(_connect_file(file, "ro", _LOCK_SECONDS)) as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if "passages" not in tables:
+                return bool(tables)
+            return connection.execute("SELECT 1 FROM passages LIMIT 1").fetchone() is not None
+    except sqlite3.Error:
+        return True
+
+
 def probe_folder(folder: Path) -> float:
     """Write a little into a folder, and return by how many seconds its file system's clock is ahead of ours. Blocks.
 

@@ -5,7 +5,8 @@ A refresh calls `begin`, writes the indexes, calls `commit`, takes from the inde
 refresh reads its documents again, because `begin` blanks their fingerprints.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -29,6 +30,8 @@ from storage.types import (
     PassageKind,
     hash_passage,
 )
+
+log = logging.getLogger(__name__)
 
 ListedPassage = tuple[Passage, Document]
 _Row = sa.Row[*tuple[Any, ...]]
@@ -55,7 +58,7 @@ class Manifest:
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
         """Return these documents by key, as far as they exist, each with its listed passages in order.
 
-        A passage's hash is empty if a change was begun and never committed.
+        A passage's hash is empty if a change was begun and never committed, or its text no longer fits it.
         """
         return await self.database.read(lambda connection: _fetch_stored(connection, corpus, keys))
 
@@ -98,11 +101,14 @@ class Manifest:
         await self._write(lambda connection: manifest_tx.purge_passages(connection, gone))
 
     async def join(self, ids: Collection[str], within: Collection[str]) -> dict[str, ListedPassage]:
-        """Return by id the passages that are listed in one of the corpora `within`, with their documents."""
+        """Return by id the passages that are listed in one of the corpora `within`, with their documents.
+
+        One whose text no longer fits its hash is left out, and logged.
+        """
         query = _listed_query().where(passages.c.corpus.in_(within))
         chunks = [query.where(passages.c.id.in_(chunk)) for chunk in split_chunks(ids)]
         rows = await self.database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
-        return {row.id: _with_document(row) for row in rows}
+        return {row.id: _with_document(row) for row in _drop_altered(rows)}
 
     async def listed(self, corpus: str, *, after: str = "", limit: int = 1000) -> tuple[ListedPassage, ...]:
         """Return up to `limit` listed passages whose ids follow `after`, by id, with their documents."""
@@ -190,7 +196,8 @@ def _fetch_stored(
         of_these = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
         rows = connection.execute(sa.select(*manifest_tx.PASSAGE_COLUMNS).where(*of_these).order_by("position", "id"))
         for row in rows:
-            texts.setdefault(row.document, []).append(_passage(row, row.hash))
+            title = found[row.document].title if row.document in found else ""
+            texts.setdefault(row.document, []).append(_passage(row, row.hash if _is_intact(row, title) else ""))
     return {key: (document, tuple(texts.get(key, ()))) for key, document in found.items()}
 
 
@@ -274,6 +281,20 @@ def _document(row: _Row) -> Document:
     about = (row.title, row.url, row.revision, row.date, row.language, row.fingerprint)
     aliases = tuple(row.aliases.split("\n")) if row.aliases else ()
     return Document(row.corpus, row.key, *about, aliases, row.disambiguation)
+
+
+def _is_intact(row: _Row, title: str) -> bool:
+    """Return whether a passage is what was stored; one whose change was begun and not committed has no hash."""
+    return row.hash in {"", hash_passage(title, row.section, row.text)}
+
+
+def _drop_altered(rows: Iterable[_Row]) -> Iterator[_Row]:
+    for row in rows:
+        if _is_intact(row, row.title):
+            yield row
+        else:
+            what = "a passage is not what was stored, and not quoted: `footnote ingest --only` reads its document again"
+            log.error(what, extra={"corpus": row.corpus, "document": row.document})
 
 
 def _with_document(row: _Row) -> ListedPassage:

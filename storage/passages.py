@@ -18,7 +18,8 @@ from statistics import fmean, pstdev
 
 from storage.database.refresh_log import Leases, RefreshLog
 from storage.database.worker_threads import ThreadPool
-from storage.errors import REINDEX_HINT, IndexStale
+from storage.errors import REINDEX_HINT, DatabaseUnusable, IndexStale, StorageError
+from storage.home_folder import holds_passages
 from storage.indexes.dense import ChromaLocation, DenseIndex
 from storage.indexes.embedding import Embedder, Vectors, indexed_text
 from storage.indexes.lexical import LexicalIndex
@@ -186,8 +187,8 @@ class PassageStore:
         async with self._writing:
             corpora = await self.manifest.corpora()
             gone = await self.manifest.unlisted()
-            await self.manifest.purge([key for _, key in gone])
             await self.threads.write.run(self._clear)
+            await self.manifest.purge([key for _, key in gone])
             total, done = sum(corpus.passages for corpus in corpora), 0
             for corpus in corpora:
                 after = ""
@@ -262,6 +263,39 @@ def find_stale_indexes(
             for name in filled:
                 dense.search(name, vector, 1)
         return reasons
+
+
+_LOST_HINT = (
+    "Nothing was changed. Restore it from a backup; or, to begin anew, move the folders chroma and lexical away and"
+    " ingest again."
+)
+
+
+def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
+    """Raise `DatabaseUnusable` where SQLite's file is missing or empty, and the indexes beside it are not. Blocks.
+
+    They never hold a passage that the database does not know: so it was lost.
+    """
+    file = home / "footnote.db"
+    if holds_passages(file):
+        return
+    try:
+        held = _count_indexed(home, chroma)
+    except StorageError:
+        held = 1  # what was never used is not damaged
+    if held:
+        raise DatabaseUnusable(f"{file} is missing or empty, but the indexes beside it are not.", hint=_LOST_HINT)
+
+
+def _count_indexed(home: Path, chroma: ChromaLocation) -> int:
+    folder, held = home / "lexical", 0
+    if folder.exists():
+        with closing(LexicalIndex(folder)) as lexical:
+            held = lexical.count()
+    if not held and isinstance(chroma, Path) and chroma.exists():
+        with closing(DenseIndex(chroma, embedder="")) as dense:
+            held = dense.total()
+    return held
 
 
 def _stale_reasons(dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo]) -> tuple[str, ...]:

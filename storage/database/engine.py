@@ -5,9 +5,11 @@ It knows nothing of what is stored: `schema` names the tables.
 
 import json
 import math
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -66,18 +68,21 @@ class Database:
 
 @contextmanager
 def open_database(
-    url: str, *, home: Path, read_only: bool = False, busy_seconds: float = _BUSY_SECONDS
+    url: str, *, home: Path, read_only: bool = False, immutable: bool = False, busy_seconds: float = _BUSY_SECONDS
 ) -> Iterator[Database]:
     """Open the database, make or migrate its tables, and close it at the end. Blocks.
 
     An empty `url` is SQLite at `home/footnote.db`. `read_only` changes nothing: for commands that only read records,
-    while another process may own the home. `busy_seconds` is how long to wait for a process that locks SQLite's file.
+    while another process may own the home. With `immutable` as well, nothing is even locked: nobody may be writing.
+    `busy_seconds` is how long to wait for a process that locks SQLite's file.
 
     Raises `HomeUnusable` (also where there is nothing to read) and `DatabaseUnusable`.
     """
     file = None if url else home / "footnote.db"
     engine = (
-        _postgresql_engine(url) if file is None else sqlite_engine(file, read_only=read_only, busy_seconds=busy_seconds)
+        _postgresql_engine(url)
+        if file is None
+        else sqlite_engine(file, read_only=read_only, immutable=immutable, busy_seconds=busy_seconds)
     )
     try:
         with translate_driver_errors(file):
@@ -86,6 +91,44 @@ def open_database(
             yield Database(engine, writer=writer, readers=readers, file=file)
     finally:
         engine.dispose()
+
+
+@contextmanager
+def open_record(url: str, *, home: Path) -> Iterator[Database]:
+    """Open the database to read what is on record, also on a read-only medium or a full disk. Raises as above. Blocks.
+
+    SQLite wants to write beside its file even to read it. Where it cannot, and nothing stands in the write-ahead log
+    alone, the file is read as it is; else it is copied with its log to the folder for temporary files.
+    """
+    file = home / "footnote.db"
+    log = file.with_name(f"{file.name}-wal")
+    with ExitStack() as stack:
+        try:
+            database = stack.enter_context(open_database(url, home=home))
+        except HomeUnusable as error:
+            if url or not file.exists():
+                raise
+            try:
+                database = stack.enter_context(open_database("", home=home, read_only=True))
+            except HomeUnusable:
+                if not (log.is_file() and log.stat().st_size):
+                    database = stack.enter_context(open_database("", home=home, read_only=True, immutable=True))
+                else:
+                    database = stack.enter_context(_open_copy(file, log, error))
+        yield database
+
+
+@contextmanager
+def _open_copy(file: Path, log: Path, fault: HomeUnusable) -> Iterator[Database]:
+    """Open a copy of SQLite's file. Raises `fault` where there is no room for it."""
+    with tempfile.TemporaryDirectory(prefix="footnote-") as folder:
+        try:
+            for one in (file, log):
+                shutil.copyfile(one, Path(folder, one.name))
+        except OSError:
+            raise fault from None
+        with open_database("", home=Path(folder)) as database:
+            yield database
 
 
 @contextmanager
@@ -117,7 +160,9 @@ def _run_transaction(engine: Engine, file: Path | None, function: Callable[[Conn
         return function(connection)
 
 
-def sqlite_engine(file: Path, *, read_only: bool = False, busy_seconds: float = _BUSY_SECONDS) -> Engine:
+def sqlite_engine(
+    file: Path, *, read_only: bool = False, immutable: bool = False, busy_seconds: float = _BUSY_SECONDS
+) -> Engine:
     """Make an engine over SQLite's `file`; the execution option `begin` says how transactions begin."""
     if not read_only:
         make_home(file.parent)
@@ -126,7 +171,7 @@ def sqlite_engine(file: Path, *, read_only: bool = False, busy_seconds: float = 
         raise HomeUnusable(f"There is no database in {file.parent} yet.", hint=hint)
     engine = create_engine(
         URL.create("sqlite", database=str(file)),
-        creator=lambda: _connect_sqlite(file, read_only=read_only, busy_seconds=busy_seconds),
+        creator=lambda: _connect_sqlite(file, read_only=read_only, immutable=immutable, busy_seconds=busy_seconds),
         poolclass=QueuePool,
         pool_size=_READERS + 1,
         max_overflow=0,
@@ -135,10 +180,10 @@ def sqlite_engine(file: Path, *, read_only: bool = False, busy_seconds: float = 
     return engine
 
 
-def _connect_sqlite(file: Path, *, read_only: bool, busy_seconds: float) -> sqlite3.Connection:
+def _connect_sqlite(file: Path, *, read_only: bool, immutable: bool, busy_seconds: float) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
     connection = sqlite3.connect(
-        f"{file.absolute().as_uri()}?mode={mode}",
+        f"{file.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}",
         uri=True,
         timeout=busy_seconds,
         isolation_level=None,  # we say BEGIN ourselves

@@ -159,6 +159,12 @@ class DenseIndex:
         return tuple(sorted(name.removeprefix(COLLECTION_PREFIX) for name in ours))
 
     @_translating_errors
+    def total(self) -> int:
+        """Return how many passages there are of all corpora, whoever made their vectors."""
+        collections = self._client.list_collections()
+        return sum(int(one.count()) for one in collections if one.name.startswith(COLLECTION_PREFIX))
+
+    @_translating_errors
     def remove(self, corpus: str) -> None:
         self._collections.pop(corpus, None)
         if corpus in self.corpora():

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import StatementError
@@ -76,7 +77,7 @@ async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manife
     """The date in UTC, whatever its zone was."""
     date = datetime(2026, 3, 1, 17, tzinfo=timezone(timedelta(hours=5)))
     row = Document("c", "a", "Title", "https://x.example/a", "r7", date, "de", "mark")
-    row_passage = replace(passage("| a | b |"), kind=PassageKind.TABLE, position=3)
+    row_passage = replace(passage("| a | b |", title="Title"), kind=PassageKind.TABLE, position=3)
     await put(manifest, DocumentChange("c", "a", row, add=(row_passage,)))
 
     found, of = (await manifest.join([row_passage.id], ["c"]))[row_passage.id]
@@ -186,6 +187,25 @@ async def test_a_passage_being_renamed_is_shown_as_it_was_and_planned_anew(manif
     await manifest.commit([renamed])
     assert [it.hash for it in await listed_passages(manifest, "c", "a")] == [hash_passage("New", "S", "one")]
     assert await manifest.fingerprints("c") == {"a": "f"}
+
+
+async def test_a_passage_whose_text_was_changed_in_the_database_is_found_no_more(
+    manifest: Manifest, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged without its text, and written anew when its document is read again."""
+    change = new("The bell rings at ten.", "It is old.")
+    await put(manifest, change)
+    altered = sa.text("UPDATE passages SET text = 'The bell rings at two.' WHERE text LIKE '%ten%'")
+    await manifest.database.write(lambda connection: connection.execute(altered))
+    found = await manifest.join([it.id for it in change.add], ["c"])
+
+    assert [it.text for it, _ in found.values()] == ["It is old."]
+    first, _ = await listed_passages(manifest, "c", "a")
+    assert (first.hash, first.text) == ("", "The bell rings at two.")
+    assert "footnote ingest --only" in caplog.text
+    assert "at two" not in caplog.text
+    await put(manifest, replace(change, add=change.add[:1], keep=change.add[1:]))
+    assert len(await manifest.join([it.id for it in change.add], ["c"])) == 2
 
 
 async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(manifest: Manifest) -> None:

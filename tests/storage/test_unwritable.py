@@ -1,8 +1,11 @@
 """A database that cannot be written: whatever was to be kept, one plain sentence says why not, and what to do."""
 
+import asyncio
+import resource
+import shutil
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, event
 
 from storage.audit import AuditLog, ChannelOverrides
-from storage.database.engine import Database, open_database
+from storage.database.engine import Database, open_database, open_record
 from storage.errors import DatabaseUnusable, HomeUnusable, StorageError
 from storage.queue import Queue
 from storage.types import EntryKind, LogEntry, NewQuestion
@@ -32,13 +35,23 @@ def question(key: str, text: str = "Why?") -> NewQuestion:
     return NewQuestion(key, "slack:T1/C1", "slack:T1/C1/1", "slack:T1/U1", key, {"text": text}, "secret-handle")
 
 
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose queue holds many questions, to copy."""
+
+    async def ask(home: Path) -> None:
+        with open_database("", home=home) as database:
+            for number in range(100):
+                await Queue(database).put(question(f"{number}", "x" * 2_000))
+
+    home = tmp_path_factory.mktemp("asked")
+    asyncio.run(ask(home))
+    return home
+
+
 @pytest.fixture
-async def home(tmp_path: Path) -> Path:
-    """A home whose queue holds many questions."""
-    with open_database("", home=tmp_path) as database:
-        for number in range(100):
-            await Queue(database).put(question(f"{number}", "x" * 2_000))
-    return tmp_path
+def home(asked: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(asked, tmp_path / "home"))
 
 
 @contextmanager
@@ -113,3 +126,50 @@ async def test_what_was_kept_before_is_unharmed_and_keeping_goes_on_when_it_can(
     with open_database("", home=home) as database:
         _, new = await Queue(database).put(question("new", LONG))
         assert (new, len(await Queue(database).open("one", NOON))) == (True, 101)
+
+
+def killed(home: Path, target: Path) -> None:
+    """Leave a home as a process does that is killed: what it wrote last stands in the write-ahead log alone."""
+    with closing(sqlite3.connect(home / "footnote.db")) as connection:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("DELETE FROM questions WHERE ticket > 1")
+        connection.commit()
+        shutil.copytree(home, target)
+
+
+@contextmanager
+def no_room(_: Path) -> Iterator[None]:
+    """Let no file of this process grow, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextmanager
+def no_shared_memory(home: Path) -> Iterator[None]:
+    """Let SQLite make no file beside its own, as on a read-only medium: it follows no link."""
+    shared = home / "footnote.db-shm"
+    shared.unlink(missing_ok=True)
+    shared.symlink_to("/nowhere/at/all")
+    yield
+
+
+@pytest.mark.parametrize("unwritable", [no_room, no_shared_memory])
+async def test_the_record_is_read_where_nothing_can_be_written(
+    home: Path, unwritable: Callable[[Path], AbstractContextManager[None]]
+) -> None:
+    """Whoever was there last closed it in order."""
+    with unwritable(home), open_record("", home=home) as database:
+        assert len(await Queue(database).open("one", NOON)) == 100
+
+
+async def test_where_nothing_can_be_written_the_record_of_a_killed_process_is_whole(home: Path, tmp_path: Path) -> None:
+    """Its last entries stand in the log beside the file, and are read from a copy of both."""
+    killed(home, left := tmp_path / "left")
+    with no_shared_memory(left), open_record("", home=left) as database:
+        assert len(await Queue(database).open("one", NOON)) == 1
+    with no_shared_memory(left), no_room(left), pytest.raises(HomeUnusable), open_record("", home=left):
+        pass

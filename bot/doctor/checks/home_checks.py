@@ -15,7 +15,7 @@ from bot.wiring import locate_chroma
 from storage.errors import REINDEX_HINT, StorageError
 from storage.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.embedding import open_embedder
-from storage.passages import find_stale_indexes
+from storage.passages import find_stale_indexes, refuse_lost_database
 
 SKEW = timedelta(seconds=5)  # the least difference of clocks that is reported
 _FLOOR = 500_000_000
@@ -145,9 +145,11 @@ async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
 
 async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
     """Check that both indexes hold what the database lists, made by this embedder and version, and can be searched."""
+    passages = sum(info.passages for info in scene.corpora or ())
+    if not passages and scene.owner is None and scene.settings.home.exists():
+        await asyncio.to_thread(_refuse_lost_database, scene)
     if scene.corpora is None:
         return ()
-    passages = sum(info.passages for info in scene.corpora)
     if not passages:
         return (CheckResult("warn", "Indexes: nothing is ingested yet, so nothing can be answered.", _BEGIN),)
     corpora = "1 corpus" if len(scene.corpora) == 1 else f"{len(scene.corpora)} corpora"
@@ -161,6 +163,12 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
     if reasons:
         return tuple(CheckResult("fail", f"Indexes: {reason}", REINDEX_HINT) for reason in reasons)
     return (CheckResult("ok", f"Indexes: {said} can be searched."),)
+
+
+def _refuse_lost_database(scene: Inspection) -> None:
+    if not scene.settings.database:
+        with lock_home(scene.settings.home):
+            refuse_lost_database(scene.settings.home, locate_chroma(scene.settings))
 
 
 async def _search_through_server(scene: Inspection) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.settings.settings_tables import Settings
+from bot.wiring import open_record_database
 from ingest.refresh.night_schedule import night_after
 from ingest.refresh.refresh_run import name_lease
-from storage.database.engine import Database, open_database
+from storage.database.engine import Database
 from storage.database.refresh_log import LOST_RUN_FAULT, NIGHT_LEASE, Leases, NightLog, RefreshLog
 from storage.types import NightRecord, RefreshRun, RunState
 
@@ -118,5 +119,5 @@ def build_history(database: Database) -> RefreshHistory:
 @asynccontextmanager
 async def open_history(settings: Settings) -> AsyncIterator[RefreshHistory]:
     """Open the database alone. Raises `StorageError`: the database cannot be used; the message says what to do."""
-    with open_database(settings.database, home=settings.home) as database:
+    with open_record_database(settings) as database:
         yield build_history(database)

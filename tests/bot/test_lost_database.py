@@ -1,0 +1,101 @@
+"""A home whose database was lost is refused, not begun anew; one that cannot be written is read."""
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ingest.refresh.corpus_refresh import refresh_corpus
+from storage.audit import AuditLog
+from storage.database.engine import open_database
+from storage.passages import refuse_lost_database
+from storage.types import EntryKind, LogEntry
+from tests.bot.server.server import run, told
+from tests.fakes import PageSource
+from tests.platforms.world import PAGES, fill
+from tests.storage.stores import opened
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with pages and a turn on record, to copy."""
+    home = tmp_path_factory.mktemp("filled") / "home"
+    asyncio.run(fill(home))
+    with open_database("", home=home) as database:
+        opened = LogEntry("abc", EntryKind.TURN_OPENED, {"question": "Why?"})
+        asyncio.run(AuditLog(database).append(opened))
+    return home
+
+
+@pytest.fixture
+def home(filled: Path, here: Path) -> Path:
+    return Path(shutil.copytree(filled, here / ".footnote"))
+
+
+def unlink(home: Path) -> None:
+    (home / "footnote.db").unlink()
+
+
+def empty(home: Path) -> None:
+    (home / "footnote.db").write_bytes(b"")
+
+
+def replace(home: Path) -> None:
+    """Put a database in its place in which nothing was ever indexed."""
+    unlink(home)
+    with open_database("", home=home):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("lose", "kept", "command"),
+    [
+        (unlink, {"chroma", "lexical"}, ("ask", "Why?")),
+        (empty, {"chroma", "lexical"}, ("serve",)),
+        (replace, {"chroma", "lexical"}, ("reindex",)),
+        (unlink, {"chroma"}, ("corpora",)),
+        (replace, {"lexical"}, ("audit", "list")),
+    ],
+)
+def test_a_lost_database_beside_full_indexes_is_not_replaced(
+    home: Path, lose: Callable[[Path], None], kept: set[str], command: tuple[str, ...]
+) -> None:
+    """One line says what to do; file and indexes stay as they are."""
+    lose(home)
+    for name in {"chroma", "lexical"} - kept:
+        shutil.rmtree(home / name)
+    before = {path.name: path.stat().st_size for path in home.glob("footnote.db")}
+    refused = run(*command)
+
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
+    assert "footnote.db is missing or empty, but the indexes beside it are not" in refused.stderr
+    assert "Restore it from a backup" in refused.stderr
+    assert {path.name: path.stat().st_size for path in home.glob("footnote.db")} == before
+    assert all((home / name).exists() for name in kept)
+    assert any("Restore it" in finding["hint"] for finding in told("doctor", "--json", status=1)["findings"])
+
+
+async def test_a_home_that_is_new_or_was_emptied_on_purpose_is_used(tmp_path: Path) -> None:
+    """There are indexes, but nothing in them."""
+    for pages in (PAGES, {}):
+        refuse_lost_database(tmp_path, tmp_path / "chroma")
+        with opened(tmp_path) as store:
+            source = PageSource(pages)
+            await refresh_corpus(source, "handbook", store, progress=lambda _: None, confirm_removal=True)
+    unlink(tmp_path)
+    refuse_lost_database(tmp_path, tmp_path / "chroma")
+
+
+def test_the_record_is_read_where_nothing_can_be_written(home: Path) -> None:
+    """Such as on a read-only medium, where SQLite can make no file beside its own: it follows no link."""
+    (home / "footnote.db-shm").symlink_to("/nowhere/at/all")
+
+    assert [turn["question"] for turn in told("audit", "list")["turns"]] == ["Why?"]
+    assert [corpus["name"] for corpus in told("corpora")["corpora"]] == ["handbook"]
+    assert told("audit", "verify")["findings"] == []
+    with closing(sqlite3.connect(f"file:{home}/footnote.db?immutable=1", uri=True)) as connection:
+        assert connection.execute("SELECT count(*) FROM entries").fetchone() == (1,)
