@@ -8,12 +8,11 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from textwrap import shorten
 from typing import Annotated, Any
 
 import numpy as np
@@ -30,13 +29,10 @@ from evaluation.claims.claim_metrics import (
     measure_threshold,
     roc_auc,
 )
+from evaluation.claims.claim_tables import LOST_SHARES, find_figure, render_claim_tables, render_mistakes
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
-from evaluation.workbench import render_table
 from storage.types import Verdict
-
-_SHARES = {f"{share:.0%}": share for share in (0.01, 0.02, 0.05, 0.1)}
-"""Shares of supported claims lost, at which the share of the others that are caught is reported."""
 
 
 def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
@@ -146,7 +142,7 @@ def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict
     """Return what thresholds chosen on some sources do here, by the share of supported claims that they lose there."""
     if not others:
         return {}
-    found = {name: measure_threshold(here, find_threshold_losing(others, share)) for name, share in _SHARES.items()}
+    found = {name: measure_threshold(here, find_threshold_losing(others, share)) for name, share in LOST_SHARES.items()}
     return {share: {name: _rounded(value) for name, value in asdict(at).items()} for share, at in found.items() if at}
 
 
@@ -154,7 +150,7 @@ def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the means over sources of what they all have, each counting the same."""
 
     def over(*path: str) -> float | None:
-        values = [_find(each, path) for each in reports]
+        values = [find_figure(each, path) for each in reports]
         known = [value for value in values if value is not None]
         return _rounded(fmean(known)) if known else None
 
@@ -163,19 +159,12 @@ def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "by folds": over("by folds"),
         "by other sets": {"balanced accuracy": over("by other sets", "balanced accuracy")},
         "auc": over("auc"),
-        "caught at lost": {share: over("caught at lost", share) for share in _SHARES},
+        "caught at lost": {share: over("caught at lost", share) for share in LOST_SHARES},
         "lost and caught by other sets": {
             share: {name: over("lost and caught by other sets", share, name) for name in ("lost", "caught")}
-            for share in _SHARES
+            for share in LOST_SHARES
         },
     }
-
-
-def _find(found: Any, path: Sequence[str]) -> Any:
-    """Return what stands at a path of names; None where a part of it is missing."""
-    for name in path:
-        found = (found or {}).get(name)
-    return found
 
 
 def _scored(outcomes: Sequence[JudgedClaim]) -> ScoredClaims:
@@ -206,144 +195,6 @@ def _describe_outcome(outcome: JudgedClaim) -> dict[str, Any]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-_LONGEST = 240
-_IN_SAMPLE = (
-    "The weights of local were made from the public sets, so its figures on them are in-sample; "
-    "`make train` prints the held-out ones."
-)
-
-
-def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return all tables: accuracy, what is caught at which loss, and confusion of those that decide; then the notes."""
-    measurable = any(map(_has_both, reports[0]["sources"]))
-    figures = [_accuracy(reports), _caught(reports) if measurable else "", _releases(reports), _confusion(reports)]
-    parts = [*figures, _notes(reports)]
-    return "\n\n".join(filter(None, parts))
-
-
-def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Return where a verifier is blind, an example a paragraph."""
-    lines = [f"**Where {verifier} is blind**"]
-    for kind, found in blind.items():
-        lines += ["", f"{kind}:" if found else f"{kind}: none"]
-        lines += [line for each in found for line in _render_mistake(each)]
-    return "\n".join(lines)
-
-
-def _accuracy(reports: Sequence[Mapping[str, Any]]) -> str:
-    names = ("set", "claims", "supported", "verifier", "its own decision", "by folds", "by other sets", "AUC")
-    rows = [
-        (
-            found["source"],
-            *(f"{found[name]:,}" if name in found else "" for name in ("claims", "supported")),
-            verifier,
-            _number(found, "decided", "balanced accuracy"),
-            _number(found, "by folds"),
-            _number(found, "by other sets", "balanced accuracy"),
-            _number(found, "auc"),
-            *(_number(found, "milliseconds", name, digits=2) for name in ("p50", "p95")),
-        )
-        for verifier, found in _by_source(reports)
-    ]
-    title = (
-        "Balanced accuracy as it decides itself, and by a threshold chosen on other folds of its set or on other sets"
-    )
-    return f"{title}\n\n{render_table((*names, 'ms p50', 'ms p95'), rows)}"
-
-
-def _caught(reports: Sequence[Mapping[str, Any]]) -> str:
-    own = [f"caught at {share} lost" for share in _SHARES]
-    others = [f"{share} by other sets: lost, caught" for share in _SHARES]
-    rows = [
-        (
-            found["source"],
-            verifier,
-            *(_number(found, "caught at lost", share) for share in _SHARES),
-            *(
-                f"{_number(found, 'lost and caught by other sets', share, 'lost')}, "
-                f"{_number(found, 'lost and caught by other sets', share, 'caught')}"
-                for share in _SHARES
-            ),
-        )
-        for verifier, found in _by_source(reports)
-    ]
-    title = "Share of unsupported claims caught: at its own set's threshold, and at one chosen on the other sets"
-    return f"{title}\n\n{render_table(('set', 'verifier', *own, *others), rows)}"
-
-
-def _releases(reports: Sequence[Mapping[str, Any]]) -> str:
-    rows = [
-        (
-            found["source"],
-            kind,
-            *(f"{value:.3f}" if isinstance(value, float) else f"{value or '–'}" for value in at.values()),
-        )
-        for each in reports
-        for found in each["sources"]
-        for kind, at in (found["gate"] or {}).items()
-    ]
-    names = (
-        "set", "kind", "supported", "said", "quoted instead", "kept with a judge who is right", "of these quoted",
-        "others", "not said", "said with a judge who passes all", "caught with the one who is right",
-    )  # fmt: skip
-    return (
-        f"What becomes of claims at the gate, without a model and with one\n\n{render_table(names, rows)}"
-        if rows
-        else ""
-    )
-
-
-def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:
-    rows = [
-        (found["source"], each["verifier"], label, *map(str, counts.values()))
-        for each in reports
-        for found in each["sources"]
-        if found["decided"]
-        for label, counts in found["decided"]["confusion"].items()
-        if sum(counts.values())
-    ]
-    names = ("set", "verifier", "labelled", "said SUPPORTS", "said REFUTES", "said NOT ENOUGH INFO")
-    return f"Labels and verdicts\n\n{render_table(names, rows)}" if rows else ""
-
-
-def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the figures do not tell: sets with claims of one kind alone, and that `local` has seen the sets."""
-    few = [
-        f"{found['source']}: too few claims to measure; most figures need supported ones and others."
-        for found in reports[0]["sources"]
-        if not _has_both(found)
-    ]
-    return "\n".join([*few, *([_IN_SAMPLE] if any(each["verifier"] == "local" for each in reports) else [])])
-
-
-def _has_both(found: Mapping[str, Any]) -> bool:
-    """Return whether a set has claims that are supported and others; most measures mean nothing otherwise."""
-    return bool(0 < found["supported"] < found["claims"])
-
-
-def _by_source(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each source's reports together, then the means."""
-    for place, _ in enumerate(reports[0]["sources"]):
-        for each in reports:
-            yield each["verifier"], each["sources"][place]
-    if len(reports[0]["sources"]) > 1:
-        for each in reports:
-            yield each["verifier"], {"source": "mean", **each["mean"]}
-
-
-def _number(found: Any, *path: str, digits: int = 3) -> str:
-    value = _find(found, path)
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def _render_mistake(each: Mapping[str, Any]) -> list[str]:
-    return [
-        f"- {each['source']} {each['id']}, {each['label']}, scored {each['score']:.3f}: {each['claim']}",
-        *(f"  | {shorten(passage, _LONGEST)}" for passage in each["evidence"]),
-        *(f"  because {shorten(reason, _LONGEST)}" for reason in each["reasons"]),
-    ]
 
 
 _SEED = 7

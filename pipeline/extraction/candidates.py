@@ -131,7 +131,9 @@ def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
             asked_at = begin
         elif words.endswith(_COLON):
             table = hit.passage.kind is PassageKind.TABLE
-            yield Candidate(hit, rank, (begin, spans[-1][1] if table else _find_list_end(text, spans[place:])))
+            last = spans[-1][1] if table else _find_list_end(text, spans[place:])
+            if last > end:  # what it announces may stand in another passage
+                yield Candidate(hit, rank, (begin, last))
             lead = words
         elif lead or begin < start or _is_informative(words, hit.passage.kind):
             yield Candidate(hit, rank, (begin, end), lead)

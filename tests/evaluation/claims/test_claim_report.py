@@ -11,11 +11,10 @@ from evaluation import EvaluationError
 from evaluation.claims.claim_report import (
     add_title,
     list_blind_spots,
-    render_claim_tables,
-    render_mistakes,
     report_claims,
     sample_claims,
 )
+from evaluation.claims.claim_tables import render_claim_tables, render_mistakes
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import ClaimJudgement, JudgedClaim
 from evaluation.cli import app

@@ -45,6 +45,13 @@ def test_a_line_may_announce_a_sentence() -> None:
     )
 
 
+def test_a_line_that_announces_nothing_here_is_no_candidate() -> None:
+    """What it announces stands in another passage."""
+    assert [one.text for one in find_candidates([hit("The shed is shut. Bring what is in this list:")])] == [
+        "The shed is shut."
+    ]
+
+
 def test_a_question_is_no_candidate_but_belongs_to_its_answer() -> None:
     """As in a list of frequent questions."""
     assert texts("May I bring my dog? Yes, if it is friendly. Cats stay at home.", "Why is that so?") == [
