@@ -32,14 +32,21 @@ from bot.platforms.shared.platform_contract import Platform, PlatformError, Plat
 from bot.views.catalog import translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import EvidenceView, ShownSource, View
-from bot.views.view_reducer import build_cited_source, build_evidence_view, finish_check_view, finish_view, start_view
+from bot.views.view_reducer import (
+    build_cited_source,
+    build_evidence_view,
+    finish_check_view,
+    finish_view,
+    shorten_line,
+    shorten_question,
+    start_view,
+)
 from bot.wiring import App, find_forgotten_documents
 from pipeline.types import Status
 from storage.errors import StorageError
 from storage.types import Citation, LogEntry, QueuedQuestion
 
 MAX_COMMENT = 2_000  # characters of a comment that are kept
-MAX_QUOTED_QUESTION = 300  # characters of a question that are repeated where others read it
 MAX_NAME = 80
 _MAX_QUESTIONS = 100  # how many of a conversation's last questions are looked through for their sources
 
@@ -224,16 +231,6 @@ async def remove_shared_answer(platform: Platform, question: Question, entries: 
     if messages:
         await platform.remove(shared, PostedMessages(messages))
     return messages
-
-
-def shorten_question(text: str) -> str:
-    return shorten_line(text, MAX_QUOTED_QUESTION)
-
-
-def shorten_line(text: str, most: int) -> str:
-    """Return a text on one line, cut after so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:

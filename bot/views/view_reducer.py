@@ -36,6 +36,7 @@ from pipeline.types import (
 )
 from storage.types import CheckedClaim, Citation, Document, Evidence, Hit, Passage, Verdict
 
+MAX_QUOTED_QUESTION = 300  # characters of a question that are repeated where others read it
 _MAX_QUERY_SHOWN = 60  # characters of a query that are shown
 _MAX_REMARK_SHOWN = 500  # characters of what a model said of a claim
 _VERDICTS: Mapping[Verdict, tuple[str, str]] = MappingProxyType({
@@ -49,8 +50,19 @@ _WITH_FEEDBACK = (Status.ANSWERED, Status.ABSTAINED)
 _WITHOUT_HELP = (Status.CHATTED, Status.CANCELLED)
 
 
-def start_view(ticket: int, language: str, *, notice: str = "") -> View:
-    """Return the view before anything was done."""
+def shorten_question(text: str) -> str:
+    return shorten_line(text, MAX_QUOTED_QUESTION)
+
+
+def shorten_line(text: str, most: int) -> str:
+    """Return a text on one line, cut after so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
+def start_view(ticket: int, language: str, *, notice: str = "", asked: str = "") -> View:
+    """Return the view before anything was done; `asked` is the question, where it is to stand above the answer."""
+    notice = "\n".join(filter(None, (asked and f"“{shorten_question(asked)}”", notice)))
     return View(ticket, language, translate("begun", language), notice, buttons=build_stop_buttons(ticket, language))
 
 

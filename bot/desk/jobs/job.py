@@ -167,7 +167,9 @@ class Job:
         return self.question.language
 
     def start_view(self, notice: str = "") -> View:
-        return start_view(self.ticket, self.language, notice=notice)
+        """Return the view before anything was done, below the question where no message shows it."""
+        asked = "" if self.question.message or self.question.only_asker else self.question.text
+        return start_view(self.ticket, self.language, notice=notice, asked=asked)
 
     def log(self, level: int, event: str, error: BaseException | None = None) -> None:
         log_event(level, event, self.question, error, turn_id=self.turn_id)

@@ -164,15 +164,12 @@ class DiscordActions:
                 await self._replies.defer(found, private=True)
                 await self._show_evidence(found, str(ticket), 0)
             case ButtonAction.ASK:
-                await self._replies.defer(found, private=True)
-                await self._reply_with(found, self._actions.ask_person(ticket, by, language=found.locale))
+                await self._act(found, self._actions.ask_person(ticket, by, language=found.locale))
             case ButtonAction.SHARE:
-                await self._replies.defer(found, private=True)
                 shown = self._actions.share(ticket, by, language=found.locale, name=found.shown_name)
-                await self._reply_with(found, shown)
+                await self._act(found, shown)
             case ButtonAction.UP:
-                await self._replies.defer(found, private=True)
-                await self._reply_with(found, self._actions.feedback(ticket, by, "up", language=found.locale))
+                await self._act(found, self._actions.feedback(ticket, by, "up", language=found.locale))
 
     async def _confirm(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
         """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
@@ -227,12 +224,13 @@ class DiscordActions:
             raise ActionDenied(translate("acting_unavailable", found.locale)) from error
         return await self._actions.sources(conversation, by, language=found.locale)
 
+    async def _act(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
+        """Do what a button is for, and only then say so: what is deferred stays so where the process ends meanwhile."""
+        await self._replies.accept(found)
+        await self._replies.add(found, await _words_of(doing))
+
     async def _reply_with(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
-        try:
-            words = await doing
-        except ActionDenied as denied:
-            words = denied.words
-        await self._replies.change(found, build_sentence(words))
+        await self._replies.change(found, build_sentence(await _words_of(doing)))
 
     async def _try(self, doing: Awaitable[bool]) -> bool:
         try:
@@ -240,3 +238,11 @@ class DiscordActions:
         except StorageError as error:
             log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
             return False
+
+
+async def _words_of(doing: Awaitable[str]) -> str:
+    """Return what somebody is told: what came of it, or why it may not be done."""
+    try:
+        return await doing
+    except ActionDenied as denied:
+        return denied.words

@@ -286,8 +286,9 @@ class InteractionReplies:
     async def change(self, found: DiscordInvocation, body: Json) -> None:
         """Put something in the place of what was deferred, or of the message whose button was pressed."""
         application, token = found.handle.application, found.handle.token
+        kept = {**body, "flags": body["flags"] & ~EPHEMERAL}  # who sees it was settled when it was posted
         await _call_logging_refusal(
-            self._call(EDIT_REPLY, body, application=application, token=token, message="@original")
+            self._call(EDIT_REPLY, kept, application=application, token=token, message="@original")
         )
 
     async def remove(self, found: DiscordInvocation) -> None:

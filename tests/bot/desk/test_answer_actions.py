@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from bot.desk.answer_actions import MAX_COMMENT as LONGEST_COMMENT
-from bot.desk.answer_actions import MAX_QUOTED_QUESTION, remove_shared_answer, shorten_question
+from bot.desk.answer_actions import remove_shared_answer
 from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction
+from bot.views.view_reducer import MAX_QUOTED_QUESTION, shorten_question
 from pipeline.types import Status
 from storage.database.engine import to_json_value
 from storage.errors import HomeUnusable

@@ -20,7 +20,7 @@ from tests.platforms.discord.shapes import (
     units,
     url,
 )
-from tests.platforms.discord.world import V2
+from tests.platforms.discord.world import SUPPRESS_EMBEDS, V2
 
 _EMBED = fields(
     {},
@@ -45,6 +45,13 @@ def _nonce(value: Any, path: Path) -> Iterator[Wrong]:
         yield from string(limits.NONCE)(value, path)
 
 
+def _edited_flags(value: Any, path: Path) -> Iterator[Wrong]:
+    """Take what an edit may set: whose eyes a message is for is settled when it is posted."""
+    yield from integer()(value, path)
+    if isinstance(value, int) and value & ~(SUPPRESS_EMBEDS | V2):
+        yield Wrong(path, "MESSAGE_FLAGS_INVALID", "Only SUPPRESS_EMBEDS and IS_COMPONENTS_V2 can be set.")
+
+
 _SHARED: dict[str, Check] = {
     "content": nullable(string(limits.CONTENT)),
     "embeds": nullable(several(_EMBED, limits.EMBEDS)),
@@ -61,7 +68,7 @@ REFERENCE = fields(
 )
 _NEW: dict[str, Check] = {"nonce": nullable(_nonce), "enforce_nonce": boolean, "sticker_ids": several(snowflake, 3)}
 _NEW |= {"message_reference": REFERENCE}
-CREATE, EDIT = fields({}, {**_SHARED, **_NEW}), fields({}, _SHARED)
+CREATE, EDIT = fields({}, {**_SHARED, **_NEW}), fields({}, {**_SHARED, "flags": nullable(_edited_flags)})
 
 
 def checked(body: Any, shape: Check, *, new: bool, where: Path = ()) -> Mapping[str, Any]:

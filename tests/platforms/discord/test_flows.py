@@ -1,5 +1,6 @@
 """What people do in Discord and what they see then, through the real discord.py."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from bot.views.catalog import translate
 from storage.types import EntryKind
-from tests.platforms.discord.talking import Talk, actions, field_of, talking
+from tests.platforms.discord.faults import Fault
+from tests.platforms.discord.talking import THINKING, Talk, actions, field_of, talking
 from tests.platforms.discord.world import BOT
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
@@ -168,10 +170,11 @@ async def test_a_command_is_deferred_and_answered_in_its_place(talk: Talk) -> No
     """It is for all to see unless it is asked for otherwise."""
     await talk.start()
     await talk.acts.command("ask", question=BUILT)
-    await talk.until(ANSWERS[BUILT], by="102")
+    assert f"“{BUILT}”" in await talk.until(ANSWERS[BUILT], by="102")  # Discord shows others no options
     await talk.acts.command("ask", question=MADE, private=True)
     await talk.until(ANSWERS[MADE])
 
+    assert MADE not in talk.sees()
     assert ANSWERS[MADE] not in talk.sees(by="102")
     assert "Footnote (only you see this)" in talk.sees()
     assert talk.discord.pings == talk.discord.refused == []
@@ -354,7 +357,12 @@ async def test_a_private_answer_is_shared_and_a_person_is_asked(talk: Talk) -> N
     await talk.acts.command("ask", question=BUILT)
     await talk.until(ANSWERS[BUILT])
     (answer,) = talk.discord.world.ours()
+    held = asyncio.Event()
+    talk.discord.faults["create_message"] = [Fault().after(held)]
     await talk.press("share", answer)
+    await talk.discord.until(lambda: talk.discord.calls("create_message"))
+    assert THINKING not in talk.sees()  # it would stay where the process ends now
+    held.set()
     await talk.until(translate("share_done", "en"))
     (shared,) = (one for one in talk.discord.world.ours() if "ask" in actions(one))
     assert f"Ana asked “{BUILT}” and shared the answer." in talk.sees(by="102")

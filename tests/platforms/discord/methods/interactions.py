@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.platforms.discord import components, limits
 from tests.platforms.discord.bodies import CREATE, checked, is_new, not_empty
+from tests.platforms.discord.bodies import EDIT as EDIT_BODY
 from tests.platforms.discord.calls import NOTHING, Answer, Call, Route, check
 from tests.platforms.discord.methods.messages import fill, rewrite
 from tests.platforms.discord.refusing import invalid, invalid_at, refusal
@@ -161,6 +162,7 @@ def edit(discord: Any, call: Call) -> Answer:
     """Change what was answered."""
     message = _message(discord, call)
     if message.flags & LOADING:
+        checked(call.body, EDIT_BODY, new=is_new(call.body))
         return Answer(discord.json(_filled(discord, message, call.body)))
     return Answer(discord.json(rewrite(discord, message, call.body)))
 
