@@ -4,11 +4,12 @@ This is the only place that catches the error tree: whatever happens, the turn i
 """
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import attrgetter
 from textwrap import shorten
 from typing import Any
@@ -39,6 +40,9 @@ EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # what a turn may
 _REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
 TOO_SLOW = "too_slow"
 MAX_NEAREST_PAGES = 3
+ABANDONED_AFTER = timedelta(hours=2)  # no turn may take so long
+
+log = logging.getLogger(__name__)
 
 
 async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
@@ -102,12 +106,25 @@ async def close_interrupted(app: App, turn_id: str) -> bool:
     Raises:
         StorageError: the record cannot be read or written.
     """
-    entries = await app.audit.turn(turn_id)
-    kinds = {entry.kind for entry in entries}
-    if EntryKind.TURN_OPENED not in kinds or EntryKind.TURN_CLOSED in kinds:
+    entries = {entry.kind: entry for entry in await app.audit.turn(turn_id)}
+    if EntryKind.TURN_OPENED not in entries or EntryKind.TURN_CLOSED in entries:
         return False
-    await app.audit.append(build_interruption(turn_id, language=str(entries[0].body.get("language", ""))))
+    await app.audit.append(build_interruption(entries[EntryKind.TURN_OPENED]))
     return True
+
+
+async def close_abandoned(app: App, now: datetime) -> None:
+    """Close the turns that killed processes left open; this one has opened none yet.
+
+    Where several processes share a database, only those that nobody can be running any more.
+
+    Raises:
+        StorageError: the record cannot be read or written.
+    """
+    left = await app.audit.unfinished(now - ABANDONED_AFTER if app.settings.database else None)
+    if left:
+        await app.audit.append(*map(build_interruption, left))
+        log.info("turns closed that a process left open: %d", len(left))
 
 
 async def record_unanswered(app: App, request: TurnRequest, task: str, status: Status, failure: Failure) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection, Row, delete, exists, func, insert, not_, select
 
 from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
 from storage.database.schema import entries, overrides, spending
@@ -36,6 +36,15 @@ class AuditLog:
         """Return the entries of one turn, oldest first."""
         query = select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)
         return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(query))))
+
+    async def unfinished(self, before: datetime | None = None) -> tuple[LogEntry, ...]:
+        """Return how each turn was opened, oldest first, that was never closed; of those opened `before` then."""
+        closing = entries.alias()
+        closed = exists().where(closing.c.turn_id == entries.c.turn_id, closing.c.kind == EntryKind.TURN_CLOSED.value)
+        query = select(entries).where(entries.c.kind == EntryKind.TURN_OPENED.value, not_(closed))
+        query = query if before is None else query.where(entries.c.at < before)
+        ordered = query.order_by(entries.c.seq)
+        return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(ordered))))
 
     async def find(self, prefix: str, *, limit: int = 10) -> tuple[str, ...]:
         """Return the ids, at most `limit`, of turns that begin with `prefix`."""

@@ -78,10 +78,12 @@ def build_closing_entries(
     return (*entries, LogEntry(result.answer_id, EntryKind.TURN_CLOSED, body))
 
 
-def build_interruption(turn_id: str, *, language: str) -> LogEntry:
+def build_interruption(opened: LogEntry) -> LogEntry:
     """Return the end of a turn that its process did not live to close. What it had done is not known."""
-    failure = Failure(INTERRUPTED, "The process ended before the turn did.", "The question is asked again.")
-    return build_unanswered(turn_id, Status.FAILED, failure, translate("failed", language))
+    hint = "The question is asked again." if opened.body.get("ticket") else "Ask again."
+    failure = Failure(INTERRUPTED, "The process ended before the turn did.", hint)
+    text = translate("failed", str(opened.body.get("language", "")))
+    return build_unanswered(opened.turn_id, Status.FAILED, failure, text)
 
 
 def build_unanswered(turn_id: str, status: Status, failure: Failure, text: str = "") -> LogEntry:

@@ -2,11 +2,12 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from bot.access import Asker
-from bot.answering import answer, close_interrupted
+from bot.answering import answer, close_abandoned, close_interrupted
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, Settings
 from bot.wiring import App
@@ -263,3 +264,20 @@ async def test_a_turn_that_was_cut_short_is_closed_once(app):
     _, end = await app.audit.turn("cut")
     assert (end.kind, end.body["status"], end.body["failure"]["kind"]) == ("turn_closed", "failed", "interrupted")
     assert end.body["text"].startswith("Ich konnte")
+
+
+@pytest.mark.parametrize(("database", "closed"), [("", {"old", "new"}), ("postgresql://one/db", {"old"})])
+async def test_turns_that_killed_processes_left_open_are_closed_as_interrupted(app, database, closed):
+    """On a database that others share, those that nobody can be running any more; the answered ones stay."""
+    now, turns = datetime(2026, 3, 1, tzinfo=UTC), {"old": 3, "new": 1}
+    for turn, hours in turns.items():
+        opened = LogEntry(turn, EntryKind.TURN_OPENED, {"question": "?", "ticket": 7}, at=now - timedelta(hours=hours))
+        await app.audit.append(opened)
+    done = await answer(app, asking(), lambda _: None)
+    shared = replace(app, settings=app.settings.model_copy(update={"database": database}))
+    for _ in range(2):
+        await close_abandoned(shared, now)
+
+    ends = {turn: [one.body["failure"]["kind"] for one in (await app.audit.turn(turn))[1:]] for turn in turns}
+    assert ends == {turn: ["interrupted"] * (turn in closed) for turn in turns}
+    assert (await app.audit.turn(done.answer_id))[-1].body["status"] == "answered"

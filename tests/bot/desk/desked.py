@@ -374,10 +374,10 @@ def office(
         return tuple(entry for entry in world.log if entry.turn_id == turn_id)
 
     async def interrupt(turn_id: str) -> bool:
-        kinds = {entry.kind for entry in await entries(turn_id)}
-        if EntryKind.TURN_OPENED not in kinds or EntryKind.TURN_CLOSED in kinds:
+        known = {entry.kind: entry for entry in await entries(turn_id)}
+        if EntryKind.TURN_OPENED not in known or EntryKind.TURN_CLOSED in known:
             return False
-        await append(world, build_interruption(turn_id, language="en"))
+        await append(world, build_interruption(known[EntryKind.TURN_OPENED]))
         return True
 
     async def final(view: View, asked: Question, answered: TurnResult) -> View:

@@ -56,7 +56,7 @@ SENT = build_delivered_entry(
     [
         ({"turn_id": ""}, EDITS, (), RecoveryAction.ASK),
         ({}, EDITS, (OPENED,), RecoveryAction.ASK),
-        ({}, EDITS, (OPENED, build_interruption("t", language="en")), RecoveryAction.ASK),
+        ({}, EDITS, (OPENED, build_interruption(OPENED)), RecoveryAction.ASK),
         ({}, EDITS, (OPENED, closed(Status.CANCELLED)), RecoveryAction.ASK),
         ({}, EDITS, (OPENED, closed()), RecoveryAction.SHOW),
         ({}, EDITS, (OPENED, closed(Status.ABSTAINED)), RecoveryAction.SHOW),

@@ -31,26 +31,27 @@ from bot.desk.types import (
     Question,
     QuestionState,
 )
-from bot.doctor.checks.home_checks import check_indexes
-from bot.doctor.diagnosis import inspect_home, run_checks
+from bot.doctor.diagnosis import inspect_home
 from bot.platforms.shared.platform_connection import AGAIN_SECONDS, OpenedPlatform, OpenPlatform, PlatformConnections
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
 from bot.server.control.control_server import serve_control
 from bot.server.control.control_socket import connect_service, find_socket
 from bot.server.health import Readiness, build_readiness_checks, watch_readiness
 from bot.server.lifecycle import exit_in_parallel, serve
-from bot.server.service import LocalService
 from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_tables import Settings
-from bot.settings.source_settings import FolderSettings
 from bot.views.error_messages import Fault, explain_error
 from bot.views.turn_view import View
 from bot.wiring import App, open_app
-from storage.errors import HomeLocked, StorageError
+from ingest.refresh.corpus_refresh import refresh_corpus
+from storage.errors import HomeLocked, IndexStale, StorageError
 from storage.home_folder import lock_home
+from storage.passages import find_stale_indexes
+from storage.types import EntryKind, LogEntry
 from tests.bot.doctor.gold import GoldLLM, opens
 from tests.bot.house import House, HouseHome
-from tests.storage.stores import damage_postings
+from tests.fakes import PageSource, WordEmbedder
+from tests.storage.stores import damage_postings, kept, opened
 
 PLACE = Place("slack", "T1", "C1")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
@@ -208,7 +209,9 @@ async def served(channel: Channel, *, signals: int = 1) -> None:
 
 
 async def test_events_stop_first_then_answers_are_finished_then_all_is_closed() -> None:
-    """And afterwards the home is free, with nothing waiting in it."""
+    """And afterwards the home is free, with nothing waiting in it, and no turn open that a killed process left."""
+    async with open_app(settings()) as app:
+        await app.audit.append(LogEntry("left", EntryKind.TURN_OPENED, {"question": "?"}))
     channel = Channel(asks=3)
     await served(channel)
 
@@ -218,6 +221,8 @@ async def test_events_stop_first_then_answers_are_finished_then_all_is_closed() 
     assert find_socket(settings().home) is None
     async with open_app(settings()) as app:
         assert [(await app.queue.get(ticket)).state for ticket in (1, 2, 3)] == [QuestionState.DONE] * 3  # type: ignore[union-attr]
+        _, closed = await app.audit.turn("left")
+        assert (closed.body["failure"]["kind"], await app.audit.unfinished()) == ("interrupted", ())
 
 
 async def test_what_does_not_end_in_time_waits_for_the_next_start() -> None:
@@ -431,23 +436,23 @@ async def test_a_database_that_is_gone_or_cannot_be_written_is_not_ready(tmp_pat
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def test_an_index_that_cannot_be_searched_is_not_ready(here: Path) -> None:
-    """That it can be opened and counted says nothing; `/readyz` and the doctor say what to do."""
-    (here / "page.md").write_text("# The bell\n\nThe bell of Skarholm rings at ten.\n", encoding="utf-8")
-    async with open_app(settings()) as app:
-        await LocalService(app).refresh("handbook", FolderSettings(type="folder", path=here), lambda _: None)
-        checks = build_readiness_checks(app, {})
-        assert await Readiness({"index": checks["index"]}, str).reasons() == {}
-    damage_postings(settings().home / "lexical", "handbook", "The bell of Skarholm rings at ten.")
-    async with open_app(settings()) as app:
-        reasons = await Readiness(build_readiness_checks(app, {}), str).reasons()
-
+async def test_an_index_that_cannot_be_searched_is_not_ready() -> None:
+    """That it can be opened and counted says nothing; `/readyz` and the doctor search, and say what to do."""
+    home, rings = settings().home, "The bell of Skarholm rings at ten."
+    for broken in (False, True):
+        with opened(home) as store:
+            await refresh_corpus(PageSource({"bell": {"": rings}}), "handbook", store, progress=lambda _: None)
+            checks = build_readiness_checks(App(settings(), store, **kept(store)), {})
+            reasons = await Readiness({"index": checks["index"]}, str).reasons()
+            assert [*reasons] == ["index"] * broken
+        if not broken:
+            damage_postings(home / "lexical", "handbook", rings)
     looked = await inspect_home(settings(), opens(GoldLLM()))
-    (found,) = await run_checks((check_indexes,), looked)
 
-    assert set(reasons) == {"index"}
-    assert all("`footnote reindex`" in line for line in (reasons["index"], found.hint))
-    assert (looked.probe, found.level) == ("The bell of Skarholm rings at ten.", "fail")
+    assert "`footnote reindex`" in reasons["index"]
+    assert looked.probe == rings
+    with pytest.raises(IndexStale, match="cannot be used"):
+        find_stale_indexes(home, home / "chroma", WordEmbedder(), looked.corpora or (), looked.probe)
 
 
 async def test_what_ends_ends_side_by_side() -> None:
