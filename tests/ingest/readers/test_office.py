@@ -77,7 +77,7 @@ def test_a_presentation_is_a_section_a_slide():
 
 
 def test_a_workbook_is_rows_under_the_names_of_its_sheets():
-    """Values read as in the sheet; a blank row ends a table; hidden sheets are left out."""
+    """Values read as in the sheet; a blank row ends a table; hidden sheets are left out; a cell that is cut says so."""
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Offices"
@@ -87,6 +87,7 @@ def test_a_workbook_is_rows_under_the_names_of_its_sheets():
         [],
         ["Year", 2023, 2024],
         ["Visits", 10.5, 1200],
+        ["Notes", "so " * 4_000],
     ):
         sheet.append(row)
     sheet["C2"].number_format = FORMAT_PERCENTAGE
@@ -99,6 +100,7 @@ def test_a_workbook_is_rows_under_the_names_of_its_sheets():
         Heading(2, "Offices"),
         Block("City: Graz; Opened: 2019-03-01; Share: 25%; Open: yes", PassageKind.TABLE),
         Block("Year: Visits; 2023: 10.5; 2024: 1200", PassageKind.TABLE),
+        Block(f"Year: Notes; 2023: {'so ' * 3_333}s …", PassageKind.TABLE),
     )
 
 

@@ -23,6 +23,7 @@ def check(marked: str) -> None:
 ENGLISH = [
     "Dr. Ahmed saw Mrs. Lee at 9 a.m. on Monday.‖ Prof. Ito did not come.",
     "J. R. R. Tolkien wrote it.‖ So did C. S. Lewis and J.K. Rowling.",
+    "They sold it to ACME INC. Walker paid.‖ So did she.",
     "The U.S. Senate met in Washington, D.C. on Jan. 5 and left.‖ The House stayed.",
     "She was born in the U.S.‖ In 1990 she left.‖ He stayed in the U.K.‖ They met again.",
     "It grew to 3.5 million, or 12.75 %, in version 1.2.3.‖ Version 2.0 follows.",
