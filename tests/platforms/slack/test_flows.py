@@ -33,7 +33,6 @@ OVER_BOTH = pytest.mark.parametrize("talk", TRANSPORTS, indirect=True)
 
 @pytest.fixture(params=TRANSPORTS if THOROUGH else ["socket"])
 async def talk(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
-    # A trigger opens a modal for three seconds, which must be long enough for a machine that has much to do.
     async with talking(tmp_path / "home", filled, request.param, times=8) as opened:
         yield opened
 
