@@ -170,7 +170,7 @@ def explain_api_error(call: str, status: int, body: Any, retry_after: str = "") 
         told = facts.get("retry_after", retry_after)
         seconds = parse_retry_after(told, _SECONDS if facts else _BANNED_SECONDS)
         return PlatformUnavailable(f"Discord asks to wait before {call}.", seconds=seconds)
-    if own and status == _LOCKED_OUT:
+    if code == 0 and status == _LOCKED_OUT:
         return AccessDenied(line, hint=_HINTS[0], seconds=LOCKED_OUT_SECONDS)
     passing = code in _PASSING
     if sort_reply(status, own=own, refused=True, passing=passing) is ReplyKind.AGAIN:

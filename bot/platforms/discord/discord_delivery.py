@@ -26,6 +26,7 @@ from bot.platforms.discord.discord_messages import (
     build_label,
     build_nonce,
     build_post,
+    build_reference,
     choose_channel,
     is_showing,
     render_messages,
@@ -76,11 +77,19 @@ class SentMessage:
 
 
 class ChannelDelivery:
-    """Messages of a channel, a thread or a DM."""
+    """Messages of a channel, a thread or a DM.
 
-    def __init__(self, call: DiscordApiClient, question: Question, deleted: MutableSequence[str]) -> None:
-        self._call, self._question, self._deleted = call, question, deleted
-        self._channel = choose_channel(question.place)
+    `deleted`: the messages that we deleted. `threadless`: the questions on which no thread may be opened.
+    """
+
+    def __init__(
+        self,
+        call: DiscordApiClient,
+        question: Question,
+        deleted: MutableSequence[str],
+        threadless: MutableSequence[str],
+    ) -> None:
+        self._call, self._question, self._deleted, self._threadless = call, question, deleted, threadless
 
     async def post(
         self, page: int, message: DiscordMessage, *, patience: float = PATIENCE, instead: str = ""
@@ -109,13 +118,29 @@ class ChannelDelivery:
         """Return whether there is room for an edit that can be left out."""
         return self._call.pacing.spare(discord_client.EDIT, {"channel": self._channel})
 
+    @property
+    def _in_thread(self) -> bool:
+        """Whether the answer stands in a thread that is opened for it."""
+        return is_thread_wanted(self._question) and self._question.key not in self._threadless
+
+    @property
+    def _channel(self) -> str:
+        place = self._question.place
+        return choose_channel(place) if self._in_thread or not is_thread_wanted(self._question) else place.channel
+
     async def _post_in_thread(self, body: Json, patience: float) -> Json:
+        """Post where the answer is to stand: in the channel where no thread may be opened."""
         try:
             return await self._post_as_reply(body, patience)
         except ChannelUnavailable:
-            if not is_thread_wanted(self._question):
+            if not self._in_thread:
                 raise
+        try:
             await open_thread(self._call, self._question)
+        except RequestRefused as error:
+            log.warning("no thread may be opened: the answer stands in the channel", extra={"cause": str(error)})
+            self._threadless.append(self._question.key)
+            body = {**body, **build_reference(self._question.message)}
         return await self._post_as_reply(body, patience)
 
     async def _post_as_reply(self, body: Json, patience: float) -> Json:
@@ -129,6 +154,19 @@ class ChannelDelivery:
         return answer
 
     async def _change(self, route: Route, number: str, body: Any = None, *, patience: float = PATIENCE) -> None:
+        """Change a message, also one that stands in the channel because no thread was opened before a restart."""
+        try:
+            await self._change_there(route, number, body, patience)
+        except ChannelUnavailable as gone:
+            if not self._in_thread:
+                raise
+            self._threadless.append(self._question.key)
+            try:
+                await self._change_there(route, number, body, patience)
+            except PostGone:
+                raise gone from None
+
+    async def _change_there(self, route: Route, number: str, body: Any, patience: float) -> None:
         """Change a message; an archived thread is opened for that. Raises `ThreadArchived` where we may not."""
         try:
             await self._call(route, body, patience=patience, channel=self._channel, message=number)
@@ -141,7 +179,7 @@ class ChannelDelivery:
 
     def _reply_to(self) -> str:
         """Return the message that asks, where it stands in the same channel."""
-        return "" if is_thread_wanted(self._question) else self._question.message
+        return "" if self._in_thread else self._question.message
 
 
 class InteractionDelivery:

@@ -295,8 +295,12 @@ def build_body(message: DiscordMessage, key: str) -> JsonObject:
 
 def build_post(message: DiscordMessage, key: str, once: str, *, reply_to: str = "") -> JsonObject:
     """Return the body of a post."""
-    reference = {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}} if reply_to else {}
+    reference = build_reference(reply_to) if reply_to else {}
     return {**build_body(message, key), **reference, "nonce": once, "enforce_nonce": True}
+
+
+def build_reference(reply_to: str) -> JsonObject:
+    return {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}}
 
 
 def is_showing(message: Mapping[str, Any], body: Mapping[str, Any]) -> bool:

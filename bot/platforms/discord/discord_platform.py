@@ -47,6 +47,7 @@ class DiscordPlatform:
         self._typed: dict[str, float] = {}
         self._late = deque[str](maxlen=_REMEMBERED)
         self._deleted = deque[str](maxlen=_REMEMBERED)
+        self._threadless = deque[str](maxlen=_REMEMBERED)
 
     @property
     def ready(self) -> str:
@@ -196,9 +197,12 @@ class DiscordPlatform:
 
     async def _find_in_channel(self, question: Question, *, instead: bool) -> tuple[str, ...]:
         """Return what stands in the channel. `instead`: where we may not look, an interaction's answer is all."""
-        after = discord_directory.question_time(question)
+        after, place = discord_directory.question_time(question), question.place
         try:
-            found = await discord_directory.find_our_pages(self._call, question.place, question.key, after, self._us)
+            found = await discord_directory.find_our_pages(self._call, place, question.key, after, self._us)
+            if not found and discord_delivery.is_thread_wanted(question):  # perhaps none may be opened
+                place = replace(place, thread="")
+                found = await discord_directory.find_our_pages(self._call, place, question.key, after, self._us)
         except RequestRefused:
             if not instead:
                 raise
@@ -229,4 +233,4 @@ class DiscordPlatform:
         )
 
     def _build_channel_delivery(self, question: Question) -> ChannelDelivery:
-        return ChannelDelivery(self._call, question, self._deleted)
+        return ChannelDelivery(self._call, question, self._deleted, self._threadless)

@@ -143,6 +143,12 @@ _AWAY = frozenset(
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 _STREAM_OVER = frozenset({"message_not_in_streaming_state", "stopped_by_user"})
 _FIXED = frozenset({"edit_window_closed", "cant_update_message"})
+_THREADLESS = frozenset(
+    {
+        *("cannot_reply_to_message", "restricted_action_non_threadable_channel"),
+        "restricted_action_thread_locked",
+    }
+)
 _NOT_LET_IN = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
 _UNFIT = frozenset(
     {
@@ -165,6 +171,10 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "token_expired": "The bot token has expired: turn token rotation off, and install the app again.",
     }
 )
+
+
+class ThreadRefused(CannotPost):
+    """There may be no reply to that message: what is to be said stands in the channel."""
 
 
 class MessageNotEditable(CannotPost):
@@ -199,6 +209,8 @@ def _explain_message_error(code: str, line: str) -> PlatformError | None:
         return PostGone(line)
     if code in _UNFIT:
         return ContentRefused(line)
+    if code in _THREADLESS:
+        return ThreadRefused(line)
     if code in _STREAM_OVER or code == STREAMING:
         return StreamClosed(line, still=code == STREAMING)
     return MessageNotEditable(line) if code in _FIXED else None

@@ -1,9 +1,11 @@
 """Post and edit messages in Slack until they show a view, and read back what was posted."""
 
+import logging
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -13,7 +15,7 @@ from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE
 from bot.platforms.slack import slack_messages
-from bot.platforms.slack.slack_client import MessageNotEditable, SlackApiClient, StreamClosed
+from bot.platforms.slack.slack_client import MessageNotEditable, SlackApiClient, StreamClosed, ThreadRefused
 from bot.platforms.slack.slack_events import SlackBotIdentity, extract_text
 from bot.platforms.slack.slack_markup import decode_mrkdwn
 from bot.platforms.slack.slack_messages import (
@@ -28,18 +30,27 @@ from bot.platforms.slack.slack_messages import (
 from bot.platforms.slack.slack_streaming import LiveMessages
 from bot.views.turn_view import View
 
+log = logging.getLogger(__name__)
+
 PAGE = 200  # messages that are asked for at once
 
 
 async def find_our_message(call: SlackApiClient, question: Question, us: str) -> PostedMessages:
     """Return our messages in answer to a question, in the order in which they stand."""
+    found = await _find_in(call, question, question.place, us)
+    if not found and question.place.thread:  # perhaps no reply was allowed
+        found = await _find_in(call, question, replace(question.place, thread=""), us)
+    return found
+
+
+async def _find_in(call: SlackApiClient, question: Question, place: Place, us: str) -> PostedMessages:
     after, found, unmarked = _question_ts(question), list[str](), list[str]()
-    async for message in _read_pages(call, question.place, oldest=after):
+    async for message in _read_pages(call, place, oldest=after):
         if message.get("user") != us or _ts_seconds(message) <= float(after):
             continue
         if read_mark(message, ANSWER) == question.key:
             found.append(str(message["ts"]))
-        elif not message.get("metadata") and "#" not in question.key:  # what is shared is never live
+        elif place.thread and not message.get("metadata") and "#" not in question.key:  # what is shared is never live
             unmarked.append(str(message["ts"]))
     return PostedMessages(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
 
@@ -269,8 +280,15 @@ class SlackPlatform:
         await self._call("chat.postEphemeral", **slack_messages.build_ephemeral(question, message))
 
     async def _post(self, question: Question, message: SlackMessage, page: int, *, patience: float = PATIENCE) -> str:
-        facts = slack_messages.build_post(question.place, message, build_mark(ANSWER, question.key, page))
-        return str((await self._call("chat.postMessage", patience=patience, **facts))["ts"])
+        mark = build_mark(ANSWER, question.key, page)
+        facts = slack_messages.build_post(question.place, message, mark)
+        try:
+            answer = await self._call("chat.postMessage", patience=patience, **facts)
+        except ThreadRefused as error:
+            log.warning("no reply is allowed: the answer stands in the channel", extra={"cause": str(error)})
+            facts = slack_messages.build_post(replace(question.place, thread=""), message, mark)
+            answer = await self._call("chat.postMessage", patience=patience, **facts)
+        return str(answer["ts"])
 
     async def _edit(
         self, question: Question, ts: str, message: SlackMessage, page: int, *, patience: float = PATIENCE

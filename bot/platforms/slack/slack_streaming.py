@@ -9,7 +9,7 @@ from bot.desk.types import Question
 from bot.platforms.shared.payload_text import JsonObject, count_units
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE
-from bot.platforms.slack.slack_client import SlackApiClient, StreamClosed
+from bot.platforms.slack.slack_client import SlackApiClient, StreamClosed, ThreadRefused
 from bot.platforms.slack.slack_markup import escape_markdown, escape_mrkdwn
 from bot.platforms.slack.slack_messages import CARD_STATES, build_actions
 from bot.views.catalog import translate
@@ -165,6 +165,8 @@ class LiveMessages:
         except PlatformUnavailable as error:
             if error.seconds is None:
                 raise
+            return ""
+        except ThreadRefused:
             return ""
         except (CannotPost, PostGone, StreamClosed):
             self._refused += 1

@@ -59,6 +59,10 @@ class Stall:
         """Show a view as the desk does."""
         return await outgoing.shown(self.platform, self.clock, asked, view, posted)
 
+    def restart(self) -> None:
+        """Forget what only the process knew."""
+        self.platform = _platform(self.call, self.clock)
+
     async def found(self, asked: Question) -> PostedMessages:
         """Ask what stands there, until that is known."""
         return await outgoing.found(self.platform, self.clock, asked)
@@ -118,21 +122,24 @@ async def _never() -> PlatformError:
     raise AssertionError
 
 
+def _platform(call: DiscordApiClient, clock: ManualClock) -> DiscordPlatform:
+    return DiscordPlatform(
+        call,
+        US,
+        connected=nullcontext,
+        ready=lambda: "",
+        refused=_never,
+        refresh_asker=_stay,
+        settled=_settle,
+        now=clock.now,
+    )
+
+
 @asynccontextmanager
 async def opened() -> AsyncIterator[Stall]:
     """Open one; nothing that the server did not expect may have happened in it."""
     clock = ManualClock(1_790_000_000.0)
     async with serve(clock=clock) as discord, aiohttp.ClientSession() as session:
         call = DiscordApiClient(session, BOT_TOKEN, discord.api, DiscordRateLimit(clock.now, clock.advance))
-        platform = DiscordPlatform(
-            call,
-            US,
-            connected=nullcontext,
-            ready=lambda: "",
-            refused=_never,
-            refresh_asker=_stay,
-            settled=_settle,
-            now=clock.now,
-        )
-        yield Stall(discord, clock, platform, call)
+        yield Stall(discord, clock, _platform(call, clock), call)
         assert discord.errors == []

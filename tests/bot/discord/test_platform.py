@@ -22,6 +22,7 @@ from tests.platforms.discord.faults import (
     UNAVAILABLE,
     Fault,
 )
+from tests.platforms.discord.permissions import PUBLIC_THREADS
 from tests.platforms.discord.world import LOADING, V2
 from tests.platforms.markup import UNSEEN
 
@@ -243,6 +244,29 @@ async def test_a_thread_is_opened_on_the_question(stall: Stall) -> None:
     assert UNSEEN.sub("", thread.name).startswith("@everyone when?")
     assert not thread.name.startswith("@everyone")
     assert await stall.platform.find(asked) == posted
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("fault", [None, Fault(400, code=160006)], ids=["no right", "too many"])
+async def test_where_no_thread_may_be_opened_the_answer_stands_in_the_channel(
+    stall: Stall, fault: Fault | None, *, restarts: bool
+) -> None:
+    """As a reply, whole and once, also where nobody remembers that; and it can be taken away."""
+    asked = await stall.asked()
+    there = replace(asked, place=replace(asked.place, thread=asked.message))
+    if fault:
+        stall.discord.faults["create_thread"] = [fault] * 2
+    else:
+        await stall.discord.acts.deny("201", PUBLIC_THREADS)
+    posted = await stall.told(there, BEGUN)
+    if restarts:
+        stall.restart()
+    assert await stall.platform.find(there) == posted
+    posted = await stall.shown(there, LONG, posted)
+    stall.whole(asked, LONG, posted)
+    assert (stall.discord.acts.find(posted.messages[0]).reference or {})["message_id"] == asked.message
+    await stall.platform.remove(there, posted)
+    assert stall.ours(asked) == []
 
 
 async def test_an_archived_thread_that_is_ours_is_opened_again(stall: Stall) -> None:

@@ -195,6 +195,24 @@ async def test_what_is_not_our_answer_is_not_taken_for_it(shop: Shop) -> None:
     assert await shop.platform.find(replace(asked, key=f"{asked.key}#shared")) == PostedMessages()
 
 
+async def test_where_nobody_may_reply_the_answer_stands_in_the_channel(shop: Shop) -> None:
+    """Whole, once, and found again; and live messages go on elsewhere."""
+    asked = await shop.asked()
+    shop.slack.world.channels["C1"].threadless = True
+    shop.slack.faults["chat.postMessage"] = [Fault(), LOST]
+    posted = await shop.told(asked, *WAY, *WAY, LONG)
+
+    top = [one for one in shop.slack.world.top("C1") if one.ts in posted.messages]
+    assert [one.blocks for one in top] == [list(message.blocks) for message in render_messages(LONG)]
+    assert shop.slack.posts == len(top)
+    assert await shop.platform.find(asked) == posted
+    other = await shop.asked(channel="C2")
+    await shop.told(other, BEGUN)
+    assert shop.slack.acts.answers(other.message)[0].stream
+    await shop.platform.remove(asked, posted)
+    assert shop.slack.world.top("C1")[-1].ts == asked.message
+
+
 async def test_an_answer_that_begins_anew_is_updated(shop: Shop) -> None:
     """The question was rewritten: what was streamed cannot be taken back, so the stream ends."""
     asked = await shop.asked()

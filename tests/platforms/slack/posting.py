@@ -60,6 +60,8 @@ def thread_of(world: World, channel: str, thread: Any) -> str:
     """Return the root's ts that a message is written under. Raises `Refusal`."""
     if not thread:
         return ""
+    if world.channels[channel].threadless:
+        raise Refusal("restricted_action_non_threadable_channel")
     root = world.messages.get((channel, str(thread)))
     if root is None or root.only:
         raise Refusal("thread_not_found")

@@ -63,6 +63,8 @@ class Channel:
     old_names: list[str] = field(default_factory=list)
     locked: bool = False
     """Whether only admins may post."""
+    threadless: bool = False
+    """Whether admins let nobody reply in threads."""
 
 
 @dataclass
