@@ -393,7 +393,9 @@ def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
 
 
 def _is_same_quantity(one: Number, other: Number) -> bool:
-    """Return whether two numbers may be the same: no other unit, and no least against a most."""
+    """Return whether two numbers may be the same: no other unit, no least against a most; "first" is no hour."""
+    if one.ordinal != other.ordinal and (one.units or other.units):
+        return False
     if {one.bound, other.bound} == {Bound.OVER, Bound.UNDER}:
         return False
     return is_same_number(one, other) and (is_same_unit(one.units, other.units) or not (one.units and other.units))

@@ -69,6 +69,13 @@ def test_rows_of_a_table_cut_in_two_are_one_table() -> None:
     assert against("Ask Runa Falk about lost oars.", first, rest)
 
 
+def test_an_ordinal_is_no_quantity_of_another_row() -> None:
+    rows = "Gale: Storm; First answer: 15 minutes\nGale: Swell; First answer: 1 hour"
+
+    assert against("The first answer to a Storm comes within 15 minutes.", rows) == []
+    assert not any("1 hour" in one for one in against("The first answer to a Storm comes within 30 minutes.", rows))
+
+
 def test_what_prose_says_of_two_cells_stands() -> None:
     prose = "Runa Falk has put the lost oars of Lundey behind her door."
 
