@@ -30,7 +30,7 @@ def configured_at(app: App, api: str, mode: Mode) -> App:
     """Return the app with the Slack at an address in its settings."""
     given = {"mode": mode, "api_url": api, "bot_token": BOT_TOKEN}
     given |= {"app_token": APP_TOKEN} if mode == "socket" else {"signing_secret": SIGNING_SECRET}
-    kept = {"admins": app.settings.slack.admins}
+    kept = app.settings.slack.model_dump(exclude=set(SlackSettings.SECRETS), exclude_unset=True)
     settings = SlackSettings.model_validate({**kept, **given})
     return replace(app, settings=app.settings.model_copy(update={"slack": settings}))
 
