@@ -1,5 +1,6 @@
 """What holds for every test: no network beyond this machine, no settings of this machine's user, no hurry."""
 
+import asyncio
 import ipaddress
 import os
 import signal
@@ -83,3 +84,13 @@ def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
         if ours or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))
+
+
+@pytest.fixture(scope="session")
+def vaults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a home to copy, with the three corpora of who may read what in it."""
+    from tests.bot.desk import leaking
+
+    home = tmp_path_factory.mktemp("vaults") / "home"
+    asyncio.run(leaking.fill(home))
+    return home

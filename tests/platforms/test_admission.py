@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from bot.wiring import App
-from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.desk.leaking import CORPORA, found_in, telling_all
 from tests.platforms.discord import joining as discord_joining
 from tests.platforms.discord import server as discord_server
@@ -27,8 +26,7 @@ from tests.platforms.slack import server as slack_server
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.world import Group
 from tests.platforms.systems import Gated
-from tests.platforms.world import LinkedPages, open_world
-from tests.storage.stores import opened
+from tests.platforms.world import open_world
 from tests.thorough import THOROUGH
 
 EVERYBODY, NAMED, GROUPED = CORPORA
@@ -189,21 +187,6 @@ IS_NO_MEMBER = {"deactivated", "has left"}
 TRIED = (
     tuple(CHANGES) if THOROUGH else ("guest", "in a user group", "has a denied role", "has left", "server taken off")
 )
-
-
-@pytest.fixture(scope="module")
-def vaults(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("vaults") / "home"
-
-    async def fill() -> None:
-        with opened(home) as store:
-            for name in CORPORA:
-                text = f"The vaults of {name} hold, store, keep and have maps."
-                source = LinkedPages({f"{name}.md": {"title": f"Vault {name}", "": text}})
-                await refresh_corpus(source, name, store, progress=lambda _: None)
-
-    asyncio.run(fill())
-    return home
 
 
 @pytest.fixture

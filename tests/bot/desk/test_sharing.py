@@ -1,5 +1,8 @@
 """Sharing over a network that fails: however often somebody presses, the channel has the answer once."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from bot.views.catalog import translate
@@ -11,9 +14,9 @@ WHO = ("C2", "U2")
 
 
 @pytest.mark.parametrize("stumble", [LIMITED, BROKEN, RESET, LOST])
-async def test_an_answer_is_in_the_channel_once_however_its_posting_failed(tmp_path, stumble):
+async def test_an_answer_is_in_the_channel_once_however_its_posting_failed(vaults, tmp_path, stumble):
     """Whether or not the failed call had its effect; the platform is asked what stands there."""
-    async with leaking(tmp_path, SLACK) as house:
+    async with leaking(Path(shutil.copytree(vaults, tmp_path / "home")), SLACK) as house:
         await house.allow(dict.fromkeys(CORPORA, ("C2",)), frozenset())
         question = (await house.ask({WHO: HELD}))[WHO]
         ticket, key = await house.ticket(question), f"{question.key}#shared"

@@ -497,11 +497,12 @@ async def test_where_people_took_the_app_themselves_the_rules_of_their_dm_hold(t
 
 
 async def test_who_asks_too_soon_has_to_wait_and_is_told_once(talk: Talk) -> None:
-    """The same message once more is no second question."""
+    """The same message once more is no second question, but an edit of it is."""
     await talk.start(discord={"cooldown_seconds": 80})
     asked = await talk.acts.mention(BUILT)
     await talk.until(ANSWERS[BUILT])
     await talk.acts.again(asked)
+    await talk.acts.edit(asked, f"<@{BOT}> {MADE}")
     await talk.acts.mention(MADE)
     seen = await talk.until("Please wait")
     await talk.acts.mention(RISES)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from bot.views.catalog import translate
-from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, found_in, rounds, telling_all
 from tests.pipeline.world import registered
 from tests.platforms.discord.joining import joined
@@ -23,8 +22,7 @@ from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.talking import actions
 from tests.platforms.discord.world import BOT, GUILD, LOADING, Message
 from tests.platforms.slack.clock import FastClock
-from tests.platforms.world import LinkedPages, open_world
-from tests.storage.stores import opened
+from tests.platforms.world import open_world
 
 ROUNDS = rounds("discord")
 FOREIGN = "211"
@@ -104,14 +102,9 @@ def _place(place: str) -> str:
     return place if place == "*" else f"discord:{GUILD}/{place}"
 
 
-@pytest.fixture
-async def vaults(tmp_path: Path) -> AsyncIterator[Vaults]:
-    with opened(tmp_path / "filled") as store:
-        for name in CORPORA:
-            pages = {f"{name}.md": {"title": f"Vault {name}", "": f"The vaults of {name} hold maps."}}
-            source = LinkedPages(pages, urls={f"{name}.md": f"https://{name}.example/vault"})
-            await refresh_corpus(source, name, store, progress=lambda _: None)
-    home = Path(shutil.copytree(tmp_path / "filled", tmp_path / "home"))
+@pytest.fixture(name="vaults")
+async def open_vaults(vaults: Path, tmp_path: Path) -> AsyncIterator[Vaults]:
+    home = Path(shutil.copytree(vaults, tmp_path / "home"))
     async with serve(clock=FastClock(200), leisure=200) as discord:
         async with AsyncExitStack() as stack:
             yield Vaults(discord, home, stack)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from bot.views.catalog import translate
-from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, WHO, found_in, rounds, telling_all
 from tests.pipeline.world import registered
 from tests.platforms.slack.clock import FastClock
@@ -22,8 +21,7 @@ from tests.platforms.slack.joining import joined
 from tests.platforms.slack.server import serve
 from tests.platforms.slack.state import FakeSlack
 from tests.platforms.slack.world import BOT
-from tests.platforms.world import LinkedPages, open_world
-from tests.storage.stores import opened
+from tests.platforms.world import open_world
 
 ROUNDS = rounds("slack")
 OPEN: Mapping[str, Sequence[str]] = dict.fromkeys(CORPORA, ("*", "C1", "C2", "C3", "U1", "U2"))
@@ -109,14 +107,9 @@ class Vaults:
         return self.slack.acts.answers(ts)[-1]
 
 
-@pytest.fixture
-async def vaults(tmp_path: Path) -> AsyncIterator[Vaults]:
-    with opened(tmp_path / "filled") as store:
-        for name in CORPORA:
-            pages = {f"{name}.md": {"title": f"Vault {name}", "": f"The vaults of {name} hold maps."}}
-            source = LinkedPages(pages, urls={f"{name}.md": f"https://{name}.example/vault"})
-            await refresh_corpus(source, name, store, progress=lambda _: None)
-    home = Path(shutil.copytree(tmp_path / "filled", tmp_path / "home"))
+@pytest.fixture(name="vaults")
+async def open_vaults(vaults: Path, tmp_path: Path) -> AsyncIterator[Vaults]:
+    home = Path(shutil.copytree(vaults, tmp_path / "home"))
     async with serve(clock=FastClock(200), leisure=200) as slack:
         slack.world.channels[FOREIGN].externally = True
         async with AsyncExitStack() as stack:
