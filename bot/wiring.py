@@ -48,7 +48,7 @@ from storage.database.refresh_log import Leases
 from storage.errors import StorageError
 from storage.home_folder import lock_home
 from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
-from storage.indexes.embedding import LazyReader, load_answer_reader, load_token_states, open_embedder
+from storage.indexes.embedding import READER_SHA256, LazyReader, load_answer_reader, load_token_states, open_embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore, refuse_lost_database
@@ -116,12 +116,13 @@ class App:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """What a turn ran under, for its record: code, settings, prompts, support check, and who embeds."""
+        """What a turn ran under, for its record: code, settings, prompts, support check, reader, and who embeds."""
         return {
             "version": read_version(),
             "settings": digest_settings(self.settings),
             "prompts": _digest_files("pipeline.prompts", ".j2", ".json"),
             "support": _digest_files("pipeline.support", "weights.json"),
+            "reader": READER_SHA256[:16],
             "embedder": self.passages.embedder.name,
         }
 

@@ -127,6 +127,11 @@ def is_within_bound(known: Number, said: Number) -> bool:
     return any(one >= limit if known.bound is Bound.OVER else one <= limit for one in amounts)
 
 
+def is_reached(known: Number, said: Number) -> bool:
+    """Return whether a value of the passages is no less than what is said: a limit of 190, "at least 140"."""
+    return said.bound is Bound.OVER and known.bound is not Bound.OVER and is_within_bound(said, known)
+
+
 def is_same_value(known: object, said: object) -> bool:
     """Return whether two values are numbers or dates, and the first makes the second true."""
     if isinstance(known, Number) and isinstance(said, Number):

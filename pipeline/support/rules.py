@@ -48,6 +48,7 @@ from pipeline.support.passage_facts import (
     is_list_count,
     is_name_ordinal,
     is_own_name,
+    is_reached,
     is_same_number,
     is_within_bound,
 )
@@ -210,6 +211,8 @@ def _check_number(
     found = not claim or has_number(facts, number)
     found = found or is_name_ordinal(facts, number, sentence) or is_list_count(number, sentence)
     instead = _find_other_value(alignment, facts, number, found=found)
+    if any(one.said == instead and is_reached(one, number) for one in facts.numbers):
+        instead = ""
     replaced = bool(instead) or (alignment is not None and alignment.is_near_copy)
     other = _find_other_unit(number, facts, alignment) if found and number.units else ""
     other = other or (find_other_rate(alignment, number) if alignment and found else "")

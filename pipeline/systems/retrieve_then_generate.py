@@ -30,5 +30,5 @@ ENTRY = SystemEntry(
     "retrieve-then-generate",
     "Writes an answer over the passages of one search in one call; the baseline.",
     answer,
-    calls=("answer", "verify"),
+    calls=("answer", "verify", "verdicts"),
 )

@@ -59,5 +59,5 @@ ENTRY = SystemEntry(
     "wikichat",
     "Writes an answer in seven stages and many calls; refines its draft by feedback.",
     answer,
-    calls=("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine"),
+    calls=("query", "summarise", "generate", "split", "verify", "verdicts", "draft", "feedback", "refine"),
 )

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from storage.errors import EmbeddingUnavailable
+from storage.indexes.embedding import READER_SHA256
 from storage.indexes.minilm import TOKENIZER, UNSEEN, find_model_folder, open_session, open_tokenizer, pad_rows
 from storage.types import Evidence, Span
 
 READER_FILE = "answer_reader.onnx"
-SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"
 MOST_TOKENS = 240  # of question, headings and passage; a longer passage is read in parts that overlap by half
 LONGEST_TEXT = 24_000  # tokens: more than any passage has
 RESTORE_HINT = f"restore {READER_FILE} from the release that this is"
@@ -37,7 +37,7 @@ def open_answer_reader(path: Path | None = None, folder: Path | None = None) -> 
     folder = folder or find_model_folder()
     try:
         weights = path.read_bytes()
-        session = open_session(weights) if hashlib.sha256(weights).hexdigest() == SHA256 else None
+        session = open_session(weights) if hashlib.sha256(weights).hexdigest() == READER_SHA256 else None
         tokenizer = open_tokenizer(folder / TOKENIZER, LONGEST_TEXT)
     except Exception as error:  # onnxruntime and tokenizers raise no common class
         raise EmbeddingUnavailable(f"The reader of answers cannot be loaded: {error}", hint=RESTORE_HINT) from error

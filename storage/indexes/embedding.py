@@ -236,6 +236,10 @@ def load_token_states(home: Path) -> Callable[[Sequence[str]], tuple[TokenStates
     return open_token_states(home).read
 
 
+READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"
+"""The digest of the weights of the reader of answers."""
+
+
 def load_answer_reader() -> Callable[[str, Sequence[Evidence]], tuple[float, ...]]:
     from storage.indexes.answer_reader import open_answer_reader  # imports onnx
 

@@ -173,7 +173,15 @@ def is_same_subject(alignment: Alignment, facts: PassageFacts, said: str, instea
         return False
     stretch = find_exception(source)
     excepted = stretch is not None and place is not None and place.stop > stretch[0]
+    if stretch and place and not excepted and not _names_none_of(ours, source, stretch):
+        return False
     return place is None or excepted or not _narrows(alignment, facts, place, said)
+
+
+def _names_none_of(ours: ParsedSentence, source: ParsedSentence, exception: tuple[int, int]) -> bool:
+    """Return whether a sentence names nothing that the source excepts from its rule."""
+    excepted = [at for at in range(*exception) if at in source.capitals]
+    return ours.content.isdisjoint(source.stems[at] for at in excepted)
 
 
 def is_attribute_name(sentence: ParsedSentence, name: ProperName) -> bool:

@@ -12,7 +12,7 @@ from pipeline.support.analysis.quantity_parser import Number, is_same_unit
 from pipeline.support.analysis.tokenizer import is_mark
 from pipeline.support.comparison.alignment import Alignment
 from pipeline.support.comparison.polarity import find_negation_scopes, is_plain
-from pipeline.support.passage_facts import PassageFacts, is_same_number, is_same_value
+from pipeline.support.passage_facts import PassageFacts, is_reached, is_same_number, is_same_value
 
 SaidNumber = tuple[ParsedSentence, Number]  # a number, and the sentence of a passage that has it
 SwapValue = Number | Date
@@ -57,6 +57,8 @@ def find_exception_swap(alignment: Alignment, facts: PassageFacts) -> tuple[str,
     dropped, stretch, ours = _find_dropped_count(alignment), find_exception(alignment.source), alignment.sentence
     if dropped or not stretch or not _VAGUE.isdisjoint(ours.text.low) or not is_plain(ours):
         return dropped
+    if any(is_reached(known, number) for known, number in product(alignment.source.numbers, ours.numbers)):
+        return None
     return _find_exchanged(alignment, facts, *stretch) or _find_included(alignment, *stretch)
 
 

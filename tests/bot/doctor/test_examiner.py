@@ -61,7 +61,7 @@ async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool, 
         assert one.schema == (count if schemas and BY_KIND[kind].structured else 0)
     assert figures(found)["verify"].verdicts == {(S, S): 10, (R, R): 10, (N, N): 10}
     assert ("refine" in figures(found)) is (system == "wikichat" and not student)
-    assert ("verdicts" in figures(found)) is (system == "")
+    assert "verdicts" in figures(found)
     assert told(found).facts.figures
     assert told(found).advice == ()
     assert len(set(llm.calls)) == len(llm.calls)
@@ -120,7 +120,7 @@ async def test_a_model_that_supports_everything_is_found_out() -> None:
     assert (verify.readable, verify.right) == (30, 10)
     assert told(found).advice == (
         Advice(
-            "10 of 30 verdicts are right; of 20 claims without support it lets 20 through: "
+            "40 of 60 verdicts are right; of 40 claims without support it lets 20 through: "
             "let a stronger model verify.",
             {"model.stages.verify.name": "NAME OF A STRONGER MODEL"},
         ),
@@ -238,7 +238,7 @@ async def test_every_way_of_asking_can_be_compared() -> None:
 
     assert [one.way for one in shown.facts.measured] == ["text", "json", "schema", "student"]
     assert set(figures(found, 1)) == {"query", "summarise", "split", "verify", "feedback"}
-    assert set(figures(found, 3)) == {"query", "summarise", "generate", "split", "verify", "draft"}
+    assert set(figures(found, 3)) == {"query", "summarise", "generate", "split", "verify", "verdicts", "draft"}
     assert shown.facts.measured[0].readable == 0
     assert shown.lines == ("[model]", 'structured = "schema"')
     assert told(found).lines == ()

@@ -12,6 +12,7 @@ TABLE = (
 SEALS = "Every pump is tested for an hour. Spare seals for Pump B cost 12 euros."
 NEWEST = "Pump C is our newest pump. It was first sold in May 2023. Pump C costs 500 euros. It has 5 years of warranty."
 BERGEN = "A hotel in Bergen may cost up to 190 euros a night. A repair costs $80 an hour."
+TENTS = "A tent may cost up to 90 euros a night, except in Lund, where the limit is 130 euros."
 WORKSHOP = "The workshop in Vik opened in 1998 and is led by Ines Falk. It has 31 people, who mended 296 pumps in 2024."
 LICENCE = "Paragraph 1.F.3 limits the warranty. See page 3."
 LEVELS = "- Grade 8: 4% matched\n- Grade 9: 6% matched"
@@ -36,6 +37,7 @@ def misses(claim: str, *passages: str) -> list[str]:
         ("Pump C costs 450 euros.", NEWEST),
         ("A hotel in Bergen may cost up to 250 euros a night.", BERGEN),
         ("A repair costs 80 euros an hour.", BERGEN),
+        ("A tent may cost at least 90 euros a night.", TENTS),
         ("The workshop in Vik opened in 1989.", WORKSHOP),
         ("The workshop in Vik is led by Teo Marsh.", WORKSHOP),
         ("The workshop in Vik has more than 50 people.", WORKSHOP),
@@ -68,6 +70,8 @@ def test_another_value_of_the_same_is_a_refutation(claim: str, passage: str) -> 
         ("A member may borrow five books.", "A premium member may borrow nine books."),
         ("A ticket costs 9 euros.", "A ticket costs 5 euros for children."),
         ("Auk 8 was launched in May 1968.", "Auk 8 was built on 2 March and rolled to its launch pad on 9 April."),
+        ("A tent in Lund may cost at least 90 euros a night.", TENTS),
+        ("A tent in Lund costs at least 100 euros a night.", TENTS),
         ("Each parent has 20 weeks of leave.", "After the loss of a pregnancy each parent has 15 days of leave."),
     ],
 )
