@@ -121,10 +121,10 @@ def test_each_system_has_its_kinds() -> None:
     names = [kind.name for kind in list_call_kinds(student=False, system="wikichat", stages=("refine", "verify"))]
 
     assert {*seven, *fast} == {*CALL_KINDS}
-    assert {kind.name for kind in {*seven} & {*fast}} == {"query", "verify"}
+    assert {kind.name for kind in {*seven} & {*fast}} == {"query", "verify", "verdicts"}
     assert {*seven} - {*list_call_kinds(student=True, system="wikichat")} == {BY_KIND["feedback"], BY_KIND["refine"]}
     assert list_call_kinds(student=True, system="wikichat-fast") == fast
-    assert names == ["verify", "feedback", "refine"]
+    assert names == ["verify", "verdicts", "feedback", "refine"]
 
 
 def _texts(found: Any) -> list[str]:

@@ -65,7 +65,7 @@ def test_advice_ends_in_the_lines_to_write() -> None:
     """Of the settings file."""
     result = run("--model", "--stage", "verify", llm=GoldLLM(_agreeing), settings=SEVEN)
 
-    assert "1. 10 of 30 verdicts are right;" in result.stdout
+    assert "verdicts are right; of 40 claims without support" in result.stdout
     assert '    [model]\n    stages = { verify = { name = "NAME OF A STRONGER MODEL" } }' in result.stdout
 
 
