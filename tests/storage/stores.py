@@ -1,14 +1,18 @@
 """Opens a whole passage store in a folder, with a small embedder, for tests of what stands on it."""
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from storage.audit import AuditLog, ChannelOverrides, Spending
-from storage.database.engine import open_database
+from storage.database.engine import Database, open_database
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder
 from storage.indexes.lexical import LexicalIndex
@@ -19,10 +23,35 @@ from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
 
 
+@cache
+def empty_home() -> Path:
+    """Return a home with nothing in it, to copy: to make one takes ten times as long."""
+    folder = Path(tempfile.mkdtemp(prefix="footnote-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with _open_store(folder / "home", WordEmbedder()):
+        return folder / "home"
+
+
+@contextmanager
+def open_empty_database(home: Path) -> Iterator[Database]:
+    """Open a database with nothing in it."""
+    home.mkdir(exist_ok=True)
+    shutil.copy(empty_home() / "footnote.db", home)
+    with open_database("", home=home) as database:
+        yield database
+
+
 @contextmanager
 def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStore]:
     """Open what `home` holds; threads, indexes and database are closed at the end."""
-    embedder = embedder or WordEmbedder()
+    if not any((home / name).exists() for name in ("footnote.db", "chroma", "lexical")):
+        shutil.copytree(empty_home(), home, dirs_exist_ok=True)
+    with _open_store(home, embedder or WordEmbedder()) as store:
+        yield store
+
+
+@contextmanager
+def _open_store(home: Path, embedder: Embedder) -> Iterator[PassageStore]:
     with ExitStack() as stack:
         database = stack.enter_context(open_database("", home=home))
         dense = DenseIndex(home / "chroma", embedder=embedder.name)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from storage.audit import AuditLog
 from storage.database.engine import open_database, to_json_value
 from storage.types import CheckedClaim, Claim, EntryKind, LogEntry, Step, Verdict
+from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EAST = timezone(timedelta(hours=5))
@@ -25,7 +26,7 @@ EAST = timezone(timedelta(hours=5))
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[AuditLog]:
     """A log of its own whose clock stands at noon."""
-    with open_database("", home=tmp_path) as database:
+    with open_empty_database(tmp_path) as database:
         yield AuditLog(database, clock=lambda: NOON)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from storage.audit import AuditLog, ChannelOverrides
-from storage.database.engine import Database, open_database
+from storage.database.engine import Database
 from storage.types import EntryKind, LogEntry
+from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLACE = "slack:T1/C1"
@@ -19,7 +20,7 @@ ADMIN = "slack:T1/U1"
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """A database of its own."""
-    with open_database("", home=tmp_path) as database:
+    with open_empty_database(tmp_path) as database:
         yield database
 
 

@@ -11,6 +11,7 @@ from storage.database.engine import open_database
 from storage.database.refresh_log import Leases, make_owner_id, require_lease
 from storage.errors import LeaseLost
 from storage.types import Lease
+from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -23,7 +24,7 @@ def after(seconds):
 @pytest.fixture
 def leases(tmp_path):
     """Leases over an empty database."""
-    with open_database("", home=tmp_path) as database:
+    with open_empty_database(tmp_path) as database:
         yield Leases(database)
 
 

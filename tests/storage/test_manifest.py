@@ -14,10 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import StatementError
 
-from storage.database.engine import open_database
 from storage.manifest import Manifest
 from storage.types import CorpusInfo, Document, DocumentChange, Passage, PassageKind, hash_passage, make_passage_id
-from tests.storage.stores import listed_passages
+from tests.storage.stores import listed_passages, open_empty_database
 from tests.thorough import EXAMPLES
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -26,7 +25,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 @pytest.fixture
 def manifest(tmp_path: Path) -> Iterator[Manifest]:
     """An empty manifest."""
-    with open_database("", home=tmp_path) as database:
+    with open_empty_database(tmp_path) as database:
         yield Manifest(database)
 
 
@@ -324,7 +323,7 @@ class Refresh:
 @pytest.fixture(scope="module")
 def refreshes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Refresh]]:
     """Refreshes of one corpus after the other, all in one database."""
-    with open_database("", home=tmp_path_factory.mktemp("home")) as database:
+    with open_empty_database(tmp_path_factory.mktemp("home")) as database:
         yield (Refresh(Manifest(database), f"corpus-{number}", {}) for number in itertools.count())
 
 

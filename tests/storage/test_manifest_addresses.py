@@ -2,10 +2,10 @@
 
 import pytest
 
-from storage.database.engine import open_database
 from storage.database.manifest_tx import normalize_url
 from storage.manifest import Manifest
 from storage.types import Document, DocumentChange, DocumentRef
+from tests.storage.stores import open_empty_database
 
 ROWS = [
     ("wiki", "7", "Tübingen", "https://de.example.org/wiki/T%C3%BCbingen?oldid=99"),
@@ -21,7 +21,7 @@ ROWS = [
 @pytest.fixture
 async def manifest(tmp_path):
     """A manifest of these documents."""
-    with open_database("", home=tmp_path) as database:
+    with open_empty_database(tmp_path) as database:
         opened = Manifest(database)
         for corpus, key, title, url in ROWS:
             await opened.commit([DocumentChange(corpus, key, Document(corpus, key, title, url))])

@@ -5,12 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.database.engine import open_database
 from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
 from storage.manifest import Manifest
 from storage.types import Checkpoint, Document, DocumentChange, Lease, Passage, hash_passage, make_passage_id
-from tests.storage.stores import listed_passages
+from tests.storage.stores import listed_passages, open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -18,7 +17,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 @pytest.fixture
 def manifest(tmp_path):
     """An empty manifest."""
-    with open_database("", home=tmp_path) as database:
+    with open_empty_database(tmp_path) as database:
         yield Manifest(database)
 
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.database.engine import open_database
 from storage.database.refresh_log import NIGHT_LEASE, Leases, NightLog
 from storage.types import NightRecord
+from tests.storage.stores import open_empty_database
 
 DUE = datetime(2026, 3, 1, 3, tzinfo=UTC)
 NEXT = DUE + timedelta(days=1)
@@ -20,7 +20,7 @@ def after(seconds):
 @pytest.fixture
 def database(tmp_path):
     """An empty database."""
-    with open_database("", home=tmp_path) as opened:
+    with open_empty_database(tmp_path) as opened:
         yield opened
 
 

@@ -12,6 +12,7 @@ import pytest
 from storage.database.engine import Database, open_database
 from storage.queue import Queue
 from storage.types import NewQuestion
+from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -31,7 +32,7 @@ class Clock:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """A database of its own."""
-    with open_database("", home=tmp_path) as database:
+    with open_empty_database(tmp_path) as database:
         yield database
 
 

@@ -1,21 +1,18 @@
 """The queue against a model of a few lines, under any sequence of operations by two processes."""
 
-import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.database.engine import open_database
 from storage.queue import Queue
 from storage.types import NewQuestion, QueuedQuestion
+from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OWNERS = ("one", "two")
@@ -80,27 +77,16 @@ def asked(key: str, place: str) -> NewQuestion:
     return NewQuestion(key, place, f"{place}/1", "slack:T1/U1", key, {"text": key}, "secret")
 
 
-@pytest.fixture(scope="module")
-def template() -> Iterator[Path]:
-    """A fresh database, to be copied: making its tables takes longest."""
-    with tempfile.TemporaryDirectory() as folder:
-        with open_database("", home=Path(folder)):
-            pass
-        yield Path(folder) / "footnote.db"
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(st.lists(OPERATIONS, min_size=5, max_size=30))
-async def test_the_queue_does_what_the_model_does(template: Path, operations: list[tuple[Any, ...]]) -> None:
+async def test_the_queue_does_what_the_model_does(operations: list[tuple[Any, ...]]) -> None:
     """After each operation, all that can be asked has the same answer."""
     model = Model()
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(template, Path(folder) / "footnote.db")
-        with open_database("", home=Path(folder)) as database:
-            queue = Queue(database, clock=lambda: model.now)
-            for name, *arguments in operations:
-                await STEPS[name](queue, model, *arguments)
-            await agree(queue, model)
+    with tempfile.TemporaryDirectory() as folder, open_empty_database(Path(folder)) as database:
+        queue = Queue(database, clock=lambda: model.now)
+        for name, *arguments in operations:
+            await STEPS[name](queue, model, *arguments)
+        await agree(queue, model)
 
 
 async def put(queue: Queue, model: Model, key: str, place: str) -> None:

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.database.engine import open_database
 from storage.database.refresh_log import LOST_RUN_FAULT, RefreshLog
 from storage.manifest import Manifest
 from storage.types import RunOutcome, RunState
+from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ONE, TWO = NOON + timedelta(hours=1), NOON + timedelta(hours=2)
@@ -29,7 +29,7 @@ OUTCOME = RunOutcome(
 @pytest.fixture
 def database(tmp_path):
     """An empty database."""
-    with open_database("", home=tmp_path) as opened:
+    with open_empty_database(tmp_path) as opened:
         yield opened
 
 

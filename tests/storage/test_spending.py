@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.audit import AuditLog, Spending, measure_spending
-from storage.database.engine import Database, open_database
+from storage.database.engine import Database
 from storage.types import EntryKind, LogEntry, SpendingTotal
+from tests.storage.stores import open_empty_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ASKER = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": "U1"}
@@ -21,7 +22,7 @@ USAGE = {"llm_calls": 3, "prompt_tokens": 100, "completion_tokens": 20, "cost": 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """A database of its own."""
-    with open_database("", home=tmp_path) as database:
+    with open_empty_database(tmp_path) as database:
         yield database
 
 
