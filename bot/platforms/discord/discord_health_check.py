@@ -1,6 +1,6 @@
 """Check Discord's token, intents and permissions for `footnote doctor`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.doctor.diagnosis import CheckResult, Inspection
@@ -27,7 +27,9 @@ async def check_discord(scene: Inspection) -> Sequence[CheckResult]:
         return ()
     from bot.platforms.discord.discord_client import DiscordRateLimit
 
-    return await check_application(read_discord_settings(scene.settings), DiscordRateLimit())
+    settings = read_discord_settings(scene.settings)
+    unread = _check_readers(settings, scene.settings.readers)
+    return (*await check_application(settings, DiscordRateLimit()), *unread)
 
 
 async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:
@@ -66,6 +68,15 @@ def _check_listed(settings: DiscordSettings, application: Json) -> Iterator[Chec
     if not settings.servers:
         hint = f"{_NO_SERVER} Invite the bot: {build_invitation(str(application.get('id')))}"
         yield CheckResult("warn", "Discord: no server is named, so nothing is answered but DMs.", hint)
+
+
+def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Iterator[CheckResult]:
+    """Tell which readers are in no server of the team's, and so read nothing; pure."""
+    for reader in sorted(readers):
+        server = reader.removeprefix("discord:").partition("/")[0]
+        if reader.startswith("discord:") and server not in settings.servers:
+            hint = f"Add {server} to [discord] servers, or take {reader} out of visible_to."
+            yield CheckResult("warn", f"Discord: {reader} reads nothing, for its server is not named.", hint)
 
 
 async def _check_server(call: Any, guild: str, user: str) -> Sequence[CheckResult]:

@@ -9,7 +9,7 @@ from bot.answering import answer, check, close_interrupted
 from bot.desk.turn_record import read_turn_record
 from bot.desk.types import Place, TurnRequest
 from bot.settings.settings_tables import Settings
-from bot.wiring import App
+from bot.wiring import App, find_forgotten_documents
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, ClaimChecked, Status, Turn
@@ -115,6 +115,39 @@ async def test_what_a_turn_touched_is_more_than_what_it_cites(app):
     assert second.touched == {"handbook", "kitchen", "board"}
 
 
+async def test_a_turn_names_the_documents_it_stands_on_and_what_it_remembers_goes_with_them(app):
+    """Cited or checked, not only found; one that stands on what was forgotten is not remembered, nor its question."""
+    done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
+    first = read_turn_record(await app.audit.turn(done.answer_id))
+    bot = Turn("bot", done.text, documents=tuple(first.documents))
+    others = (Turn("user", "Any news?"), Turn("user", "Vault?"), Turn("bot", "Shut.", documents=(("kitchen", "tea"),)))
+    request = TurnRequest(
+        "And when?", CHANNEL, system="thorough", earlier=(others[0], Turn("user", "When?"), bot, *others[1:])
+    )
+    found = []
+    for forgotten in ((), (("handbook", "vault"),), (("kitchen", "tea"),)):
+        for corpus, key in forgotten:
+            await app.manifest.forget(corpus, [key])
+        later = await answer(app, request, lambda _: None)
+        found.append(await app.audit.turn(later.answer_id))
+
+    assert first.documents == {("handbook", "vault")}
+    assert [entries[0].body["earlier"] for entries in found] == [
+        ["Any news?", "When?", done.text, "Vault?", "Shut."],
+        ["Any news?", "Vault?", "Shut."],
+        ["Any news?"],
+    ]
+    assert read_turn_record(found[1]).documents >= {("kitchen", "tea")}
+
+
+async def test_of_a_turn_whose_documents_are_not_named_any_that_was_forgotten_counts(app):
+    """As of one that an older version wrote."""
+    unnamed, named = ("handbook", ""), ("kitchen", "tea")
+    assert await find_forgotten_documents(app, (unnamed, named)) == frozenset()
+    await app.manifest.forget("handbook", ["vault"])
+    assert await find_forgotten_documents(app, (unnamed, named)) == {unnamed}
+
+
 async def test_a_turn_of_an_older_version_touched_all_that_it_could_read(app):
     """Its hits do not name their corpus; its nearest pages are of no corpus, so that nobody may read them."""
     done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="abstaining"), lambda _: None)
@@ -127,6 +160,12 @@ async def test_a_turn_of_an_older_version_touched_all_that_it_could_read(app):
     )
 
     found = read_turn_record(older)
+    checked = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
+    opened, *steps, closed = await app.audit.turn(checked.answer_id)
+    opened = replace(opened, body={**opened.body, "earlier_corpora": ["board"], "earlier_documents": None})
+    del opened.body["earlier_documents"]
+    steps = [replace(one, body=one.body | {"hits": [hit[:3] for hit in one.body.get("hits", ())]}) for one in steps]
+    assert read_turn_record([opened, *steps, closed]).weighed == {("board", ""), ("handbook", "")}
 
     assert found.touched == {"handbook", "kitchen"}
     assert [hit.document.title for hit in found.result.answer.nearest] == [named["title"]]

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.doctor.diagnosis import CheckResult, Inspection, run_checks
+from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, run_checks
 from bot.platforms.discord.discord_client import DiscordRateLimit
-from bot.platforms.discord.discord_health_check import check_application
+from bot.platforms.discord.discord_health_check import check_application, check_discord
 from bot.settings.settings_tables import Settings
 from tests.platforms.discord.server import serve
 from tests.platforms.discord.world import BOT_TOKEN, GUILD, SECRETS
@@ -20,10 +20,13 @@ async def check(scene: Inspection) -> Sequence[CheckResult]:
     return await check_application(scene.settings.discord, DiscordRateLimit(sleep=at_once))
 
 
-async def found(discord: Any, **changes: Any) -> list[tuple[str, str]]:
+async def found(
+    discord: Any, readers: Sequence[str] = (), how: HealthCheck = check, **changes: Any
+) -> list[tuple[str, str]]:
     given = {"api_url": discord.api, "token": BOT_TOKEN, "servers": [GUILD], "message_content": True, **changes}
-    settings = Settings.model_validate({"discord": given})
-    told = await run_checks([check], Inspection(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
+    corpus = [{"name": "handbook", "visible_to": list(readers)}]
+    settings = Settings.model_validate({"discord": given, "corpus": corpus})
+    told = await run_checks([how], Inspection(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
     assert all(one.hint for one in told if one.level != "ok")
     assert not any(secret in f"{one.what} {one.hint}" for one in told for secret in SECRETS)
     return [(one.level, one.what) for one in told]
@@ -59,3 +62,13 @@ async def test_a_refused_token_is_told_apart_from_no_answer() -> None:
 
     assert (level, what[:34]) == ("fail", "Discord: the bot token is refused.")
     assert away[0][1].startswith("Discord: it cannot be reached.")
+
+
+async def test_a_reader_in_a_server_that_is_not_named_reads_nothing() -> None:
+    """Nobody would find out."""
+    async with serve() as discord:
+        told = await found(discord, ["*", "discord:301/201", "discord:9/5", "slack:T1/C1"], check_discord)
+
+    assert [what for level, what in told if level != "ok"] == [
+        "Discord: discord:9/5 reads nothing, for its server is not named."
+    ]

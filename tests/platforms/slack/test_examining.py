@@ -1,5 +1,6 @@
 """What `footnote doctor` finds at the fake Slack."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +13,9 @@ from tests.platforms.slack.server import serve
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_SECRET
 
 
-async def found(slack: Any, **changes: Any) -> list[tuple[str, str]]:
+async def found(slack: Any, readers: Sequence[str] = (), **changes: Any) -> list[tuple[str, str]]:
     given = {"api_url": slack.api, "bot_token": BOT_TOKEN, "app_token": APP_TOKEN, **changes}
-    settings = Settings.model_validate({"slack": given})
+    settings = Settings.model_validate({"slack": given, "corpus": [{"name": "handbook", "visible_to": list(readers)}]})
     told = await run_checks([check], Inspection(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
     assert all(one.hint for one in told if one.level != "ok")
     assert not any(secret in f"{one.what} {one.hint}" for one in told for secret in SECRETS)
@@ -39,6 +40,16 @@ async def test_a_missing_scope_is_named() -> None:
     assert ("fail", "Slack: the scope groups:history was not given.") in told
     assert ("fail", "Slack: the scope users:read was not given.") in told
     assert [level for level, _ in told].count("fail") == 2
+
+
+async def test_the_scope_for_user_groups_is_missed_where_settings_name_one() -> None:
+    """Whose app was made without it needs it for nothing else."""
+    async with serve() as slack:
+        slack.world.tokens[BOT_TOKEN].scopes -= {"usergroups:read"}
+        unneeded, needed = await found(slack, ["*", "slack:T1/U1"]), await found(slack, ["slack:T1/S1"])
+
+    missing = ("fail", "Slack: the scope usergroups:read was not given.")
+    assert (missing in unneeded, missing in needed) == (False, True)
 
 
 async def test_tokens_that_are_refused_are_told_apart() -> None:
