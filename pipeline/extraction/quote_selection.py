@@ -35,7 +35,7 @@ ALIKE_SHARES = (0.6, 0.5)
 """The least shares, of the shorter sentence's terms and of all terms, that two sentences about one thing share."""
 ALIKE_MEASURED_SHARES = (0.5, 0.3)  # the same of sentences that count in the same unit
 CLOSE_SCORE = 5.0  # how far behind the best a sentence may be, by score, and still be said
-SAME_PAGE_CHANCE = 0.05  # the least chance of being an answer with which a further sentence of the first's page is said
+SAME_PAGE_CHANCE = 0.01  # the least chance of being an answer with which a further sentence of the first's page is said
 OTHER_PAGE_CHANCE = 0.8  # the same of another page
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _YEAR = lazy_compile(r"(?:19|20)\d\d")

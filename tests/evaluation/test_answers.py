@@ -118,8 +118,8 @@ def test_an_embedder_remembers() -> None:
 
 def examples(outcomes: list[ExamOutcome], without: list[ExamOutcome]) -> list[ExamExample]:
     return [
-        *(ExamExample(outcome, answerable=True, weight=1.0, main=True) for outcome in outcomes),
-        *(ExamExample(outcome, answerable=False, weight=1.0, main=True) for outcome in without),
+        *(ExamExample(outcome, answerable=True, weight=1.0) for outcome in outcomes),
+        *(ExamExample(outcome, answerable=False, weight=1.0) for outcome in without),
     ]
 
 

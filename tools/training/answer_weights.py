@@ -114,10 +114,11 @@ def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
 
 
 EXAM_FOLDS = 8
+EVERY = 2  # of a set's many questions, one in so many is asked
 HANDBOOKS_COUNT = 6.0
 """What a question over a handbook weighs beside one of a set: they are fewer, and less like their pages."""
 LEAST_EXAMPLES = 100
-"""With fewer questions of sets, as where a handbook's few are taken for another language, a regime is not fitted."""
+"""With fewer, as where a handbook's few questions are taken for another language, a regime is not fitted."""
 REGIMES = ("trusted", "lexical")
 SCORES = [field.name for field in fields(CandidateFeatures)]
 SIGNS = [field.name for field in fields(AnswerFeatures)]
@@ -130,8 +131,6 @@ class ExamExample:
     outcome: ExamOutcome
     answerable: bool
     weight: float
-    main: bool
-    """Whether its exam sets the point of operation."""
 
     @property
     def regime(self) -> str:
@@ -155,7 +154,7 @@ class FittedWeights:
 
 def calibrate(
     exams: Annotated[list[Path], typer.Argument(help="Question sets, and question files over handbooks.")],
-    abstain: Annotated[float, typer.Option(help="Share of a set's answerable questions to abstain from.")] = 0.1,
+    abstain: Annotated[float, typer.Option(help="Share of the answerable questions to abstain from.")] = 0.08,
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder an exam.")] = None,
     learned: Annotated[Path | None, typer.Option(help=LEARNED_HELP)] = None,
@@ -168,7 +167,7 @@ def calibrate(
     evaluation/questions/*_handbook*.json evaluation/questions/*_everyday.json
     --learned $FOOTNOTE_DATA/retrieval_qa/squad2_dev_half.minus-xquad.json
     """
-    asked = [leave_out_articles(read_exam(path), learned) for path in exams]
+    asked = [_thin_out(leave_out_articles(read_exam(path), learned)) for path in exams]
     examples = keep_fittable(asyncio.run(collect_examples(asked, home)))
     if write:
         fitted = fit_regimes(examples, abstain)
@@ -178,23 +177,27 @@ def calibrate(
     print(json.dumps({"crossvalidated": cross_validate(examples, abstain)}, indent=2))
 
 
+def _thin_out(exam: Exam) -> Exam:
+    return replace(exam, questions=exam.questions[::EVERY]) if exam.removable else exam
+
+
 async def collect_examples(exams: Sequence[Exam], home: Path | None) -> list[ExamExample]:
-    """Ask all exams and keep what was thought, but of questions that are held out."""
+    """Ask all exams, also without the documents that answer, and keep what was thought, but of what is held out."""
     made: list[ExamExample] = []
     rerank = open_reader()
     for exam in exams:
         weight = 1.0 if exam.removable else HANDBOOKS_COUNT
         async with open_exam(exam, home and home / exam.name) as store:
             asked = await ask_exam(exam, store, rerank)
-            without = await ask_exam(exam, store, rerank, without_answers=True) if exam.removable else []
-        made += [ExamExample(outcome, bool(outcome.posed.answers), weight, exam.removable) for outcome in asked]
-        made += [ExamExample(outcome, answerable=False, weight=weight, main=exam.removable) for outcome in without]
+            without = await ask_exam(exam, store, rerank, without_answers=True)
+        made += [ExamExample(outcome, bool(outcome.posed.answers), weight) for outcome in asked]
+        made += [ExamExample(outcome, answerable=False, weight=weight) for outcome in without]
     return [example for example in made if example.outcome.considered.ranked and not example.outcome.posed.held]
 
 
 def keep_fittable(examples: Sequence[ExamExample]) -> list[ExamExample]:
     """Return the examples of regimes that there are enough of; the others keep their weights."""
-    many = Counter(example.regime for example in examples if example.main)
+    many = Counter(example.regime for example in examples)
     return [example for example in examples if many[example.regime] >= LEAST_EXAMPLES]
 
 
@@ -227,14 +230,14 @@ def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
 
 
 def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
-    """Fit a judge to what can be told by its signs, and shift it so that 0.5 abstains from that share."""
+    """Fit a judge to what can be told by its signs, and shift it so that 0.5 abstains from that share, by weight."""
     rows = _sign_rows(examples)
     true = np.array([example.answerable for example in examples])
     fair = np.array([_is_learnable(example) for example in examples])
     weights = np.array([example.weight for example in examples])
     found = fit_judge(rows[fair], true[fair], weights[fair])
-    main = np.array([example.main for example in examples]) & true
-    line = float(np.quantile(rows[main] @ found[1:], abstain))
+    known = true & fair
+    line = float(np.quantile(rows[known] @ found[1:], abstain, weights=weights[known], method="inverted_cdf"))
     return AnswerModel(bias=round(-line, 4), weights=_named(SIGNS, found[1:]))
 
 
