@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import groupby
+from math import inf
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -22,7 +23,7 @@ from storage.errors import REINDEX_HINT, DatabaseUnusable, IndexStale, StorageEr
 from storage.home_folder import holds_passages
 from storage.indexes.dense import ChromaLocation, DenseIndex
 from storage.indexes.embedding import Embedder, Vectors, indexed_text
-from storage.indexes.lexical import LexicalIndex
+from storage.indexes.lexical import CHECKED_BYTES, LexicalIndex
 from storage.manifest import Manifest
 from storage.types import CorpusInfo, Document, DocumentChange, Hit, Lease, Passage
 
@@ -256,7 +257,7 @@ def find_stale_indexes(
             tuple(f"{folder} is missing." for folder in missing) if any(corpus.passages for corpus in corpora) else ()
         )
     with closing(DenseIndex(chroma, embedder=embedder.name)) as dense, closing(LexicalIndex(folders[0])) as lexical:
-        if not (reasons := _stale_reasons(dense, lexical, corpora)) and probe:
+        if not (reasons := _stale_reasons(dense, lexical, corpora, most=inf)) and probe:
             filled = [corpus.name for corpus in corpora if corpus.passages]
             lexical.search(probe, filled, 1)
             vector = embedder.embed([probe])[0]
@@ -298,11 +299,12 @@ def _count_indexed(home: Path, chroma: ChromaLocation) -> int:
     return held
 
 
-def _stale_reasons(dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo]) -> tuple[str, ...]:
+def _stale_reasons(
+    dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo], *, most: float = CHECKED_BYTES
+) -> tuple[str, ...]:
     reasons = [dense.stale(corpus.name, corpus.passages) for corpus in corpora]
-    expected, count = sum(corpus.passages for corpus in corpora), lexical.count()
-    short = f"The lexical index holds {count:,} of {expected:,} passages." if count < expected else ""
-    return tuple(filter(None, (*reasons, short)))
+    expected = sum(corpus.passages for corpus in corpora)
+    return tuple(filter(None, (*reasons, lexical.stale(expected, most=most))))
 
 
 def _keep_listed(scores: dict[str, float], listed: dict[str, tuple[Passage, Document]]) -> dict[str, float]:

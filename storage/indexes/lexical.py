@@ -5,6 +5,8 @@ spaces. All calls block.
 """
 
 import json
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -18,6 +20,8 @@ from storage.types import Document, Passage
 
 ANALYZER = "terms"
 HEAP_BYTES = 64_000_000
+CHECKED_BYTES = 32_000_000  # of its files, whenever it is opened to be searched: some hundredths of a second
+_FOOTER_END = 8  # bytes: the length of the footer before them, and a number that every footer has
 
 
 class LexicalIndex:
@@ -74,6 +78,13 @@ class LexicalIndex:
     def count(self) -> int:
         with self._translating_errors():
             return int(self._index.searcher().num_docs)
+
+    def stale(self, expected: int, *, most: float = CHECKED_BYTES) -> str:
+        """Return why the index does not serve `expected` passages; empty when it does. Reads `most` bytes at most."""
+        if (count := self.count()) < expected:
+            return f"The lexical index holds {count:,} of {expected:,} passages."
+        damaged = _find_damaged_file(self._folder, most)
+        return f"The lexical index is damaged: {damaged} is not as it was written." if damaged else ""
 
     def clear(self) -> None:
         with self._committing() as writer:
@@ -163,6 +174,35 @@ def _register_analyzer(index: Any) -> Any:
 
     index.register_tokenizer(ANALYZER, TextAnalyzerBuilder(Tokenizer.whitespace()).build())
     return index
+
+
+def _find_damaged_file(folder: Path, most: float) -> str:
+    """Return the name of a file whose content does not fit the checksum that tantivy wrote at its end.
+
+    A search over it would fail, panic, or find other passages without a word.
+    """
+    segments = json.loads((folder / "meta.json").read_text())["segments"]
+    for segment in segments:
+        name = segment["segment_id"].replace("-", "")
+        deleted = f"{name}.{segment['deletes']['opstamp']}.del" if segment["deletes"] else ""
+        for file in sorted(folder.glob(f"{name}.*")):
+            most -= file.stat().st_size
+            if most < 0:
+                return ""
+            if (file.suffix != ".del" or file.name == deleted) and not _has_its_checksum(file):
+                return file.name
+    return ""
+
+
+def _has_its_checksum(file: Path) -> bool:
+    content = memoryview(file.read_bytes())
+    try:
+        length, _ = struct.unpack("<II", content[-_FOOTER_END:])
+        end = len(content) - _FOOTER_END - length
+        written = json.loads(bytes(content[end:-_FOOTER_END]))["crc"]
+    except (struct.error, ValueError, LookupError, TypeError):
+        return False
+    return bool(zlib.crc32(content[:end]) == written)
 
 
 def _read_stamp(folder: Path) -> dict[str, Any]:

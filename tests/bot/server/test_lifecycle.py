@@ -44,7 +44,7 @@ from bot.views.error_messages import Fault, explain_error
 from bot.views.turn_view import View
 from bot.wiring import App, open_app
 from ingest.refresh.corpus_refresh import refresh_corpus
-from storage.errors import HomeLocked, IndexStale, StorageError
+from storage.errors import HomeLocked, StorageError
 from storage.home_folder import lock_home
 from storage.passages import find_stale_indexes
 from storage.types import EntryKind, LogEntry
@@ -451,8 +451,8 @@ async def test_an_index_that_cannot_be_searched_is_not_ready() -> None:
 
     assert "`footnote reindex`" in reasons["index"]
     assert looked.probe == rings
-    with pytest.raises(IndexStale, match="cannot be used"):
-        find_stale_indexes(home, home / "chroma", WordEmbedder(), looked.corpora or (), looked.probe)
+    told = find_stale_indexes(home, home / "chroma", WordEmbedder(), looked.corpora or (), looked.probe)
+    assert "is damaged" in told[0]
 
 
 async def test_what_ends_ends_side_by_side() -> None:

@@ -158,6 +158,25 @@ def test_a_lexical_index_over_which_tantivy_panics_says_so(tmp_path):
     assert isinstance(caught.value.__cause__, Panic)
 
 
+def test_a_lexical_index_notices_a_file_that_is_not_as_it_was_written(tmp_path):
+    """Whichever it is, and wherever it was changed; what is too much to read is not read."""
+    index, unharmed = LexicalIndex(tmp_path), []
+    index.write([row(f"{number}", f"The bell {number} rings.") for number in range(50)])
+    index.delete(["7"])
+    with closing(index):
+        assert index.stale(49) == ""
+        for file in tmp_path.glob("?" * 32 + ".*"):
+            content = file.read_bytes()
+            for damaged in (b"", content[:5], bytes([content[0] ^ 1]) + content[1:], content[:-9] + content[-8:]):
+                file.unlink()
+                file.write_bytes(damaged)
+                unharmed += [file.name] * (file.name not in index.stale(49))
+            assert index.stale(49, most=0) == ""
+            file.write_bytes(content)
+
+    assert unharmed == []
+
+
 def test_a_word_is_sought_in_the_form_of_every_language_indexed(tmp_path):
     """A question too short to tell its language still meets German stems."""
     index = LexicalIndex(tmp_path)
