@@ -112,7 +112,7 @@ async def test_a_sentence_that_turns_a_passage_round_is_withheld(house: House) -
 
     assert "The Petrel comes back every 24 months." not in told.said
     assert all("every 18 months" in text for text in told.said)
-    assert "24" in told.closed["withheld"][0]["text"]
+    assert any("24" in one["text"] for one in told.closed["withheld"])
 
 
 async def test_a_question_about_a_year(house: House) -> None:
