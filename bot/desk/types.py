@@ -95,6 +95,14 @@ class DeliveryCapabilities:
     pace: float = 1.0  # how many seconds lie at least between two changes of a post, the last one excepted
 
 
+class ProgressSign(StrEnum):
+    """What tells an asker, besides messages, that their question was taken."""
+
+    NONE = ""
+    SHOWN = "shown"  # they see that something is done, such as that we are typing
+    WORDED = "worded"  # they can read how it stands
+
+
 class IntakeStatus(StrEnum):
     """What became of a question at intake."""
 

@@ -104,6 +104,7 @@ class View:
     plain: bool = False  # whether it is to be shown as text alone, which every platform takes
     titles: tuple[tuple[str, str], ...] = ()
     """The pages of what was found for claims, by passage id, to name what supports one. Not shown by itself."""
+    before: int = 0  # how many questions are answered before this one; `status` says so
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,8 @@ def start_view(ticket: int, language: str, *, notice: str = "", asked: str = "")
 
 def show_queue_position(view: View, before: int) -> View:
     """Show how many questions are before this one."""
-    return replace(view, status=translate("before", view.language, before=before))
+    status = translate("before", view.language, before=before) if before else translate("begun", view.language)
+    return replace(view, status=status, before=before)
 
 
 def apply_event(view: View, event: Event) -> View:

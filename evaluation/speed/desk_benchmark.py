@@ -19,7 +19,7 @@ import typer
 from bot.access import Asker
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import open_desk
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings
 from bot.views.turn_view import View
 from bot.wiring import App
@@ -68,6 +68,10 @@ class MemoryPlatform:
         if self.done.total() >= self.expected:
             self.all_done.set()
         return posted or PostedMessages((question.message,))
+
+    async def show_sign(self, question: Question, view: View) -> ProgressSign:
+        del question, view
+        return ProgressSign.NONE
 
     async def find(self, question: Question) -> PostedMessages:
         del question

@@ -13,7 +13,15 @@ from typing import Any
 import aiohttp
 
 from bot.access import Asker
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, IntakeStatus, Place, PostedMessages, Question
+from bot.desk.types import (
+    ConversationMessage,
+    DeliveryCapabilities,
+    IntakeStatus,
+    Place,
+    PostedMessages,
+    ProgressSign,
+    Question,
+)
 from bot.platforms.shared.platform_contract import PostGone
 from bot.views.turn_view import EvidenceView, View
 from tests.platforms.dialects import Dialect
@@ -67,6 +75,10 @@ class FakePlatform:
         for message in posted.messages[len(pages) :]:
             await self._delete(message)
         return PostedMessages(tuple(kept))
+
+    async def show_sign(self, question: Question, view: View) -> ProgressSign:
+        del question, view
+        return ProgressSign.NONE
 
     async def find(self, question: Question) -> PostedMessages:
         assert self.ways(question).reads_back, "it was asked what it cannot tell"

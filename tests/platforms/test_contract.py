@@ -219,6 +219,7 @@ async def test_a_question_that_waits_is_answered_by_the_next_start(bot: Bot) -> 
     asks, waits = await bot.ask(), await bot.ask(MADE, person=1)
     await bot.system.until_asked(2)
     await bot.answered(waits)
+    await bot.street.until(lambda: bot.street.answer(asks))
     await bot.stop()
     assert text(bot.street.answer(asks)) == translate("desk_resting", "en")
     await bot.system.open()

@@ -5,6 +5,9 @@ platform. Where it cannot be asked, what is stored is that the last view is bein
 that one alone must not be shown twice. Views on the way are for those who wait: of several only the newest is shown,
 never faster than the platform's pace, and nobody waits for them: one that cannot be shown is the last of them. The
 answer is shown whatever it takes.
+
+At first they are shown by a sign, such as that we are typing: an answer that comes within seconds is posted once, and
+needs no change of a message, of which platforms allow few.
 """
 
 import asyncio
@@ -15,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bot.desk.types import DeliveryCapabilities, PostedMessages, Question, log_event
+from bot.desk.types import DeliveryCapabilities, PostedMessages, ProgressSign, Question, log_event
 from bot.platforms.shared.platform_contract import (
     CannotPost,
     ContentRefused,
@@ -32,6 +35,9 @@ from storage.errors import StorageError
 T = TypeVar("T")
 
 CALL_SECONDS = 120.0  # a platform that has said nothing for so long is taken for one that does not answer
+SIGN_SECONDS = 3.0  # so long a sign stands alone before something is posted
+SIGN_CALL_SECONDS = 10.0  # so long a platform may take to show one: the answer waits for it
+LASTING_SECONDS = 1.0  # so long an answer may take before its asker is told something that cannot be changed later
 _TRUSTED_TRIES = 3  # how often it is tried again as soon as the platform says
 
 
@@ -62,8 +68,10 @@ class MessageWriter:
         self.fault: Exception | None = None
         self.platform, self._save, self._clock, self._on_fault = platform, save, clock, on_fault
         self._sending = self._doubt = sending
+        self.sign = ProgressSign.NONE
+        """What the asker saw last of a question of which nothing is posted."""
         self._latest: View | None = None
-        self._muted = False
+        self._waiting = self._signed = self._muted = False
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
 
@@ -76,11 +84,14 @@ class MessageWriter:
         """Whether something of it is posted, or may be."""
         return self._sending or self._muted or bool(self.posted)
 
-    def offer(self, view: View) -> None:
-        """Show a view on the way as soon as may be, unless a newer one comes first. Never blocks."""
-        if self.fault or self._muted or self.question.unasked or not self.ways.edits:
+    def offer(self, view: View, *, waiting: bool = False) -> None:
+        """Show a view on the way as soon as may be, unless a newer one comes first. Never blocks.
+
+        `waiting`: the question's turn has not come; nothing is posted of it.
+        """
+        if self.fault or self._muted or self.question.unasked:
             return
-        self._latest = view
+        self._latest, self._waiting = view, waiting
         if self._pump is None or self._pump.done():
             self._pump = asyncio.create_task(self._show_newest())
 
@@ -163,6 +174,8 @@ class MessageWriter:
         attempts = itertools.count()
         while (view := self._latest) is not None and not self._closing.is_set():
             self._latest = None
+            if await self._show_by_sign(view):
+                continue
             try:
                 await self._show(view)
             except PlatformUnavailable as error:
@@ -179,6 +192,31 @@ class MessageWriter:
             else:
                 attempts, pause = itertools.count(), self.ways.pace
             await self._clock.sleep_unless(self._closing, pause)
+
+    async def _show_by_sign(self, view: View) -> bool:
+        """Show a view by a sign; return whether that is enough for now."""
+        waiting, changeable = self._waiting, self.ways.edits
+        if self.begun or (self._signed and not waiting):
+            return not changeable
+        if not changeable:
+            await self._clock.sleep_unless(self._closing, LASTING_SECONDS)
+        if self._closing.is_set():
+            return True
+        self.sign, self._signed = await self._ask_for_sign(view), not waiting
+        if self.sign and changeable and not waiting:
+            await self._clock.sleep_unless(self._closing, SIGN_SECONDS)
+            self._latest = None if self._closing.is_set() else self._latest or view
+        return waiting or not changeable or bool(self.sign)
+
+    async def _ask_for_sign(self, view: View) -> ProgressSign:
+        try:
+            async with asyncio.timeout(SIGN_CALL_SECONDS):
+                return await self.platform.show_sign(self.question, view)
+        except (PlatformError, TimeoutError) as error:
+            log_event(logging.INFO, "a sign could not be shown", self.question, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the answer is tried all the same
+            log_event(logging.WARNING, "a sign could not be shown", self.question, error)
+        return ProgressSign.NONE
 
     async def _show(self, view: View) -> None:
         if self._doubt and self.ways.reads_back:

@@ -21,13 +21,14 @@ from typing import Any
 from bot.desk.jobs.completion import RELEASE_SECONDS
 from bot.desk.jobs.job import Interrupt, Job, WorkerContext
 from bot.desk.jobs.turn_runner import run_job
-from bot.desk.types import log_event
+from bot.desk.types import ProgressSign, log_event
 from bot.platforms.shared.platform_contract import Platform
 from bot.server.supervisor import TaskSupervisor, cancel_tasks, run_beside, wait_for_first
 from bot.views.view_reducer import show_queue_position
 from storage.errors import StorageError
 from storage.types import QueuedQuestion
 
+_SIGN_SECONDS = 8.0  # how often it is shown to somebody who waits where they stand
 _NOTICES_AT_ONCE = 4  # how many who wait are told so at once, on one platform: answers are what its limits are for
 _NONE: Mapping[int, "QueuedJob"] = MappingProxyType({})
 
@@ -200,6 +201,7 @@ class Scheduler:
         self._state = enqueue_job(self._state, QueuedJob(row.ticket, row.channel, row.conversation))
         self._dispatch()
         if not job.started:
+            self.spawn(self._show_position(job))
             self.spawn(self._tell_position(job))
 
     def interrupt(self, job: Job, interrupt: Interrupt, *, by: str, why: str = "") -> None:
@@ -235,14 +237,24 @@ class Scheduler:
         self._state = mark_answered(self._state, ticket)
         self._dispatch()
 
+    async def _show_position(self, job: Job) -> None:
+        """Show somebody who waits how many are before them, by a sign, until something is posted."""
+        while self._is_waiting(job) and not job.writer.begun:
+            job.view = show_queue_position(job.view, count_ahead(self._state, job.ticket))
+            job.writer.offer(job.view, waiting=True)
+            await self._context.clock.sleep(_SIGN_SECONDS)
+
     async def _tell_position(self, job: Job) -> None:
-        """Tell somebody who waits too long how many are before them."""
+        """Tell somebody who waits too long how many are before them, where no sign does."""
         await self._context.clock.sleep(self._settings.patience)
         async with self._notices.setdefault(job.writer.platform.name, asyncio.Semaphore(_NOTICES_AT_ONCE)):
-            if not job.started and job.ticket in self._jobs:
+            if self._is_waiting(job) and job.writer.sign is not ProgressSign.WORDED:
                 job.view = show_queue_position(job.view, count_ahead(self._state, job.ticket))
                 job.writer.offer(job.view)
                 await job.writer.wait_until_shown()
+
+    def _is_waiting(self, job: Job) -> bool:
+        return not job.started and job.ticket in self._jobs
 
     async def _keep_leases(self) -> None:
         """Renew what this process claimed, give up what another took, and take up what another left."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from bot.access import Asker
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.platforms.discord import discord_client, discord_delivery, discord_directory, discord_messages
 from bot.platforms.discord.discord_client import DiscordApiClient, InteractionExpired, RequestRefused, ThreadArchived
 from bot.platforms.discord.discord_delivery import ChannelDelivery, Delivery, InteractionDelivery, SentMessage
@@ -74,6 +74,21 @@ class DiscordPlatform:
             self._shown.pop(question.key, None)
             raise
 
+    async def show_sign(self, question: Question, view: View) -> ProgressSign:
+        """Show that we are typing; who used a command sees "thinking", and in its place how many are before them."""
+        answering = self._choose_reply(question)
+        if answering is None:
+            shown = not question.only_asker and await self._show_typing(_choose_typing_channel(question))
+            return ProgressSign.SHOWN if shown else ProgressSign.NONE
+        if not view.before:
+            return ProgressSign.SHOWN
+        await self._settled(question.key)
+        message = discord_messages.render_first(view, self._zone)
+        if self._shown.get(question.key) != message and answering.spare():
+            await answering.edit(0, discord_delivery.ORIGINAL_REPLY, message, patience=0.0)
+            self._shown[question.key] = message
+        return ProgressSign.WORDED
+
     async def find(self, question: Question) -> PostedMessages:
         answering, found = self._choose_reply(question), set[str]()
         if answering:
@@ -131,7 +146,7 @@ class DiscordPlatform:
                 await way.edit(0, posted.messages[0], message, patience=0.0)
             self._shown[question.key] = message
         if not question.handle:
-            await self._show_typing(discord_messages.choose_channel(question.place))
+            await self._show_typing(_choose_typing_channel(question))
         return posted
 
     async def _show_final(
@@ -184,16 +199,20 @@ class DiscordPlatform:
         await discord_delivery.notify_unseen(self._call, notice, question, view.language)
         raise CannotPost("Discord lets nobody show this to its asker alone any more.")
 
-    async def _show_typing(self, channel: str) -> None:
+    async def _show_typing(self, channel: str) -> bool:
+        """Show that we are typing, unless that is shown already; return whether it is."""
         now = self._call.pacing.now()
-        if now < self._typed.get(channel, 0.0) or not self._call.pacing.spare(
-            discord_client.TYPING, {"channel": channel}
-        ):
-            return
+        if now < self._typed.get(channel, 0.0):
+            return True
+        if not self._call.pacing.spare(discord_client.TYPING, {"channel": channel}):
+            return False
         self._typed = {name: until for name, until in self._typed.items() if until > now}
         self._typed[channel] = now + TYPING_SECONDS
-        with suppress(PlatformError):
+        try:
             await self._call(discord_client.TYPING, patience=0.0, channel=channel)
+        except PlatformError:
+            return False
+        return True
 
     async def _find_in_channel(self, question: Question, *, instead: bool) -> tuple[str, ...]:
         """Return what stands in the channel. `instead`: where we may not look, an interaction's answer is all."""
@@ -234,3 +253,9 @@ class DiscordPlatform:
 
     def _build_channel_delivery(self, question: Question) -> ChannelDelivery:
         return ChannelDelivery(self._call, question, self._deleted, self._threadless)
+
+
+def _choose_typing_channel(question: Question) -> str:
+    """Return where we type: a thread that is only to be opened is not there yet."""
+    place = question.place
+    return place.channel if discord_delivery.is_thread_wanted(question) else discord_messages.choose_channel(place)

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from bot.access import Asker
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 
 
@@ -98,6 +98,13 @@ class Platform(Protocol):
         so that `find` finds them. May leave out a view that is not `done` where it would come too fast; a `done` one
         is shown whole, in as many messages as it needs, or it raises. Where a message cannot be found again, it is
         posted empty first and returned as `begun`: once its id is stored, this is called again and fills it.
+        """
+        ...
+
+    async def show_sign(self, question: Question, view: View) -> ProgressSign:
+        """Show without a message that a question was taken, and how it stands if that can be told; return what is seen.
+
+        Only called before anything is posted, and again every few seconds: what is too often, or fails, is left out.
         """
         ...
 

@@ -241,9 +241,13 @@ def build_ephemeral(question: Question, message: SlackMessage) -> JsonObject:
 
 def build_response(question: Question, message: SlackMessage) -> JsonObject:
     """Return what is sent to the address that came with a command or an action: its asker sees it."""
-    where = _reply_fields(question)
+    return {**build_notice(question, message.text), **_message_fields(message)}
+
+
+def build_notice(question: Question, text: str) -> JsonObject:
+    """Return the same of a line of mrkdwn."""
     unfurl = {"unfurl_links": False, "unfurl_media": False}
-    return {"response_type": "ephemeral", "replace_original": False, **where, **_message_fields(message), **unfurl}
+    return {"response_type": "ephemeral", "replace_original": False, "text": text, **_reply_fields(question), **unfurl}
 
 
 def _thread_fields(place: Place) -> JsonObject:

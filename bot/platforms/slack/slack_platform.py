@@ -10,24 +10,27 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE
 from bot.platforms.slack import slack_messages
 from bot.platforms.slack.slack_client import MessageNotEditable, SlackApiClient, StreamClosed, ThreadRefused
 from bot.platforms.slack.slack_events import SlackBotIdentity, extract_text
-from bot.platforms.slack.slack_markup import decode_mrkdwn
+from bot.platforms.slack.slack_markup import decode_mrkdwn, escape_mrkdwn
 from bot.platforms.slack.slack_messages import (
     ANSWER,
     CALL,
     SlackMessage,
+    build_label,
     build_mark,
+    build_notice,
     read_mark,
     render_first,
     render_messages,
 )
 from bot.platforms.slack.slack_streaming import LiveMessages
+from bot.views.catalog import translate
 from bot.views.turn_view import View
 
 log = logging.getLogger(__name__)
@@ -117,6 +120,11 @@ def _to_turn(message: Json, us: str) -> ConversationMessage:
     return ConversationMessage(str(message["ts"]), "" if user == us else user, text, at)
 
 
+STATUS = "assistant.threads.setStatus"
+STATUS_SECONDS, STATUS_PACE = 90.0, 20.0
+"""Slack shows a status for two minutes: after so many seconds it is set again, and sooner only to other words."""
+MOST_PLACEHOLDERS = 20  # how many messages stand at once that are only there to be updated: Slack allows 50 a minute
+_SHOWN_LENGTH = 300  # of a question that is shown to its asker again
 FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
 _REMEMBERED = 1_000
 PACE = 1.5  # seconds between two changes of one message
@@ -139,6 +147,7 @@ class SlackPlatform:
         self._call, self._streaming, self._zone = call, LiveMessages(call), zone
         self.connected, self._ready, self._refresh_asker = connected, ready, refresh_asker
         self._shown: dict[str, SlackMessage] = {}
+        self._signs: dict[str, tuple[str, float]] = {}  # by question what its sign says, and since when
         self._us = ""
         self._deleted = deque[str](maxlen=_REMEMBERED)
 
@@ -164,6 +173,19 @@ class SlackPlatform:
         except (CannotPost, PostGone):
             self._forget(question)
             raise
+
+    async def show_sign(self, question: Question, view: View) -> ProgressSign:
+        """Set the status of the question's thread; say once to who used a command that an answer comes."""
+        now, (shown, at) = self._call.pacing.now(), self._signs.get(question.key, ("", 0.0))
+        pace = STATUS_SECONDS if shown == view.status else STATUS_PACE
+        if question.handle:
+            if not shown:
+                self._note_sign(question, "taken", now)
+                await self._call.respond(question.handle, build_notice(question, _word_taken(question, view)))
+        elif not shown or (now >= at + pace and self._call.pacing.spare(STATUS)):
+            await self._set_status(question, translate("slack_status", view.language), view.status)
+            self._note_sign(question, view.status, now)
+        return ProgressSign.WORDED
 
     async def find(self, question: Question) -> PostedMessages:
         return await find_our_message(self._call, question, await self._load_user_id())
@@ -221,6 +243,9 @@ class SlackPlatform:
     async def _post_first(self, question: Question, view: View) -> PostedMessages:
         if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
             return PostedMessages((ts,))
+        if len(self._shown) >= MOST_PLACEHOLDERS and question.key in self._signs:
+            await self.show_sign(question, view)
+            return PostedMessages()
         message = render_first(view, self._zone)
         self._shown[question.key] = message
         return PostedMessages((await self._post(question, message, 0, patience=FIRST_POST_PATIENCE),))
@@ -266,6 +291,10 @@ class SlackPlatform:
             except PlatformUnavailable as error:
                 raise error.doubted() if sent else error from error
             sent.append(f"private-{number}")
+        if question.key in self._signs and not question.handle:
+            with suppress(PlatformError):
+                await self._set_status(question, "")
+        self._forget(question)
         return PostedMessages(tuple(sent))
 
     async def _post_privately(self, question: Question, message: SlackMessage) -> None:
@@ -319,9 +348,28 @@ class SlackPlatform:
             self._us = str((await self._call("auth.test"))["user_id"])
         return self._us
 
+    async def _set_status(self, question: Question, *words: str) -> None:
+        """Set the status of a question's thread, as Slack words it behind our name and by itself; empty to end it."""
+        status, *alone = map(escape_mrkdwn, words)
+        facts: dict[str, Any] = {"channel_id": question.place.channel, "thread_ts": question.place.thread}
+        await self._call(STATUS, patience=0.0, **facts, status=status, **({"loading_messages": alone} if alone else {}))
+
+    def _note_sign(self, question: Question, words: str, now: float) -> None:
+        while len(self._signs) >= _REMEMBERED:
+            self._signs.pop(next(iter(self._signs)))
+        self._signs[question.key] = (words, now)
+
     def _forget(self, question: Question) -> None:
         self._streaming.forget(question)
         self._shown.pop(question.key, None)
+        self._signs.pop(question.key, None)
+
+
+def _word_taken(question: Question, view: View) -> str:
+    """Return what somebody is told who used a command: it stays, for Slack lets nobody change it."""
+    asked = build_label(question.text, _SHOWN_LENGTH)["text"]
+    words = translate("slack_taken", view.language, question=asked)
+    return escape_mrkdwn(f"{words} {view.status}" if view.before else words)
 
 
 async def _call_or_wait(call: Awaitable[object]) -> None:

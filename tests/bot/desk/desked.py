@@ -16,7 +16,16 @@ from bot.desk.desk import Desk
 from bot.desk.jobs.job import DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening
-from bot.desk.types import DeliveryCapabilities, Failure, Place, PostedMessages, Question, TurnRequest, TurnResult
+from bot.desk.types import (
+    DeliveryCapabilities,
+    Failure,
+    Place,
+    PostedMessages,
+    ProgressSign,
+    Question,
+    TurnRequest,
+    TurnResult,
+)
 from bot.platforms.shared.platform_contract import PostGone
 from bot.server.supervisor import Clock
 from bot.views.catalog import render_answer_text
@@ -235,6 +244,10 @@ class MemoryPlatform:
         self._fail("after_show")
         await self.world.fuse.step()
         return PostedMessages((message,))
+
+    async def show_sign(self, asked: Question, view: View) -> ProgressSign:
+        del asked, view
+        return ProgressSign.NONE
 
     async def find(self, asked: Question) -> PostedMessages:
         assert self.reads_back

@@ -28,6 +28,7 @@ from bot.desk.types import (
     IntakeStatus,
     Place,
     PostedMessages,
+    ProgressSign,
     Question,
     QuestionState,
 )
@@ -128,6 +129,10 @@ class Channel:
         if view.done:
             self.happened.append(f"answered {question.message}")
         return posted or PostedMessages((f"m{question.message}",))
+
+    async def show_sign(self, question: Question, view: View) -> ProgressSign:
+        del question, view
+        return ProgressSign.NONE
 
     async def find(self, question: Question) -> PostedMessages:
         del question

@@ -86,10 +86,15 @@ class Talk:
         await self.press("back", sure, user=user)
 
     async def answered(self, asked: str) -> Message:
-        """Wait for the answer to a message as it stays, and return its last message."""
-        answers = self.acts.answers
+        """Wait for the answer to a message as it stays, and is known to stand; return its last message."""
+        answers, world = self.acts.answers, self.discord.world
         await self.discord.until(lambda: answers(asked) and "stop" not in actions(answers(asked)[-1]))
         last: Message = answers(asked)[-1]
+        place = world.parent(world.channels[last.channel])
+        assert self.app
+        async with asyncio.timeout(20):
+            while not await self.app.queue.by_message(f"discord:{place.guild}/{place.id}", last.id):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
         return last
 
     async def done(self, count: int) -> None:

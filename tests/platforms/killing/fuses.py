@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from bot.desk.types import PostedMessages, Question
+from bot.desk.types import PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 from bot.wiring import App
 from pipeline.kit import Kit, System
@@ -147,6 +147,11 @@ class FusedPlatform:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
+
+    async def show_sign(self, question: Question, view: View) -> ProgressSign:
+        """Show none, so that every answer has messages on its way."""
+        del question, view
+        return ProgressSign.NONE
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         self.fuse.final = view.done

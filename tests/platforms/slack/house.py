@@ -115,7 +115,8 @@ class SlackStreet:
         """Return what stands in answer to a message: what is marked so, and what is streamed while it is unmarked."""
         if message.startswith("command "):
             channel, user, after = self._asked[message].split()
-            mine = [one for one in self.slack.world.ours() if (one.channel, one.only) == (channel, user)]
+            # What has no blocks only says that an answer comes.
+            mine = [one for one in self.slack.world.ours() if (one.channel, one.only) == (channel, user) and one.blocks]
             return tuple(self._read(one) for one in mine if one.ts > after)
         found = [one for one in self.slack.world.ours() if not one.only and self._owner(one) == message]
         return tuple(map(self._read, found))

@@ -107,7 +107,7 @@ async def test_ask_is_answered_to_its_asker_until_they_share_it(talk: Talk) -> N
     await talk.acts.command("/ask", BUILT)
     await talk.until(ANSWERS[BUILT])
     assert talk.sees(by="U2") == "#general"
-    (shown,) = [one for one in talk.slack.world.ours() if one.only == "U1"]
+    (shown,) = [one for one in talk.slack.world.ours() if one.only == "U1" and one.blocks]
     await talk.acts.press("footnote:share", shown.ts)
     await talk.until(translate("share_done", "en"))
     await talk.acts.press("footnote:share", shown.ts)
