@@ -220,7 +220,10 @@ class MemoryPlatform:
     pace: float = 0.0
     gate: asyncio.Event | None = None
     """While it is not set, nothing can be shown."""
+    sign: ProgressSign = ProgressSign.NONE
     name: str = HOUSE
+    signs: list[View] = field(default_factory=list)
+    """What was shown by signs."""
 
     async def asker(self, asked: Question) -> Asker:
         self._fail("asker")
@@ -246,8 +249,10 @@ class MemoryPlatform:
         return PostedMessages((message,))
 
     async def show_sign(self, asked: Question, view: View) -> ProgressSign:
-        del asked, view
-        return ProgressSign.NONE
+        del asked
+        self.signs.append(view)
+        self._fail("show_sign")
+        return self.sign
 
     async def find(self, asked: Question) -> PostedMessages:
         assert self.reads_back
