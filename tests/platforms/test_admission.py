@@ -218,6 +218,7 @@ async def test_by_every_way_in_somebody_reads_what_they_may_by_then(town: Town, 
     silent = {"silent": True} if town.name == "slack" else {}  # else Slack would come again with it
     missed = {place: await town.say(MISSED, place, **silent) for place in places}
     settings = change(town)
+    stood = {asked for asked in (*before.values(), *waited.values()) if town.acts.answers(asked)}
     await town.system.open()
     await town.start(**settings)
 
@@ -255,3 +256,4 @@ async def test_by_every_way_in_somebody_reads_what_they_may_by_then(town: Town, 
     await town.stack.aclose()
     assert town.received() == NOTHING
     assert {asked: town.shown(asked) for asked in unanswered} == unanswered
+    assert {asked for asked in unanswered if town.acts.answers(asked)} <= stood
