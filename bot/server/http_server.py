@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -102,11 +101,15 @@ class _Connection(H11Protocol):
     @property
     def is_waiting(self) -> bool:
         """Whether it has not sent the whole of a request, or none since the last."""
-        return self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
+        return self.cycle is None or self.cycle.more_body or self._is_answered
+
+    @property
+    def _is_answered(self) -> bool:
+        return self.cycle is not None and self.cycle.response_complete
 
     def _look(self, before: object) -> None:
         """Close it where it waits for the same part of the same request as when it was looked at before."""
-        now = (self.cycle, self.conn.their_state)
+        now = (self.cycle, self._is_answered)
         if now == before and self.is_waiting:
             self.transport.abort()
         else:
