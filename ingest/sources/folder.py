@@ -11,6 +11,7 @@ import os
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -54,12 +55,16 @@ LARGEST_FILE = 200 * 1024 * 1024
 DEEPEST_FOLDER = 350
 """Folders within folders. What lies below is told, and not read: no walk may exhaust the stack."""
 
+_CHANGED = "changed while it was read: run the same command again"
+_IRREGULAR = "is not a regular file"
+_NO_LINKS = frozenset({errno.ELOOP, errno.ENOTDIR})  # how a link is refused that is not to be followed
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _Identity = tuple[int, int]
 
 
 class _FolderFile(NamedTuple):
     key: str
-    path: Path
+    place: Path  # within the folder, without links
     status: os.stat_result
 
 
@@ -86,6 +91,7 @@ class FolderSource:
     ) -> None:
         """Make addresses of `url_base` and keys; `largest` is in bytes; `sandbox` reads what may do harm."""
         self._root = Path(path)
+        self._real = self._root.resolve()
         self._url_base = url_base
         self._rules = SelectionRules(tuple(include), tuple(exclude), newest_days=newest_days)
         self._included, self._excluded = compile_globs(include), compile_globs(exclude)
@@ -122,30 +128,33 @@ class FolderSource:
 
     def _list_files(self) -> Iterator[_FolderFile | Unreadable]:
         try:
-            here = self._root.stat()
+            self._real = self._root.resolve()
+            here = self._real.stat()
             next(self._root.iterdir(), None)
         except OSError as error:
             raise _folder_error(self._root, error) from error
         chosen = build_filter(self._rules, self._now())
-        walked = self._walk(self._root, "", ((here.st_dev, here.st_ino),))
+        walked = self._walk(Path(), "", ((here.st_dev, here.st_ino),))
         return _refuse_duplicates(
             entry
             for entry in walked
             if isinstance(entry, Unreadable) or chosen(DocumentTraits(entry.key, changed=_modified(entry.status)))
         )
 
-    def _walk(self, folder: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
+    def _walk(self, place: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
         try:
-            paths = sorted(folder.iterdir())
+            with _open_beneath(self._real, place, os.O_DIRECTORY) as folder, os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries)
         except OSError as error:
             yield Unreadable(above, f"the folder cannot be listed: {_error_text(error)}")
             return
-        for path in paths:
-            key = above + normalize_name(path.name)
-            if not is_ignored(path.name) and not self._excluded(key):
-                yield from self._visit(path, key, ancestors)
+        for name in names:
+            key = above + normalize_name(name)
+            if not is_ignored(name) and not self._excluded(key):
+                yield from self._visit(place / name, key, ancestors)
 
-    def _visit(self, path: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
+    def _visit(self, place: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
+        path = self._real / place
         try:
             status = path.stat()
         except OSError as error:
@@ -155,31 +164,34 @@ class FolderSource:
         is_folder = stat.S_ISDIR(status.st_mode)
         if not is_folder and not self._included(key):
             return
-        if path.is_symlink() and not path.resolve().is_relative_to(self._root.resolve()):
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        if not target.is_relative_to(self._real):
             # Even of a folder the key has no slash: what was read through the link before is gone.
             yield Unreadable(key, "is a link that leads out of the folder: put the file itself there")
         elif not is_folder:
-            yield _FolderFile(key, path, status)
+            yield _FolderFile(key, target.relative_to(self._real), status)
         elif len(ancestors) > DEEPEST_FOLDER:
             yield Unreadable(f"{key}/", f"lies more than {DEEPEST_FOLDER} folders deep")
         elif (identity := (status.st_dev, status.st_ino)) not in ancestors:
-            yield from self._walk(path, key + "/", (*ancestors, identity))
+            yield from self._walk(target.relative_to(self._real), key + "/", (*ancestors, identity))
 
     def _open_document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
-        key, path, status = file
+        key, place, status = file
+        read, url = partial(_read_beneath, self._real, place), self._url(key)
         try:
-            content = _read(path, key, status, self._largest)
+            _refuse_unread(key, status, self._largest)
+            content = read()
         except UnreadableDocument as error:
             return Unreadable(key, str(error))
         modified = _modified(status)
         digest = hashlib.sha256(content).hexdigest()
         date = "" if modified is None or file_formats.is_dated(key, content) else modified.isoformat()
-        state = "\x1f".join((file_formats.READER_VERSION, digest, self._url(key), date))
+        state = f"{file_formats.READER_VERSION}\x1f{digest}\x1f{url}\x1f{date}"
         return ChangedDocument(
             key=key,
             fingerprint=hashlib.sha256(state.encode()).hexdigest(),
             size=len(content),
-            load=partial(_load, self._sandbox, path, key, digest, self._url(key), modified),
+            load=partial(_load, self._sandbox, read, key, digest, url, modified),
         )
 
     def _url(self, key: str) -> str:
@@ -197,27 +209,54 @@ def _refuse_duplicates(found: Iterator[_FolderFile | Unreadable]) -> Iterator[_F
             yield entry
 
 
-def _read(path: Path, key: str, status: os.stat_result, largest: int) -> bytes:
-    # Opening a pipe or a device might wait for ever.
+def _refuse_unread(key: str, status: os.stat_result, largest: int) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise UnreadableDocument("is not a regular file")
+        raise UnreadableDocument(_IRREGULAR)
     if reason := file_formats.explain_refusal(key):
         raise UnreadableDocument(reason)
     if status.st_size > largest:
         raise UnreadableDocument(f"is larger than {largest // 2**20} MB")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnreadableDocument(_explain_error(error)) from error
 
 
-def _load(sandbox: Sandbox, path: Path, key: str, digest: str, url: str, modified: datetime | None) -> Page:
+def _read_beneath(root: Path, place: Path) -> bytes:
+    """Read a regular file beneath a folder. Raises `UnreadableDocument`, also where links or pipes stand by now."""
     try:
-        content = path.read_bytes()
+        # Opening a pipe or a device might else wait for ever.
+        with _open_beneath(root, place, os.O_NONBLOCK) as opened, os.fdopen(opened, "rb", closefd=False) as file:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise UnreadableDocument(_IRREGULAR)
+            return file.read()
     except OSError as error:
-        raise UnreadableDocument(_explain_error(error)) from error
+        raise UnreadableDocument(_CHANGED if error.errno in _NO_LINKS else _explain_error(error)) from error
+
+
+@contextmanager
+def _open_beneath(root: Path, place: Path, flags: int) -> Iterator[int]:
+    """Open what lies at a place beneath a folder within the block. Who puts a link on the way meanwhile gains nothing.
+
+    Raises `OSError`.
+    """
+    above = os.open(root, _FOLDER)
+    try:
+        for name in place.parts[:-1]:
+            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
+            os.close(above)
+            above = inner
+        opened = os.open(place.name or ".", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=above)
+    finally:
+        os.close(above)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _load(
+    sandbox: Sandbox, read: Callable[[], bytes], key: str, digest: str, url: str, modified: datetime | None
+) -> Page:
+    content = read()
     if hashlib.sha256(content).hexdigest() != digest:
-        raise UnreadableDocument("changed while it was read: run the same command again")
+        raise UnreadableDocument(_CHANGED)
     return sandbox.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
 
 

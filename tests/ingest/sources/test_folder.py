@@ -184,6 +184,31 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("when", ["listed", "loaded"])
+@pytest.mark.parametrize("swapped", ["x", "x/b.md"])
+def test_what_becomes_a_link_or_a_pipe_meanwhile_is_not_followed(tmp_path, swapped, when):
+    """Neither a file nor a folder on the way; whoever may write there would else publish what they may not read."""
+    filled(tmp_path / "elsewhere", "b.md")
+    filled(tmp_path / "handbook", "a.md", "x/b.md")
+    found = FolderSource(tmp_path / "handbook").documents()
+    first = next(iter(found))
+    late = next(iter(found)) if when == "loaded" else None
+    (tmp_path / "handbook" / swapped).rename(tmp_path / "before")
+    (tmp_path / "handbook" / swapped).symlink_to(tmp_path / "elsewhere" / swapped.removeprefix("x").strip("/"))
+
+    assert first.key == "a.md"
+    if late:
+        with pytest.raises(UnreadableDocument, match="changed while it was read"):
+            late.load()
+    else:
+        assert [type(one) for one in found] == [Unreadable]
+    (tmp_path / "handbook" / swapped).unlink()
+    if late and swapped == "x/b.md":
+        os.mkfifo(tmp_path / "handbook" / swapped)
+        with pytest.raises(UnreadableDocument, match="not a regular file"):
+            late.load()
+
+
 def test_accents_are_one_name_on_every_system(tmp_path):
     """Keys are composed; two files that then have one name are told apart."""
     composed, parted = unicodedata.normalize("NFC", "Büro.md"), unicodedata.normalize("NFD", "Büro.md")
