@@ -158,6 +158,7 @@ class WikipediaSettings(SourceSettings):
 
 ConfluenceReader = Annotated[str, StringConstraints(pattern="^(user|group):.+$")]
 """One of those whom Confluence lets read a restricted page: `group:staff`, `user:jane`."""
+HostName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$", to_lower=True)]
 SpaceKey = Annotated[str, StringConstraints(pattern="^~?[A-Za-z0-9_.-]{1,255}$")]
 
 
@@ -226,6 +227,7 @@ class ConfluenceSettings(ConfluencePages):
     spaces: tuple[SpaceKey, ...] = ()
     email: str = ""  # of the account that the token is of; on Cloud alone
     token_env: VariableName = ""
+    attachment_hosts: tuple[HostName, ...] = ()  # other hosts that it keeps attachments on
     contact: Contact = ""
 
     @model_validator(mode="after")

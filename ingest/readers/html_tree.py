@@ -82,8 +82,8 @@ _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff\ue000\ue001"))
 """Characters without width: soft hyphens, zero-width spaces and joiners of words; and those that mark a gap here."""
 _GAP_BEGINS, _GAP_ENDS = "\ue000", "\ue001"
 """Stand around what a gap said. `_GAP_BEGINS` twice is a gap that a sentence can do without."""
-_GAPS = lazy_compile("(?:\ue000+[^\ue000\ue001]*\ue001\\s*)+")
-_GAP = lazy_compile("\ue000+([^\ue000\ue001]*)\ue001")
+_GAPS = lazy_compile("(?<!\ue000)(?:\ue000++[^\ue000\ue001]*\ue001\\s*)+")
+_GAP = lazy_compile("(?<!\ue000)\ue000++([^\ue000\ue001]*)\ue001")
 _ENDED = lazy_compile(r"(?:^|[.!?…;])[\"'”’»)\]]*\s*\Z")
 _GOES_ON = lazy_compile(r"\s*[a-zà-ÿ.,;:!?)]")
 _STOPS = lazy_compile(r"\s*(?:[.,;:!?)]|'s\b)")

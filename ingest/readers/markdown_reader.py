@@ -78,14 +78,14 @@ def _load_toml(source: str) -> Mapping[str, Any] | None:
 
 _TEMPLATE_TAG = r"""\{\{[<%].{0,500}?[%>]\}\}    # Hugo: {{< figure >}}
     | \{%.{0,500}?%\}                # Liquid, Jinja: {% include %}
-    | \{\{(?![\s{}]*\}).{1,200}?\}\}  # {{ site.name }}, {{generator:team_members}}
+    | \{\{(?![\s{}]{0,200}\}).{1,200}?\}\}  # {{ site.name }}, {{generator:team_members}}
 """
 _TAG_OF_TEMPLATE = lazy_compile(_TEMPLATE_TAG, re.VERBOSE | re.DOTALL)
 _JUNK = lazy_compile(
     rf"""(?P<template>{_TEMPLATE_TAG})
     | \{{/\*.{{0,500}}?\*/\}} | \{{\#.{{0,500}}?\#\}}    # MDX, Jinja: a comment
     | \s*\{{:?\s*[#.]\w[^{{}}\n]*\}}     # {{#anchor}} {{: .class}}
-    | \[\^[^\]\s]+\](?!\()           # a reference to a footnote
+    | \[\^[^\]\s]{1, 200}\](?!\()      # a reference to a footnote
     | (?:^|(?<=\n))(?:
         :::+[ \t]*[\w-]*             # :::note
       | \[!\w+\][-+]?[ \t]*          # [!NOTE]

@@ -114,11 +114,10 @@ def _decoded(content: bytes) -> str:
 
 
 def _unwrapped(paragraph: str) -> str:
-    lines: list[str] = []
+    pieces: list[str] = []
     for line in paragraph.split("\n"):
         text = " ".join(line.split())
-        if lines and text and not _LIST_ITEM.match(line):
-            lines[-1] += " " + text
-        elif text:
-            lines.append(text)
-    return "\n".join(lines)
+        if pieces and text:
+            pieces.append("\n" if _LIST_ITEM.match(line) else " ")
+        pieces.append(text)
+    return "".join(pieces)

@@ -81,7 +81,7 @@ def _render_script(match: re.Match[str]) -> str:
     return f"{match[1]}{_bracket_terms(text)}"
 
 
-_TAG = lazy_compile(r"<(?:(!--)|(/?)([A-Za-z][A-Za-z0-9-]*)([^<>]*)>)")
+_TAG = lazy_compile(r"<(?:(!--)|(/?)([A-Za-z][A-Za-z0-9-]*+)([^<>]*+)>)")
 _RAISED = lazy_compile(r"\s*([0-9+\-−–n]{1,12})\s*</sup\s*>")
 _BASE = lazy_compile(r"\s*(?:\[\[[^\[\]|]*\|)?([0-9]{1,2})(?:\]\])?\s*</sub\s*>")
 _DIGITS_BEFORE = lazy_compile(r"[0-9][0-9A-F]{0,15}\Z")

@@ -7,7 +7,7 @@ from ingest.wikitext.templates import flatten_value
 from ingest.wikitext.wiki_site import load_other_names
 from storage.language.lazy_pattern import lazy_compile
 
-_SPAN = lazy_compile(r"(row|col)span\s*=\s*[\"']?\s*(\d{1,3})")
+_SPAN = lazy_compile(r"(row|col)span\s*+=\s*+(?:[\"']\s*+)?(\d{1,3})")
 _NUMBER = lazy_compile(r"[-+−–±~<>$€£]?\s*\d")
 _MOST_COLUMNS = 60
 _MOST_ROWS = 500  # how far a cell may span: pages with mistakes in a number must not grow

@@ -108,7 +108,7 @@ _DISAMBIGUATION_TITLE = lazy_compile(
     re.IGNORECASE,
 )
 
-_TEMPLATE_NAME = lazy_compile(r"\{\{\s*([^{}|\n]{2,60}?)\s*[|}]")
+_TEMPLATE_NAME = lazy_compile(r"\{\{\s*+([^{}|\n]{2,60}?)\s*+[|}]")
 
 
 def is_disambiguation(title: str, wikitext: str) -> bool:

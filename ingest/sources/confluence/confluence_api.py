@@ -7,10 +7,12 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+import httpx
+
 from ingest.readers import value_parsers
 from ingest.sources.filters import DocumentTraits
 from ingest.types import SourceUnavailable
-from ingest.web.http_reply import RETRY_HINT, format_url
+from ingest.web.http_reply import RETRY_HINT, format_url, is_same_site
 from ingest.web.web_client import QueryParams, WebClient, WebResponse
 
 ReaderSet = frozenset[str]
@@ -73,15 +75,28 @@ _LISTING_SIZE = 100
 _READ_RESTRICTIONS = "restrictions.read.restrictions"
 _DETAILS = f"version,space,ancestors,metadata.labels,{_READ_RESTRICTIONS}.user,{_READ_RESTRICTIONS}.group"
 _OK, _NOT_FOUND = 200, 404
+_CLOUD_MEDIA = ("api.media.atlassian.com", "media-cdn.atlassian.com")  # where Cloud keeps attachments
 
 
 @dataclass(frozen=True, slots=True)
 class ConfluenceAddress:
     url: str  # as `https://acme.atlassian.net/wiki`, or `https://confluence.acme.org`
     cloud: bool
+    hosts: tuple[str, ...] = ()  # others that keep its attachments
 
     def address(self, path: str) -> str:
         return self.url.rstrip("/") + path
+
+    def may_follow(self, url: str) -> bool:
+        """Return whether the download of an attachment may be redirected there: to a host of its own, or of settings.
+
+        Whoever may attach a file could otherwise have this process read from any server that it can reach.
+        """
+        target = httpx.URL(url)
+        if is_same_site(httpx.URL(self.url), target):
+            return True
+        allowed = (*self.hosts, *(_CLOUD_MEDIA if self.cloud else ()))
+        return target.scheme == "https" and target.port is None and target.host in allowed
 
 
 def is_cloud(url: str) -> bool:
@@ -146,8 +161,8 @@ class ConfluenceApi:
         return parse_readers(_parse_json(reply)) if reply.status == _OK else None
 
     def download(self, path: str) -> bytes:
-        """Download an attachment. Cloud keeps these on another host, which gets no credential."""
-        reply = self._web.get(self._place.address(path), follow=lambda url: url.startswith("https://"))
+        """Download an attachment. Those that are kept on another host come without our credential."""
+        reply = self._web.get(self._place.address(path), follow=self._place.may_follow)
         if reply.status != _OK:
             raise SourceUnavailable(f"{format_url(reply.url)} answers HTTP {reply.status}.", hint=RETRY_HINT)
         return reply.content

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from hashlib import blake2s
+from urllib.parse import quote
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
@@ -80,7 +81,9 @@ class AttachmentDownloader:
         return self._sandbox.page(content, node.title, url=node.url, revision=node.version, modified=node.changed)
 
 
-def parse_attachment(content: Content, nodes: Mapping[str, PageNode], url: str) -> PageAttachment | None:
+def parse_attachment(
+    content: Content, nodes: Mapping[str, PageNode], place: ConfluenceAddress
+) -> PageAttachment | None:
     """Parse one of a listing; None if its kind is not read, or its page is none of those."""
     host = nodes.get(str((content.get("container") or {}).get("id", "")))
     name = str(content.get("title", ""))
@@ -88,7 +91,9 @@ def parse_attachment(content: Content, nodes: Mapping[str, PageNode], url: str) 
     path = str(links.get("download", ""))
     if host is None or file_formats.explain_refusal(name) or not path.startswith("/"):
         return None
-    mine = replace(parse_node(content, url), space=host.space, above=(*host.above, host.id), readers=frozenset())
+    if place.cloud:  # lets no token in by the link that people follow
+        path = f"/rest/api/content/{quote(host.id)}/child/attachment/{quote(str(content['id']))}/download"
+    mine = replace(parse_node(content, place.url), space=host.space, above=(*host.above, host.id), readers=frozenset())
     size = (content.get("extensions") or {}).get("fileSize")
     return PageAttachment(mine, int(size) if isinstance(size, int) else 0, path)
 
@@ -224,7 +229,7 @@ class ConfluenceSource:
         downloads = AttachmentDownloader(api, self._sandbox)
         for space in self._given.spaces or ("",):
             for content in api.attachments(space):
-                one = parse_attachment(content, nodes, self._given.place.url)
+                one = parse_attachment(content, nodes, self._given.place)
                 if one and one.node.id in known and not tree.readable(one.node):
                     yield DeletedDocument(one.node.id, withheld=True)
                 elif one and tree.readable(one.node) and self._wanted(tree.traits(one.node)):

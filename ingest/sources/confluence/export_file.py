@@ -233,7 +233,7 @@ class _EntityReader:
 
 
 _PAGE_ID = lazy_compile(r"(?:^|_)(\d+)\.html$")
-_MODIFIED = lazy_compile(r"(?:last modified|last updated|updated)[^,]*?\bon\b\s+(.{6,30})", re.IGNORECASE)
+_MODIFIED = lazy_compile(r"(?:last modified|last updated|updated)[^,]{0,200}?\bon\b\s+(.{6,30})", re.IGNORECASE)
 LARGEST_PAGE = 64 << 20  # bytes of a page or an index
 
 

@@ -1,7 +1,7 @@
 """Read the bodies of Confluence's pages: XHTML with elements of its own (`ac:`, `ri:`), fetched fifty together."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -15,9 +15,10 @@ from ingest.types import EMPTY, Page, UnreadableDocument
 from ingest.web.http_reply import ResponseTooLarge
 from storage.language.lazy_pattern import lazy_compile
 
-_CDATA = lazy_compile(r"<!\[CDATA\[(.*?)\]\] ?>", re.DOTALL)
+_CDATA, _CDATA_END = lazy_compile(r"<!\[CDATA\["), lazy_compile(r"\]\] ?>")
 """Within an export's own CDATA a space is put before the last bracket."""
-_COMMENT = lazy_compile(r"<!--.*?-->", re.DOTALL)
+_UNENDED = lazy_compile(r"<(?![^<>]*>)")
+_COMMENT, _COMMENT_END = lazy_compile(r"<!--"), lazy_compile(r"-->")
 _MACROS = frozenset({"ac:structured-macro", "ac:macro"})
 _CODE = frozenset({"code", "noformat", "code-block"})
 _TITLED = frozenset({"info", "note", "tip", "warning", "panel", "expand", "code", "ui-expand", "details"})
@@ -48,11 +49,22 @@ def read_storage_format(markup: str, users: Mapping[str, str] = EMPTY) -> tuple[
 
 def convert_to_html(markup: str, users: Mapping[str, str] = EMPTY) -> str:
     writer = _HtmlWriter(users)
-    plain = _COMMENT.sub("", _CDATA.sub(lambda found: escape(found[1], quote=False), markup))
-    # No other declaration has anything to do here, and the parser below stumbles over broken ones.
-    writer.feed(plain.replace("<!", "&lt;!").replace("<?", "&lt;?"))
+    plain = _replace_between(markup, _CDATA, _CDATA_END, lambda inside: escape(inside, quote=False))
+    plain = _replace_between(plain, _COMMENT, _COMMENT_END, lambda _: "")
+    # No other declaration has anything to do here, and the parser below stumbles over broken ones; of tags that do not
+    # end it reads all that follows, each time anew.
+    writer.feed(_UNENDED.sub("&lt;", plain).replace("<!", "&lt;!").replace("<?", "&lt;?"))
     writer.close()
     return "".join(writer.out)
+
+
+def _replace_between(text: str, begin: re.Pattern[str], end: re.Pattern[str], replace: Callable[[str], str]) -> str:
+    """Return a text with each stretch from a beginning to the next end replaced; what has no end stays."""
+    pieces, at = list[str](), 0
+    while (opened := begin.search(text, at)) and (closed := end.search(text, opened.end())):
+        pieces += [text[at : opened.start()], replace(text[opened.end() : closed.start()])]
+        at = closed.end()
+    return "".join([*pieces, text[at:]])
 
 
 @dataclass

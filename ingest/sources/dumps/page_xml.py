@@ -16,7 +16,7 @@ _TITLE = lazy_compile(rb"<title>([^<]*)</title>")
 _NAMESPACE = lazy_compile(rb"<ns>\s*(-?\d+)\s*</ns>")
 _ID = lazy_compile(rb"<id>\s*(\d+)\s*</id>")
 _REDIRECT = lazy_compile(rb"<redirect(?:\s+title=\"([^\"]*)\")?\s*/?>")
-_REDIRECTING = lazy_compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*:?\s*\[\[([^\[\]|<]{1,500})")
+_REDIRECTING = lazy_compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*+(?::\s*+)?\[\[([^\[\]|<]{1,500})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ ROBOTS_AGENT = "footnote"
 LARGEST_ROBOTS = 512 << 10  # bytes that are looked at; the RFC asks for 500 kibibytes at least
 
 
-_VERSION_OF_AGENT = lazy_compile(r"^(\s*user-agent\s*:[^/#\n]*)/[^#\n]*", re.IGNORECASE | re.MULTILINE)
+_VERSION_OF_AGENT = lazy_compile(r"^([^\S\n]*user-agent[^\S\n]*:[^/#\n]*)/[^#\n]*", re.IGNORECASE | re.MULTILINE)
 
 
 class RobotsRules:

@@ -41,6 +41,9 @@ class Content:
     container: str = ""
 
 
+CLOUD_MEDIA = "https://api.media.atlassian.com/file"
+
+
 @dataclass
 class Confluence:
     cloud: bool = False
@@ -59,6 +62,10 @@ class Confluence:
     fetched: list[str] = field(default_factory=list)
     """The ids of the contents whose body was given, in order."""
     paths: list[str] = field(default_factory=list)
+    media: str = ""
+    """Where downloads are redirected to; of Data Center nowhere by itself."""
+    hosts: set[str] = field(default_factory=set)
+    """The other hosts that were asked."""
     before: Callable[[str], None] = lambda _: None
     now: datetime = datetime(2026, 11, 2, tzinfo=UTC)
     _cursors: dict[str, tuple[dict[str, str], int]] = field(default_factory=dict)
@@ -87,6 +94,8 @@ class Confluence:
             return self.faults.pop(0)
         self.paths.append(request.path)
         path = unquote(parts.path)
+        if (host := request.headers.get("host", "house.test")) != "house.test":
+            return self._media(host, path, request)
         if not path.startswith(self.context + "/"):
             return _json({"message": "no such page"}, 404)
         inside = self._inside(request)
@@ -98,6 +107,13 @@ class Confluence:
         except Refused as error:
             self.rejected.append(f"{error}: {request.path}")
             return _json({"statusCode": 400, "message": str(error)}, 400)
+
+    def _media(self, host: str, path: str, request: Request) -> Answer:
+        """Answer as the host that attachments are kept on, which is sent no credential."""
+        self.hosts.add(host)
+        if "authorization" in request.headers:
+            raise Refused(f"a credential is sent to {host}")
+        return Answer(200, self.contents[path.rpartition("/")[2]].body.encode())
 
     def _inside(self, request: Request) -> bool:
         said = request.headers.get("authorization", "")
@@ -115,6 +131,9 @@ class Confluence:
         return self._cloud(path, asked, inside=inside) if self.cloud else self._data_center(path, asked)
 
     def _cloud(self, path: str, asked: dict[str, str], *, inside: bool) -> Answer:
+        if inside and (found := re.fullmatch(r"/rest/api/content/(\w+)/child/attachment/(\w+)/download", path)):
+            kept = self.contents[found[2]].container == found[1]
+            return Answer(302, b"", {"Location": f"{self.media or CLOUD_MEDIA}/{found[2]}"}) if kept else _json({}, 404)
         if path != "/api/v2/spaces":
             return _json({"message": "This endpoint has been removed."}, 410)
         _only(asked, {"keys"})
@@ -131,6 +150,8 @@ class Confluence:
             page = self.contents.get(found[1])
             return _json(self._shown(page, asked)) if page and self._visible(page) else _json({}, 404)
         if found := re.fullmatch(r"/download/attachments/(\w+)/.*", path):
+            if self.media:
+                return Answer(302, b"", {"Location": f"{self.media}/{found[1]}"})
             return Answer(200, self.contents[found[1]].body.encode(), {"Content-Type": "application/octet-stream"})
         return _json({"message": "null for uri"}, 404)
 

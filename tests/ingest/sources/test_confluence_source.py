@@ -173,15 +173,16 @@ def test_a_mention_has_the_name_of_whoever_ever_edited_something(cloud):
 
 
 class TestAttachments:
-    def house(self):
-        house = handbook()
+    def house(self, cloud=False):  # noqa: FBT002 - parametrised by it
+        house = handbook(cloud)
         house.write("att1", "rota.md", "# Rota\n\nAnn on Mondays.", kind="attachment", container="2")
         house.write("att2", "floor.png", "PNG", kind="attachment", container="2")
         house.write("att3", "salaries.csv", "who,what\nann,1\n", kind="attachment", container="6")
         return house
 
-    def test_what_can_be_read_is_and_what_hangs_on_a_restricted_page_is_not(self):
-        house = self.house()
+    @BOTH
+    def test_what_can_be_read_is_and_what_hangs_on_a_restricted_page_is_not(self, cloud):
+        house = self.house(cloud)
 
         mirror = Mirror().sync(source(house, attachments=True))
 
@@ -190,6 +191,29 @@ class TestAttachments:
         assert not mirror.known.keys() & {"att2", "att3"}
         assert mirror.failures == {}
         assert "Rota" not in Mirror().sync(source(house)).titles()
+
+    @BOTH
+    @pytest.mark.parametrize(
+        ("media", "hosts", "followed"),
+        [
+            ("https://169.254.169.254/latest", (), False),
+            ("https://files.acme.org/a", (), False),
+            ("https://files.acme.org/a", ("files.acme.org",), True),
+            ("http://files.acme.org/a", ("files.acme.org",), False),
+            ("https://files.acme.org:8443/a", ("files.acme.org",), False),
+            ("https://api.media.atlassian.com.evil.org/a", (), False),
+        ],
+    )
+    def test_a_download_is_redirected_to_hosts_that_are_allowed_alone(self, cloud, media, hosts, followed):
+        """Whoever attaches a file could else have any server read that stands within reach."""
+        house = self.house(cloud)
+        house.media = media
+        place = ConfluenceAddress(f"http://house.test{house.context}", cloud, hosts)
+
+        mirror = Mirror().sync(source(house, place=place, attachments=True))
+
+        assert ("Rota" in mirror.titles(), bool(house.hosts)) == (followed, followed)
+        assert followed or "HTTP 302" in mirror.failures["att1"]
 
     def test_one_that_fails_is_told_and_many_in_a_row_end_it(self):
         house = self.house()
