@@ -85,7 +85,7 @@ _JUNK = lazy_compile(
     rf"""(?P<template>{_TEMPLATE_TAG})
     | \{{/\*.{{0,500}}?\*/\}} | \{{\#.{{0,500}}?\#\}}    # MDX, Jinja: a comment
     | \s*\{{:?\s*[#.]\w[^{{}}\n]*\}}     # {{#anchor}} {{: .class}}
-    | \[\^[^\]\s]{1, 200}\](?!\()      # a reference to a footnote
+    | \[\^[^\]\s]{{1,200}}\](?!\()      # a reference to a footnote
     | (?:^|(?<=\n))(?:
         :::+[ \t]*[\w-]*             # :::note
       | \[!\w+\][-+]?[ \t]*          # [!NOTE]

@@ -148,7 +148,6 @@ def _strip_attributes(text: str) -> str:
 PageOutline = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 """The path of each section, and its blocks; a table row begins with the mark `ROW`, code with `CODE`."""
 
-_HEADING = lazy_compile(r"(={1,6})\s*(.*?)\s*=+\s*$")
 _ORPHAN = lazy_compile(r"^[.,;:](?:\s+|$)")
 """A sign that begins an item because the citation before it is gone."""
 _LINE_STARTS = frozenset("=*#:;|!{ \t-" + ROW + CODE)
@@ -191,8 +190,8 @@ class _PageReader:
             case "\x03":
                 self.end_paragraph()
                 self._add(CODE + decode_entities(line[1:].replace(BREAK, "\n")))
-            case "=" if match := _HEADING.match(line):
-                self._heading(len(match[1]), decode_entities(match[2]))
+            case "=" if heading := _parse_heading(line):
+                self._heading(heading[0], decode_entities(heading[1]))
             case _ if stripped.lstrip(":").startswith("{|"):
                 self.end_paragraph()
                 self.table.append(WikiTable())
@@ -292,3 +291,14 @@ def _join_lines(lines: list[str]) -> str:
             wide = ord(parts[-1][-1:] or " ") >= _WIDE and ord(stripped[0]) >= _WIDE
             parts += ("" if wide or stripped[0] in ".,;)" else " ", stripped)
     return "".join(parts)
+
+
+def _parse_heading(line: str) -> tuple[int, str] | None:
+    """Return the level and the text of a heading, as in `== Hours ==`; None where a line is none."""
+    ended = line.rstrip()
+    text = ended.rstrip("=")
+    if len(ended) == len(text) or len(ended) == 1:
+        return None
+    signs = len(text) - len(text.lstrip("=")) if text else len(ended) - 1
+    level = min(signs, 6)
+    return level, text[level:].strip()

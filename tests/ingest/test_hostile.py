@@ -1,14 +1,18 @@
 """Files that are made to exhaust their reader: each is told with its reason, or read for what it says."""
 
 import os
+import time
 
 import pytest
 
 from evaluation.robustness.hostile import HOSTILE_FILES, make_bomb, make_epub, make_pdf, make_xlsx
-from ingest.readers import file_formats, office
+from ingest.readers import file_formats, office, plain_text
 from ingest.sources import folder as folders
+from ingest.sources.confluence import storage_format
 from ingest.sources.folder import FolderSource
+from ingest.sources.sites.sitemap import RobotsRules
 from ingest.types import ChangedDocument, Unreadable, UnreadableDocument
+from ingest.wikitext.wikitext_parser import parse_wikitext
 
 
 @pytest.mark.parametrize(
@@ -92,6 +96,32 @@ def test_text_beyond_any_document_is_refused():
     """Reading it takes several times its size in memory."""
     with pytest.raises(UnreadableDocument, match="more than 32 MB of text"):
         file_formats.read_file(b"x" * (file_formats.LARGEST_TEXT + 1), "a.txt")
+
+
+def read_markdown(text):
+    return file_formats.read_file(text.encode(), "a.md")
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (plain_text.read_plain_text, "a\n" * 1_000_000),
+        (read_markdown, "{" * 100_000),
+        (storage_format.convert_to_html, "<![CDATA[" * 100_000),
+        (storage_format.convert_to_html, "<!--" * 100_000),
+        (storage_format.convert_to_html, "<a " * 100_000),
+        (RobotsRules, b"\n" * 200_000),
+        (parse_wikitext, f"</{'l' * 200_000}"),
+        (parse_wikitext, f"{'=' * 200_000}x"),
+    ],
+    ids=range(8),
+)
+def test_what_begins_and_never_ends_is_quickly_read(read, text):
+    """Time grows with the length of the text: what is quadratic would take half a minute here."""
+    started = time.process_time()
+    read(text)
+
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("opening", ["<table><tr><td>", "<div>", "<ul><li>", "<table><tr><td colspan=50 rowspan=50>"])
