@@ -74,8 +74,25 @@ def make_home(home: Path) -> None:
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=0o700, exist_ok=True)
+        close_to_others(home)
     except OSError as error:
         raise explain_folder_error(error, home) from error
+
+
+def close_to_others(path: Path) -> None:
+    """Take from others all that they may do with a file or folder of ours, whoever made it so. Raises `OSError`.
+
+    What is not ours is left as it is, and so is a folder that everybody may use, such as `/tmp`: the doctor tells.
+    """
+    found = path.stat()
+    if found.st_mode & 0o077 and found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX:
+        path.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+
+
+def make_private_file(path: Path) -> None:
+    """Make a file if it is missing, for its owner alone. Raises `OSError`."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    close_to_others(path)
 
 
 def name_command(arguments: Sequence[str]) -> str:

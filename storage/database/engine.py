@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -23,7 +23,7 @@ from sqlalchemy.pool import QueuePool
 from storage.database.schema import REVISION
 from storage.database.worker_threads import PriorityWorker, ThreadPool, WritePriority
 from storage.errors import DatabaseUnusable, HomeUnusable, explain_folder_error, explain_sqlite_error
-from storage.home_folder import make_home
+from storage.home_folder import close_to_others, make_home, make_private_file
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -182,6 +182,11 @@ def sqlite_engine(
 
 def _connect_sqlite(file: Path, *, read_only: bool, immutable: bool, busy_seconds: float) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
+    if not read_only:
+        with suppress(OSError):  # SQLite says what is wrong
+            make_private_file(file)
+            for log in (file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")):
+                close_to_others(log)
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}",
         uri=True,
@@ -288,6 +293,7 @@ def _copy_file(file: Path | None, revision: str) -> None:
         return
     part = file.with_name(f"{file.name}.part")
     try:
+        make_private_file(part)
         # SQLite's own copy sees what was committed, also where it still stands in the write-ahead log.
         with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(part)) as target:
             source.backup(target)

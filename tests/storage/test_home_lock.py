@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from storage.database.engine import open_database
 from storage.errors import HomeLocked, HomeUnusable
 from storage.home_folder import lock_home, name_command
 
@@ -35,12 +36,26 @@ def another_owner(home: Path) -> Iterator["subprocess.Popen[str]"]:
         yield it
 
 
-def test_a_home_that_is_missing_is_made_for_its_owner_alone(tmp_path: Path) -> None:
-    """It will hold what people asked."""
+@pytest.mark.parametrize("there", [False, True])
+def test_a_home_and_its_database_are_its_owners_alone(tmp_path: Path, *, there: bool) -> None:
+    """It will hold what people asked; also where others could open it before."""
     home = tmp_path / "a" / "b"
+    database = home / "footnote.db"
+    if there:
+        home.mkdir(parents=True, mode=0o755)
+        database.touch(mode=0o644)
 
-    with lock_home(home):
+    with lock_home(home), open_database("", home=home):
+        assert {stat.S_IMODE(file.stat().st_mode) for file in home.glob("footnote.db*")} == {0o600}
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_everybody_may_use_stays_so(tmp_path: Path) -> None:
+    """It is not Footnote's to close."""
+    tmp_path.chmod(0o1777)
+
+    with lock_home(tmp_path):
+        assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
 
 
 def test_a_second_owner_is_told_who_holds_it_and_nothing_secret(tmp_path: Path) -> None:
