@@ -199,10 +199,13 @@ def systems(
         raise typer.Exit(1)
 
 
-async def compare_systems(exam: Exam, count: int, systems: tuple[str, str]) -> list[ReplyPair]:
+async def compare_systems(
+    exam: Exam, count: int, systems: tuple[str, str], home: Path | None = None
+) -> list[ReplyPair]:
+    """Hold conversations with two systems, over an index that is kept in `home` if it is named."""
     sentences = (one.text for one in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
-    async with open_corpus(exam.source, exam.corpus) as app:
+    async with open_corpus(exam.source, exam.corpus, home) as app:
         return [ReplyPair(one, *[await _ask_system(app, one, name) for name in systems]) for one in chosen]
 
 

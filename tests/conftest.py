@@ -51,6 +51,15 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("footnote")
 
 
+@pytest.fixture(scope="session")
+def handbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the example handbook and the model of words in it; to be copied."""
+    from tests.handbook import make_home
+
+    base = tmp_path_factory.getbasetemp()
+    return make_home(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base)
+
+
 HERE = Path(__file__).parent
 SLOW = (
     *("bot/cli/test_check", "bot/cli/test_entry_point", "bot/desk", "bot/doctor/test_examiner", "bot/server"),

@@ -1,6 +1,7 @@
 """Two systems side by side: whether the counting sees what differs, and that on real pages nothing does."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from evaluation.question_sets import ExamQuestion, read_exam
 from evaluation.system_comparison import (
@@ -14,6 +15,7 @@ from evaluation.system_comparison import (
 )
 from evaluation.workbench import EXAMPLE_QUESTIONS
 from storage.types import Verdict
+from tests.handbook import copy_home
 
 POSED = ExamQuestion("How long is the pier?", (("90 metres",),), frozenset(), "g")
 KNOWN = ScriptedConversation(POSED, ("The pier is 90 metres long.",), ("The pier is 97 metres long.",))
@@ -45,9 +47,10 @@ def test_what_only_one_of_them_says_is_listed() -> None:
     assert ReplyPair(KNOWN, SPOKEN, SPOKEN).differences == ()
 
 
-async def test_both_systems_say_the_same_and_leave_out_the_same() -> None:
+async def test_both_systems_say_the_same_and_leave_out_the_same(handbook: Path, tmp_path: Path) -> None:
     """Over the example handbook, with a model that lies where it may."""
-    pairs = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 6, ("wikichat", "wikichat-fast"))
+    home = copy_home(handbook, tmp_path)
+    pairs = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 6, ("wikichat", "wikichat-fast"), home)
 
     assert len(pairs) == 6
     assert [one.differences for one in pairs if one.differences] == []

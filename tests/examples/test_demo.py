@@ -102,11 +102,11 @@ def test_a_changed_handbook_is_told_in_a_line(tmp_path: Path) -> None:
     assert "REFUTES" not in printed
 
 
-def test_a_model_that_is_configured_is_not_asked(tmp_path: Path) -> None:
+def test_a_model_that_is_configured_is_not_asked(shown: tuple[str, Path], tmp_path: Path) -> None:
     """It is told how to ask it, and nothing is scripted; at its address there is nobody."""
     variables = {"OPENAI_API_KEY": "k", "OPENAI_MODEL": "some-model", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
-    printed = _run(_copied(tmp_path), **variables)
+    printed = _run(shutil.copytree(shown[1], tmp_path / "again"), **variables)
 
     assert "A model is configured (some-model) and was asked nothing so far." in printed
     assert "45 euros a day. [1]" in printed

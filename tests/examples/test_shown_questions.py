@@ -11,6 +11,7 @@ from evaluation.answers import ask_exam, open_exam
 from evaluation.question_sets import ExamQuestion, read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
+from tests.handbook import copy_home
 
 ROOT = Path(__file__).parents[2]
 PLACES = [
@@ -41,11 +42,11 @@ def test_every_question_shown_has_a_known_answer(path: Path) -> None:
     assert found <= ANSWERS.keys()
 
 
-async def test_the_questions_shown_are_answered() -> None:
+async def test_the_questions_shown_are_answered(handbook: Path, tmp_path: Path) -> None:
     """By the first sentence, and with confidence."""
     asked = tuple(ExamQuestion(text, ((answer,),), frozenset(), text) for text, answer in ANSWERS.items())
     exam = replace(read_exam(EXAMPLE_QUESTIONS), questions=asked)
-    async with open_exam(exam, None) as store:
+    async with open_exam(exam, copy_home(handbook, tmp_path)) as store:
         outcomes = await ask_exam(exam, store)
 
     assert [one.posed.text for one in outcomes if not one.right_first] == []

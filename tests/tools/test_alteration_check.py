@@ -173,11 +173,12 @@ def written(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_command_reads_a_folder_too(tmp_path: Path) -> None:
+def test_the_command_reads_a_folder_too(handbook: Path, tmp_path: Path) -> None:
     """And prints one document, the same for a seed."""
     asked = ["--dump", str(written(tmp_path)), "--seed", "3", "--examples", "1", "--json"]
 
-    first, second = (json.loads(CliRunner().invoke(APP, asked).stdout) for _ in range(2))
+    runner = CliRunner(env={"FOOTNOTE_HOME": str(handbook)})
+    first, second = (json.loads(runner.invoke(APP, asked).stdout) for _ in range(2))
 
     assert first["verifier"] == "local"
     assert first["kept"][TRUE]["share"] == 1.0

@@ -7,6 +7,7 @@ import pytest
 
 from evaluation import EvaluationError
 from storage.types import Verdict
+from tests.handbook import copy_home
 from tests.thorough import THOROUGH
 from tools.statement_check import (
     CheckedStatement,
@@ -21,7 +22,9 @@ from tools.statement_check import (
 FACTS = Path(__file__).parents[2] / "tools" / "facts"
 
 
-def test_statements_are_checked_over_their_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_statements_are_checked_over_their_documents(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Documents are read in, and each statement gets a verdict; what is true is supported, what is altered is not."""
     pages = tmp_path / "pages"
     pages.mkdir()
@@ -33,7 +36,7 @@ def test_statements_are_checked_over_their_documents(tmp_path: Path, capsys: pyt
     ]
     file.write_text(json.dumps({"corpora": {"mill": {"folder": str(pages)}}, "statements": told}))
 
-    statements(file, home=tmp_path / "home", as_json=True)
+    statements(file, home=home, as_json=True)
 
     found = json.loads(capsys.readouterr().out)
     assert found["true"] == {"SUPPORTS": 1, "REFUTES": 0, "NOT ENOUGH INFO": 0}
@@ -61,9 +64,9 @@ def test_files_of_another_form_are_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(handbook: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where each corpus is indexed once."""
-    return tmp_path_factory.mktemp("home")
+    return copy_home(handbook, tmp_path_factory.mktemp("home"))
 
 
 @pytest.mark.parametrize(("file", "corpus"), [("tuned", "shop"), ("tuned", "example"), ("held", "example")])

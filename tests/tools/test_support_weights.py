@@ -36,16 +36,10 @@ CLAIMS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the model of words is kept."""
-    return tmp_path_factory.mktemp("home")
-
-
 @pytest.fixture
-async def examples(home: Path) -> ClaimFeatures:
+async def examples(handbook: Path) -> ClaimFeatures:
     """The claims, read."""
-    return await collect_features(CLAIMS, home)
+    return await collect_features(CLAIMS, handbook)
 
 
 async def test_claims_are_read_as_the_gate_reads_them(examples: ClaimFeatures) -> None:
@@ -79,7 +73,7 @@ def test_the_scorer_survives_its_file() -> None:
     assert np.array_equal(scorer.scores(rows), again.scores(rows))
 
 
-def test_what_training_needs_is_said(home: Path, tmp_path: Path) -> None:
+def test_what_training_needs_is_said(handbook: Path, tmp_path: Path) -> None:
     """Without scikit-learn, which nothing else needs, it says how to get it."""
     file = tmp_path / "claims.jsonl"
     rows = [{"claim": one.claim, "evidence": [PASSAGE], "label": one.label.value, "group": one.group} for one in CLAIMS]
@@ -88,6 +82,6 @@ def test_what_training_needs_is_said(home: Path, tmp_path: Path) -> None:
         import sklearn  # noqa: F401
     except ImportError:
         with pytest.raises(EvaluationError, match="scikit-learn"):
-            train([file], home=home, write=False)
+            train([file], home=handbook, write=False)
         return
     pytest.skip("scikit-learn is installed: the error cannot be seen")

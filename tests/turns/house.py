@@ -102,9 +102,9 @@ def spoken(script: Script, system: str) -> Script:
 
 
 @contextmanager
-def opened_house(home: Path, source: DocumentSource, corpus: str) -> Iterator[House]:
-    """Index a source and open the house over it; the check's model is kept beside it, for other houses too."""
+def opened_house(home: Path, source: DocumentSource, corpus: str, models: Path) -> Iterator[House]:
+    """Index a source and open the house over it; the check's model is in the home `models`."""
     with opened(home, open_embedder("minilm", {})) as store:
         asyncio.run(refresh_corpus(source, corpus, store, progress=lambda _: None))
-        checker = SupportChecker(LazyReader(partial(load_token_states, home.parent), store.threads.states))
+        checker = SupportChecker(LazyReader(partial(load_token_states, models), store.threads.states))
         yield House(App(Settings(home=home), store, **kept(store), supports=checker))

@@ -10,15 +10,15 @@ from ingest.sources.folder import FolderSource
 from pipeline.model import ModelCall
 from pipeline.types import Status, Turn
 from storage.types import Verdict
+from tests.handbook import HANDBOOK, copy_home
 from tests.turns.house import House, opened_house
 from tests.turns.reader import Notes, number, reading, sources, turn_of
 
-HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
-
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory):
-    with opened_house(tmp_path_factory.mktemp("home"), FolderSource(HANDBOOK), "handbook") as house:
+def opened(handbook: Path, tmp_path_factory: pytest.TempPathFactory):
+    home = copy_home(handbook, tmp_path_factory.mktemp("home"))
+    with opened_house(home, FolderSource(HANDBOOK), "handbook", handbook) as house:
         yield house
 
 

@@ -12,8 +12,8 @@ from bot.cli.entry_point import app
 from pipeline.types import Answer, AnsweredSentence, Status
 from storage.types import CheckedClaim, Claim, Verdict, VerdictReason
 from tests.bot.house import House, answered, citation
+from tests.handbook import copy_home
 
-HANDBOOK = str(Path(__file__).parents[3] / "examples" / "handbook")
 CLAIM = "The quay opens at eight."
 
 
@@ -90,13 +90,8 @@ def test_what_a_model_reasons_is_not_shown() -> None:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Read the example handbook in, once."""
-    folder = tmp_path_factory.mktemp("home")
-    environment = {"FOOTNOTE_HOME": str(folder)}
-    arguments = ["ingest", "folder", HANDBOOK, "--corpus", "handbook", "--json"]
-    assert CliRunner().invoke(app, arguments, env=environment).exit_code == 0
-    return str(folder)
+def home(handbook: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(copy_home(handbook, tmp_path_factory.mktemp("home")))
 
 
 @pytest.mark.parametrize(

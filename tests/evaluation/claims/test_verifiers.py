@@ -1,6 +1,7 @@
 """The verifiers, over sentences of our own."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -57,8 +58,9 @@ async def test_likeness_is_that_of_the_best_sentence() -> None:
     assert (await judge("ducks swim", ["geese fly south."])).score < 0.6
 
 
-async def test_the_local_check_decides_itself() -> None:
+async def test_the_local_check_decides_itself(handbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has a score, a verdict and reasons."""
+    monkeypatch.setenv("FOOTNOTE_HOME", str(handbook))
     judge = open_local([])
 
     assert (await judge("Geese fly.", ["Geese fly."])).verdict is SUPPORTS

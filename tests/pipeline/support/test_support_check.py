@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -33,9 +34,9 @@ WHOLE = [
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> EmbedTokens:
+def read(handbook: Path) -> EmbedTokens:
     """The model of words that the check was trained with."""
-    reader = open_token_states(tmp_path_factory.mktemp("home"))
+    reader = open_token_states(handbook)
 
     async def states(texts: Sequence[str]) -> Sequence[TokenStates]:
         return reader.read(texts)
