@@ -34,6 +34,7 @@ class Asker:
     listed_server: bool = False  # of a channel elsewhere: whether settings list its server as the team's own
     moderates: bool = False
     """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
+    uninvited: bool = False  # of a Slack channel: whether the bot is not in it, so that nothing is known of it
     guest: bool = False  # whether they are a guest, to whom `*` is not open
     principals: tuple[str, ...] = ()
     """Of somebody in a DM: what else settings name them by, such as `slack:T1/S1` of a user group, `discord:S1/R1` of a

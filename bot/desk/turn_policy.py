@@ -228,6 +228,8 @@ class TurnPolicy:
         )
         if excluded := render_exclusion(question.asker.exclusion, question.language):
             return TurnPlan(request, refused=Failure(EXCLUDED, excluded, ""))
+        if question.asker.uninvited and not await find_searchable_corpora(self.app, question.asker):
+            return TurnPlan(request, refused=Failure(EXCLUDED, translate("slack_invite", question.language), ""))
         if channel.paused:
             paused = translate("channel_paused", question.language)
             return TurnPlan(request, refused=Failure("channel_paused", paused, ""))

@@ -177,6 +177,10 @@ class ThreadRefused(CannotPost):
     """There may be no reply to that message: what is to be said stands in the channel."""
 
 
+class ChannelUnknown(CannotPost):
+    """There is no such channel, as far as Slack tells us: of a private one that is so until we are invited."""
+
+
 class MessageNotEditable(CannotPost):
     """The workspace lets nobody change a message any more. It can be deleted, and said anew."""
 
@@ -213,6 +217,8 @@ def _explain_message_error(code: str, line: str) -> PlatformError | None:
         return ThreadRefused(line)
     if code in _STREAM_OVER or code == STREAMING:
         return StreamClosed(line, still=code == STREAMING)
+    if code == "channel_not_found":
+        return ChannelUnknown(line, hint=_HINTS[code])
     return MessageNotEditable(line) if code in _FIXED else None
 
 

@@ -30,7 +30,7 @@ from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.platforms.slack import find_user_groups, slack_events
-from bot.platforms.slack.slack_client import SlackApiClient
+from bot.platforms.slack.slack_client import ChannelUnknown, SlackApiClient
 from bot.server.supervisor import TaskSupervisor
 from bot.wiring import App
 from storage.queue import Queue
@@ -131,8 +131,9 @@ class SlackDirectory:
 
     async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
         named = self._named if asker.kind == "dm" else {}
-        others, guest, *members = await asyncio.gather(
+        others, uninvited, guest, *members = await asyncio.gather(
             lookup(partial(self._is_shared, asker, seconds), what="who is in a channel", otherwise=True),
+            lookup(partial(self._is_uninvited, asker, seconds), what="whether we are in a channel", otherwise=False),
             lookup(partial(self._is_guest, asker.user, seconds), what="who is a guest", otherwise=True),
             *(
                 lookup(
@@ -142,12 +143,23 @@ class SlackDirectory:
             ),
         )
         groups = tuple(name for name, found in zip(named, members, strict=True) if asker.user in found)
-        return replace(asker, shared_with_other_organisations=others, guest=guest, principals=groups)
+        known = {"shared_with_other_organisations": others, "uninvited": uninvited, "guest": guest}
+        return replace(asker, **known, principals=groups)
 
     async def _is_shared(self, asker: Asker, seconds: float = LOOK_SECONDS) -> bool:
         if asker.kind == "dm":
             return is_stranger(await self._people.of(asker.user, seconds), self._us)
         return is_shared(await self._channels.of(asker.channel, seconds)) is not False
+
+    async def _is_uninvited(self, asker: Asker, seconds: float) -> bool:
+        """Return whether we are not in a private channel; that is not remembered, as nobody tells us of an end."""
+        if asker.kind == "dm":
+            return False
+        try:
+            await self._channels.of(asker.channel, seconds)
+        except ChannelUnknown:
+            return True
+        return False
 
     async def _is_guest(self, user: str, seconds: float = LOOK_SECONDS) -> bool:
         return not self._open_to_guests and is_guest(await self._people.of(user, seconds))

@@ -118,6 +118,17 @@ async def test_ask_is_answered_to_its_asker_until_they_share_it(talk: Talk) -> N
     assert translate("share_already", "en") not in talk.sees(by="U2")
 
 
+async def test_in_a_private_channel_without_us_whoever_asks_is_told_to_invite_us(talk: Talk) -> None:
+    """Who reads there cannot be told, unless settings name it; once we are there, they are answered."""
+    await talk.start()
+    await talk.acts.command("/ask", BUILT, channel="G2")
+    await talk.until(translate("slack_invite", "en"), channel="G2")
+    talk.slack.world.channels["G2"].members.add("U0BOT")
+    await talk.acts.command("/ask", BUILT, channel="G2")
+
+    await talk.until(ANSWERS[BUILT], channel="G2")
+
+
 async def test_in_a_dm_there_is_nobody_to_share_with(talk: Talk) -> None:
     """So that is not offered there."""
     await talk.start()
