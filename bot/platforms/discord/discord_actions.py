@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, tzinfo
 from typing import Any, Literal
 
@@ -140,36 +140,41 @@ class DiscordActions:
         await self._replies.defer(found, private=True)
         await self._show_evidence(found, SOURCES, 0)
 
-    async def take_back(self, found: DiscordInvocation, ticket: int) -> None:
+    async def take_back(self, found: DiscordInvocation, find: Callable[[], Awaitable[int | None]]) -> None:
+        """Take back the answer of the ticket that is found; say so where there is none."""
         await self._replies.defer(found, private=True)
-        await self._retract(found, ticket)
+        if (ticket := await find()) is None:
+            await self._replies.change(found, build_sentence(translate("discord_no_answer", found.locale)))
+        else:
+            await self._retract(found, ticket)
 
     async def by(self, found: DiscordInvocation) -> Asker:
         """Return who invoked something and where they stand, with what Discord lets them do there."""
         return await locate_asker(self._intake.directory, found)
 
     async def _press(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
-        by = await self.by(found)
+        act, language = self._actions, found.locale
         match action:
             case ButtonAction.STOP:
                 await self._replies.accept(found)
-                if not await self._try(self._desk.stop(ticket, by)):
-                    await self._replies.add(found, translate("discord_not_yours", found.locale))
+                by = await self.by(found)
+                if by.exclusion or not await self._try(self._desk.stop(ticket, by)):
+                    await self._replies.add(found, translate("discord_not_yours", language))
             case ButtonAction.RETRACT:
-                first = build_confirmation(action, found.locale)
+                first = build_confirmation(action, language)
                 await self._replies.say(found, first.question, render_confirmation(first, ticket, DoubtPrompt.BACK))
             case ButtonAction.DOWN:
-                await self._rate_down(found, ticket, by)
+                await self._rate_down(found, ticket)
             case ButtonAction.EVIDENCE:
                 await self._replies.defer(found, private=True)
                 await self._show_evidence(found, str(ticket), 0)
             case ButtonAction.ASK:
-                await self._act(found, self._actions.ask_person(ticket, by, language=found.locale))
+                await self._act(found, lambda by: act.ask_person(ticket, by, language=language))
             case ButtonAction.SHARE:
-                shown = self._actions.share(ticket, by, language=found.locale, name=found.shown_name)
-                await self._act(found, shown)
+                name = found.shown_name
+                await self._act(found, lambda by: act.share(ticket, by, language=language, name=name))
             case ButtonAction.UP:
-                await self._act(found, self._actions.feedback(ticket, by, "up", language=found.locale))
+                await self._act(found, lambda by: act.feedback(ticket, by, "up", language=language))
 
     async def _confirm(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
         """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
@@ -189,13 +194,14 @@ class DiscordActions:
                 await self._replies.remove(found)
 
     async def _retract(self, found: DiscordInvocation, ticket: int) -> None:
-        gone = await self._try(self._desk.retract(ticket, await self.by(found)))
+        by = await self.by(found)
+        gone = not by.exclusion and await self._try(self._desk.retract(ticket, by))
         words = translate("discord_taken_back" if gone else "discord_not_yours", found.locale)
         await self._replies.change(found, build_sentence(words))
 
-    async def _rate_down(self, found: DiscordInvocation, ticket: int, by: Asker) -> None:
+    async def _rate_down(self, found: DiscordInvocation, ticket: int) -> None:
         """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""
-        noting = asyncio.ensure_future(self._actions.feedback(ticket, by, "down", language=found.locale))
+        noting = asyncio.ensure_future(self._note_down(found, ticket))
         done, _ = await asyncio.wait({noting}, timeout=COMMENT_SECONDS)
         refused = noting.exception() if done else None
         if isinstance(refused, ActionDenied):
@@ -206,6 +212,9 @@ class DiscordActions:
             await noting
         except ActionDenied as denied:
             await self._replies.add(found, denied.words)
+
+    async def _note_down(self, found: DiscordInvocation, ticket: int) -> str:
+        return await self._actions.feedback(ticket, await self.by(found), "down", language=found.locale)
 
     async def _show_evidence(self, found: DiscordInvocation, of: str, page: int) -> None:
         """Show a page of what a ticket, or the conversation, stands on; looked up anew."""
@@ -224,10 +233,10 @@ class DiscordActions:
             raise ActionDenied(translate("acting_unavailable", found.locale)) from error
         return await self._actions.sources(conversation, by, language=found.locale)
 
-    async def _act(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
+    async def _act(self, found: DiscordInvocation, do: Callable[[Asker], Awaitable[str]]) -> None:
         """Do what a button is for, and only then say so: what is deferred stays so where the process ends meanwhile."""
         await self._replies.accept(found)
-        await self._replies.add(found, await _words_of(doing))
+        await self._replies.add(found, await _words_of(do(await self.by(found))))
 
     async def _reply_with(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
         await self._replies.change(found, build_sentence(await _words_of(doing)))

@@ -1,10 +1,11 @@
 """Know places and people of Discord, and read what stands in a conversation, ours by its marks."""
 
 import asyncio
+import logging
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,9 +25,14 @@ from bot.platforms.shared.lookup_cache import (
     lookup_or_raise,
 )
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
-from bot.platforms.shared.platform_contract import PlatformError, PostGone
+from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
+from bot.server.supervisor import compute_backoff
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
+
+log = logging.getLogger(__name__)
+
+_TRIES = 5  # how often a channel is asked for that Discord does not tell of just now
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +101,25 @@ class DiscordDirectory:
     def names(self) -> dict[str, str]:
         return self._names
 
-    async def channel(self, number: str, guild: str) -> discord_events.ChannelInfo:
+    async def channel(self, number: str, guild: str, seconds: float = LOOK_SECONDS) -> discord_events.ChannelInfo:
         """Return a channel or thread. Raises `PlatformError`, `TimeoutError` where a server's cannot be looked up."""
         if not guild:
             return discord_events.ChannelInfo(number, discord_events.DM)
-        return self._channels.get(number) or await self._asked.of(number)
+        return self._channels.get(number) or await self._asked.of(number, seconds)
 
-    async def asker(
+    async def find_channel(self, number: str, guild: str) -> discord_events.ChannelInfo | None:
+        """Return the same, asked for again for a while where Discord is away; None where it does not tell us."""
+        for attempt in range(_TRIES):
+            try:
+                return await self.channel(number, guild, PATIENT_SECONDS)
+            except (PlatformError, TimeoutError) as error:
+                log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
+                if not isinstance(error, PlatformUnavailable | TimeoutError):
+                    break
+                await self._call.pacing.sleep(compute_backoff(attempt))
+        return None
+
+    def newcomer(
         self,
         channel: discord_events.ChannelInfo,
         user: str,
@@ -109,28 +127,30 @@ class DiscordDirectory:
         direct: bool,
         roles: frozenset[str] | None = None,
     ) -> Asker:
-        """Return somebody and where they stand; in a thread that is its channel.
+        """Return somebody and where they stand, in a thread its channel, by what is known of them without asking.
 
-        What Discord does not say in time is not known of them. `roles`: theirs there, where Discord said so already.
+        `roles`: theirs there, where Discord said so with what they did.
         """
         where = channel.parent if channel.is_thread else channel.id
-        if direct:
-            return await self._place(Asker("discord", "dm", "", where, user), lookup_or_default, LOOK_SECONDS)
         if roles is not None:
             self._members.note(f"{channel.guild}/{user}", ServerMember(roles))
-        asker = Asker("discord", "channel", channel.guild, where, user)
-        return await self._place(asker, lookup_or_default, LOOK_SECONDS)
+        found = Asker("discord", "dm" if direct else "channel", "" if direct else channel.guild, where, user)
+        known = {guild: self._members.known(f"{guild}/{user}") for guild in self._list_servers(found)}
+        return self._place(found, {guild: one for guild, one in known.items() if one})
+
+    async def look_up(self, asker: Asker) -> Asker:
+        """Return somebody with all that Discord says of them in time."""
+        return await self._look_up(asker, lookup_or_default, LOOK_SECONDS)
 
     async def refresh_asker(self, asker: Asker) -> Asker:
         """Return somebody who asked a while ago, and where they stand by now: they may have left, or been denied.
 
         Raises `PlatformUnavailable`.
         """
-        return await self._place(asker, partial(lookup_or_raise, platform="Discord"), PATIENT_SECONDS)
+        return await self._look_up(asker, partial(lookup_or_raise, platform="Discord"), PATIENT_SECONDS)
 
-    async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
-        asks_roles = asker.kind != "dm" and self.settings.deny and self.listed(asker.workspace)
-        guilds = self.settings.servers if asker.kind == "dm" else (asker.workspace,) if asks_roles else ()
+    async def _look_up(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
+        guilds = self._list_servers(asker)
         members = await asyncio.gather(
             *(
                 lookup(
@@ -141,7 +161,16 @@ class DiscordDirectory:
                 for guild in guilds
             )
         )
-        return place_asker(asker, dict(zip(guilds, members, strict=True)), self.settings, self._readers)
+        return self._place(asker, dict(zip(guilds, members, strict=True)))
+
+    def _list_servers(self, asker: Asker) -> Sequence[str]:
+        """Return the servers in which it matters what somebody is."""
+        if asker.kind == "dm":
+            return self.settings.servers
+        return (asker.workspace,) if self.settings.deny and self.listed(asker.workspace) else ()
+
+    def _place(self, asker: Asker, members: Mapping[str, ServerMember]) -> Asker:
+        return place_asker(asker, members, self.settings, self._readers)
 
     async def close(self) -> None:
         await self._asked.close()

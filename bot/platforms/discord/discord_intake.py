@@ -39,15 +39,21 @@ def detach_from_server(found: DiscordInvocation) -> DiscordInvocation:
     )
 
 
-async def locate_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Asker:
-    """Return who invoked something and where they stand, with what Discord lets them do there."""
+def identify_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Asker:
+    """Return who invoked something and where they stand, by what is known of them without asking."""
     if is_own_server(directory, found):
         roles = None if found.direct else found.roles
-        asker = await directory.asker(found.channel, found.user, direct=found.direct, roles=roles)
+        asker = directory.newcomer(found.channel, found.user, direct=found.direct, roles=roles)
         return replace(asker, moderates=discord_events.may_moderate(found.permissions))
     if directory.settings.user_install:
-        return await directory.asker(detach_from_server(found).channel, found.user, direct=True)
+        return directory.newcomer(detach_from_server(found).channel, found.user, direct=True)
     return Asker("discord", "channel", found.guild, found.channel.id, found.user, exclusion=Exclusion.ELSEWHERE)
+
+
+async def locate_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Asker:
+    """Return the same with all that Discord says of them."""
+    asker = identify_asker(directory, found)
+    return asker if asker.exclusion else await directory.look_up(asker)
 
 
 LOOKED_AT = 20  # how many questions of a channel are looked at
@@ -115,7 +121,7 @@ class DiscordIntake:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
         if written.guild and not self._is_listed(written.guild):
             return None
-        channel = await self._channel(written.channel, written.guild)
+        channel = await self.directory.find_channel(written.channel, written.guild)
         if channel is None:
             return None
         roles = self.directory.our_roles(written.guild)
@@ -126,7 +132,7 @@ class DiscordIntake:
         audience = await self._messages.find_audience(message, conversation, author, every=every)
         if audience is Audience.THEIRS:
             return None
-        asker = await self._find_asker(written, channel)
+        asker = self._identify(written, channel)
         if asker.exclusion:
             return None
         text = discord_events.extract_text(written.raw, self._us, {**self.directory.names, **written.names}, roles)
@@ -204,13 +210,6 @@ class DiscordIntake:
             log.info("[discord] servers does not name the server %s: nothing is answered there", guild)
         return False
 
-    async def _channel(self, number: str, guild: str) -> discord_events.ChannelInfo | None:
-        try:
-            return await self.directory.channel(number, guild)
-        except (PlatformError, TimeoutError) as error:
-            log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
-            return None
-
     def _read(
         self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
     ) -> IncomingMessage:
@@ -220,18 +219,16 @@ class DiscordIntake:
         within = channel.is_thread and channel.id != written.id
         return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
-    async def _find_asker(
-        self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
-    ) -> Asker:
-        direct = not written.guild
-        return await self.directory.asker(channel, written.user, direct=direct, roles=written.roles)
+    def _identify(self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo) -> Asker:
+        """Return who wrote a message, by what is known of them: more is looked up when their question's turn comes."""
+        return self.directory.newcomer(channel, written.user, direct=not written.guild, roles=written.roles)
 
     async def _read_edit(self, now: discord_events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
         """Return what a message says since it was edited; None where that is not answered, now or there."""
         if now.guild and not self._is_listed(now.guild):
             return None
-        channel = await self._channel(now.channel, now.guild)
-        if channel is None or (await self._find_asker(now, channel)).exclusion:
+        channel = await self.directory.find_channel(now.channel, now.guild)
+        if channel is None or (await self.directory.look_up(self._identify(now, channel))).exclusion:
             return None
         names, roles = {**self.directory.names, **now.names}, self.directory.our_roles(now.guild)
         text = discord_events.extract_text(now.raw, self._us, names, roles)
@@ -256,7 +253,7 @@ class DiscordIntake:
         return (replace(place, thread=written.id) if opens else place), before.conversation
 
     async def _withdraw(self, event: discord_events.DiscordMessageDeleted) -> None:
-        channel = await self._channel(event.channel, event.guild)
+        channel = await self.directory.find_channel(event.channel, event.guild)
         where = channel.parent if channel and channel.is_thread else event.channel
         for one in event.ids:
             row = await self._app.queue.by_message(f"discord:{event.guild}/{where}", one)

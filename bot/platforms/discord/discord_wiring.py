@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import aiohttp
 
@@ -31,6 +32,7 @@ from bot.platforms.discord.discord_intake import (
     DiscordHistoryReader,
     DiscordIntake,
     detach_from_server,
+    identify_asker,
     is_own_server,
     render_cooldown,
 )
@@ -134,15 +136,18 @@ class DiscordRouter:
             await self._ask(found, *asked)
         elif found.kind == COMMAND:
             await self._command(found)
-        elif refusal := render_exclusion((await self.actions.by(found)).exclusion, found.locale):
+        elif refusal := render_exclusion(self._identify(found).exclusion, found.locale):
             await self.replies.say(found, refusal)
         elif found.kind == PRESS:
             await self.actions.press(found)
         elif found.kind == SUBMIT:
             await self.actions.comment(found)
 
+    def _identify(self, found: DiscordInvocation) -> Asker:
+        return identify_asker(self.intake.directory, found)
+
     async def _ask(self, found: DiscordInvocation, task: TaskKind, text: str) -> None:
-        """Take a question, and only then say that an answer comes."""
+        """Take a question, and only then say that an answer comes; whoever asks is looked up after that."""
         question = await self._question(found, task, text)
         if isinstance(question, str):
             await self.replies.say(found, question)
@@ -156,7 +161,7 @@ class DiscordRouter:
 
         Of what is invoked where the bot itself is not, the answer is for whoever invoked it alone.
         """
-        asker = await self.actions.by(found)
+        asker = self._identify(found)
         if refusal := self._explain_refusal(found, asker):
             return refusal
         menu = found.name == FACT_CHECK
@@ -183,7 +188,7 @@ class DiscordRouter:
     async def _command(self, found: DiscordInvocation) -> None:
         match found.name:
             case discord_interactions.ASK_ABOUT | discord_interactions.SOURCES:
-                if refusal := self._explain_refusal(found, await self.actions.by(found)):
+                if refusal := self._explain_refusal(found, self._identify(found)):
                     await self.replies.say(found, refusal)
                 elif found.name == SOURCES:
                     await self.actions.sources(found)
@@ -196,7 +201,7 @@ class DiscordRouter:
             case discord_interactions.CONFIGURE:
                 await self._configure(found)
             case discord_interactions.TAKE_BACK:
-                await self._take_back(found)
+                await self.actions.take_back(found, partial(self._find_answer, found))
             case _:
                 await self.replies.say(found, translate("discord_unknown_command", found.locale))
 
@@ -207,18 +212,15 @@ class DiscordRouter:
         words = await self.channel_settings.answer(written, await self.actions.by(found), found.locale)
         await self.replies.change(found, build_sentence(words, render_settings))
 
-    async def _take_back(self, found: DiscordInvocation) -> None:
-        """Take back the answer that the message of a context menu is."""
+    async def _find_answer(self, found: DiscordInvocation) -> int | None:
+        """Return the ticket of the answer that the message of a context menu is; None where it is none."""
         try:
             channel = await self.intake.directory.channel(found.channel.id, found.guild)
         except (PlatformError, TimeoutError):
             channel = found.channel
         where = channel.parent if channel.is_thread else channel.id
         row = await self.app.queue.by_message(f"discord:{found.guild}/{where}", found.target)
-        if row and found.target in row.posted:
-            await self.actions.take_back(found, row.ticket)
-        else:
-            await self.replies.say(found, translate("discord_no_answer", found.locale))
+        return row.ticket if row and found.target in row.posted else None
 
 
 @asynccontextmanager

@@ -31,14 +31,18 @@ class LookupCache(Generic[T]):
 
     async def of(self, name: str, seconds: float = LOOK_SECONDS) -> T:
         """Return the answer. Raises `PlatformError` where there is none, `TimeoutError` where it takes too long."""
-        until, answer = self._answers.get(name, (0.0, None))
-        if answer is not None and until > self.clock():
+        if (answer := self.known(name)) is not None:
             return answer
         if (task := self._pending.get(name)) is None:
             task = self._pending[name] = asyncio.create_task(self._look_up(name))
             task.add_done_callback(_ignore_result)
         async with asyncio.timeout(seconds):
             return await asyncio.shield(task)
+
+    def known(self, name: str) -> T | None:
+        """Return the answer without asking for it; None where that would have to be done."""
+        until, answer = self._answers.get(name, (0.0, None))
+        return answer if until > self.clock() else None
 
     def note(self, name: str, answer: T) -> None:
         if len(self._answers) >= MOST:

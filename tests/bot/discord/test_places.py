@@ -62,7 +62,7 @@ async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
     discord, now = Discord(s1=["7"]), [0.0]
     known = DiscordDirectory(discord, TEAM, lambda: now[0], readers=READERS)  # type: ignore[arg-type]
     discord.away = 4
-    taken = await known.asker(ChannelInfo("9", DM), "5", direct=True)
+    taken = await known.look_up(known.newcomer(ChannelInfo("9", DM), "5", direct=True))
     with pytest.raises(PlatformUnavailable):
         await known.refresh_asker(taken)
     later = await known.refresh_asker(taken)
@@ -80,9 +80,9 @@ async def test_roles_that_discord_did_not_send_along_are_looked_up() -> None:
     discord, now = Discord(s1=["77"]), [0.0]
     known = DiscordDirectory(discord, TEAM, lambda: now[0])  # type: ignore[arg-type]
     where = ChannelInfo("9", 0, "1")
-    given = await known.asker(where, "5", direct=False, roles=frozenset({"7"}))
+    given = known.newcomer(where, "5", direct=False, roles=frozenset({"7"}))
     assert (given.exclusion, discord.calls) == ("", 0)
-    unsaid = await known.asker(where, "6", direct=False)
+    unsaid = await known.look_up(known.newcomer(where, "6", direct=False))
     now[0] = PEOPLE_SECONDS + 1
     later = await known.refresh_asker(given)
     await known.close()

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.views.catalog import translate
 from storage.types import EntryKind
-from tests.platforms.discord.faults import Fault
+from tests.platforms.discord.faults import BROKEN, LIMITED, Fault
 from tests.platforms.discord.talking import THINKING, Talk, actions, field_of, talking
-from tests.platforms.discord.world import BOT
+from tests.platforms.discord.world import BOT, GUILD, THREAD, Channel
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
 RETRACT = translate("button_retract", "en")
@@ -446,6 +447,33 @@ async def test_other_servers_and_denied_people_are_left_alone(talk: Talk) -> Non
     await talk.until(ANSWERS[MADE])
 
     assert talk.system.asked == [MADE]
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(), BROKEN, replace(LIMITED, retry_after=5.0)], ids=["slow", "broken", "limited"]
+)
+async def test_nobody_waits_for_a_look_up_to_be_deferred(talk: Talk, fault: Fault) -> None:
+    """Who somebody is, and what thread that is, is looked up afterwards, until Discord says so."""
+    await talk.start(discord={"deny": ["401"]})
+    recovers, world = asyncio.Event(), talk.discord.world
+    routes = ("get_member", "get_channel")
+    talk.discord.faults |= {route: [fault.after(recovers)] * 3 for route in routes}
+    world.channels["299"] = Channel("299", "unheard of", THREAD, GUILD, {"101"}, parent="201")
+    direct, denied = world.dm("101").id, world.dm("109").id
+    used = [
+        await talk.acts.command("ask", question=BUILT, user=user, channel=world.dm(user).id) for user in ("101", "109")
+    ]
+    await talk.acts.dm(MADE, user="102")
+    await talk.acts.mention(RISES, channel="299")
+    async with asyncio.timeout(1):
+        await talk.discord.until(lambda: all(one.acked for one in used))
+    recovers.set()
+    await talk.until(ANSWERS[BUILT], channel=direct)
+    await talk.until(translate("discord_denied", "en"), channel=denied, by="109")
+    await talk.until(ANSWERS[MADE], channel=world.dm("102").id, by="102")
+    await talk.until(ANSWERS[RISES], channel="299")
+
+    assert sorted(talk.system.asked) == sorted([BUILT, MADE, RISES])
 
 
 async def test_denied_people_press_nothing_beneath_the_answers_to_others(talk: Talk) -> None:
