@@ -54,7 +54,7 @@ _UNSEEN = lazy_compile(
 _PARTED = lazy_compile(
     r"(?P<number>(?<![\w.])\d+\.\d+(?![\w.])|(?<=\d):(?=\d))"  # 3.14 and 10:30 are left alone
     r"|(?P<begun>[@<:](?=\S|\Z)|&(?=[#\w]|\Z)|\\(?=[uUxX.]|\Z)|\#(?=\w|\Z)|/(?=/|\Z)"
-    r"|\.(?=[\w\u200c-\u200f]|\Z)|(?:(?<=[wW])|\A)\.|[．｡](?=\S|\Z)|。(?=[A-Za-z0-9]|\Z)|\](?=[(\[:]|\Z))"
+    r"|\.(?=[\w\u200c-\u200f]|\Z)|(?:(?<=[wW])|\A)\.|[．｡](?=\S|\Z)|。(?=[A-Za-z0-9]|\Z)|\](?=\\*(?:[(\[:]|\Z)))"
 )
 _JOINABLE = lazy_compile(r"\A(?=[(\[:])")
 # What begins a heading, a list, a quotation, a rule, a table or a block of code where it begins a line.

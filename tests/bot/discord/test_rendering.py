@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.platforms.discord.discord_directory import read_text as read
@@ -56,6 +56,7 @@ def ids(message: DiscordMessage) -> list[str]:
 
 @settings(max_examples=60)
 @given(view=views, people=PEOPLE)
+@example(view=View(7, left_out="[a]\\:"), people=())
 def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
     """Discord refuses none of its messages, nothing pings but people who are meant, nothing links but sources."""
     view = replace(view, mentions=people)
