@@ -16,6 +16,7 @@ from pipeline.support.comparison.alignment import load_general_words
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
 from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, load_scorer, select_closest
 from pipeline.types import Support
+from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms, content_words
@@ -140,7 +141,10 @@ async def analyse_sentence(
     states, *source = await read([sentence, *nearest])
     features = extract_features(sentence, said, states=states, source=source, found=found)
     unsaid = _find_unsaid(sentence, (*context, *asked, *(passage.text for passage in passages)))
-    return SentenceAnalysis(features, found, nearest[0] if nearest else "", unsaid, _is_strange(unsaid, features))
+    closest = nearest[0] if nearest else ""
+    # What is said in another language has no word of the passage's.
+    strange = detect_language(sentence) == detect_language(closest) and _is_strange(unsaid, features)
+    return SentenceAnalysis(features, found, closest, unsaid, strange)
 
 
 def _is_strange(unsaid: Sequence[str], features: Mapping[str, float]) -> bool:

@@ -17,6 +17,7 @@ from pipeline.support.passage_facts import is_same_value
 
 _HALF_SAID = 0.5
 _CLAUSE_JOINS = frozenset({",", ";", ":", "(", ")", "and", "or", "but", "while", "whereas", "—", "–"})
+_RELATIVES = frozenset({"which", "who", "whom", "whose", "where"})
 _BEING = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get"})
 _CONTRASTS = frozenset({"while", "whereas", "unlike", "only"})
 _DENIALS = frozenset({
@@ -110,7 +111,10 @@ def _is_same_kind(given: Value, said: Value) -> bool:
 
 
 def _split_clauses(sentence: ParsedSentence) -> list[tuple[int, int]]:
-    ends = [at for at, low in enumerate(sentence.text.low) if low in _CLAUSE_JOINS and at not in sentence.valued]
+    """Return where each clause begins and ends; a relative one is of the clause with its antecedent."""
+    low = sentence.text.low
+    joins = (at for at, word in enumerate(low) if word in _CLAUSE_JOINS and at not in sentence.valued)
+    ends = [at for at in joins if sentence.text.at(at + 1) not in _RELATIVES]
     return list(zip([0, *(end + 1 for end in ends)], [*ends, len(sentence.text)], strict=True))
 
 

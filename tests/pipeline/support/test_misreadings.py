@@ -8,7 +8,8 @@ MILL = (
     "The mill is not open to visitors on Mondays. Ada Lund repaired the wheel in 1931, while the roof was rebuilt by "
     "Per Holt in 1954. The wheel has 24 paddles and the small one has 18 paddles. The millstones are dressed twice a "
     "year by a mason from Vik. Flour may be kept for up to 8 months. The wheel turns slower than the small one. "
-    "The keeper guards the cellar. The lake froze in 1942, and the mill stood still."
+    "The keeper guards the cellar. The lake froze in 1942, and the mill stood still. "
+    "Stones of Vik are turned every 24 months, except the Sater, which is turned every 18 months."
 )
 
 
@@ -42,6 +43,7 @@ def test_what_was_misread_is_quoted_instead(sentence: str) -> None:
         "A mason from Vik dresses the millstones two times a year.",
         "Flour may be kept for 8 months at most.",
         "When the lake froze in 1942, the mill was still.",
+        "The Sater is turned every 18 months.",
     ],
 )
 def test_what_says_the_same_in_other_words_is_not(sentence: str) -> None:

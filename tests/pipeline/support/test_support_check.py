@@ -249,6 +249,7 @@ async def test_what_holds_without_being_sure_says_so(read: EmbedTokens) -> None:
     [
         ("The paper mill in Lauvik was founded in 1921 by a wealthy penguin, Ingrid Solberg.", True),
         ("The paper mill in Lauvik was established in 1921 by Ingrid Solberg.", False),
+        ("Die Papierfabrik in Lauvik wurde 1921 von Ingrid Solberg gegründet.", False),
     ],
 )
 async def test_a_word_of_another_meaning_is_better_quoted(read: EmbedTokens, sentence: str, *, strange: bool) -> None:
