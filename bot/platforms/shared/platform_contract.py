@@ -85,7 +85,7 @@ class Platform(Protocol):
         ...
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked, and where they stand by now: the place may have been shared with others meanwhile.
+        """Return who asked, and where they stand by now: it may be shared, they may have left or be denied.
 
         What is no longer known counts against the place. Raises `PlatformUnavailable` where that cannot be told now.
         """
