@@ -22,7 +22,7 @@ from storage.database.worker_threads import ThreadPool
 from storage.errors import REINDEX_HINT, DatabaseUnusable, IndexStale, StorageError
 from storage.home_folder import holds_passages
 from storage.indexes.dense import ChromaLocation, DenseIndex
-from storage.indexes.embedding import Embedder, Vectors, indexed_text
+from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_text
 from storage.indexes.lexical import CHECKED_BYTES, LexicalIndex
 from storage.manifest import Manifest
 from storage.types import CorpusInfo, Document, DocumentChange, Hit, Lease, Passage
@@ -76,6 +76,10 @@ class PassageStore:
     """Deviations of the fused score that the team's own passages gain over those of works of reference."""
     polite: bool = False  # leave a core for questions while passages are being embedded
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    _vectors: VectorMemory = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_vectors", VectorMemory(self.embedder))
 
     @property
     def leases(self) -> Leases:
@@ -128,7 +132,7 @@ class PassageStore:
     async def _near(self, text: str, groups: Sequence[CorpusGroup], k: int) -> _Scores:
         if self.embedder.knows(text) == 0:
             return {}
-        vector = (await self.threads.embed.run(self.embedder.embed, [text]))[0]
+        vector = (await self.threads.embed.run(self._vectors.embed, [text]))[0]
         corpora = [corpus for group in groups for corpus in group]
         searches = (self.threads.read.run(self.dense.search, corpus, vector, k) for corpus in corpora)
         of = dict(zip(corpora, await asyncio.gather(*searches), strict=True))
@@ -143,7 +147,7 @@ class PassageStore:
         """Return the cosine of `text` with each of `others`."""
         if not others:
             return ()
-        vectors = await self.threads.embed.run(self.embedder.embed, [text, *others])
+        vectors = await self.threads.embed.run(self._vectors.embed, [text, *others])
         return tuple(float(cosine) for cosine in vectors[1:] @ vectors[0])
 
     async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:

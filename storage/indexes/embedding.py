@@ -13,6 +13,7 @@ import math
 import os
 import re
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
@@ -57,6 +58,33 @@ class Embedder(Protocol):
         Raises:
             EmbeddingUnavailable: The service that embeds fails.
         """
+
+
+REMEMBERED_VECTORS = 8_192  # of 384 numbers each: 12 MiB
+
+
+class VectorMemory:
+    """The vectors of texts that come again, such as sentences of a page that many ask about; for several threads."""
+
+    def __init__(self, embedder: Embedder, most: int = REMEMBERED_VECTORS) -> None:
+        self._embedder, self._most = embedder, most
+        self._vectors = OrderedDict[str, Vectors]()
+        self._lock = threading.Lock()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return what the embedder does, and ask it only for what is new. Raises `EmbeddingUnavailable`."""
+        with self._lock:
+            known = {text: self._vectors[text] for text in texts if text in self._vectors}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known |= zip(new, (row.copy() for row in self._embedder.embed(new)), strict=True)
+        with self._lock:
+            for text in dict.fromkeys(texts):
+                self._vectors[text] = known[text]
+                self._vectors.move_to_end(text)
+            while len(self._vectors) > self._most:
+                self._vectors.popitem(last=False)
+        return np.stack([known[text] for text in texts])
 
 
 SECRET_WORDS = frozenset({"authorization", "credentials", "headers", "key", "password", "secret", "token"})

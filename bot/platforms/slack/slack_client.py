@@ -119,8 +119,12 @@ class SlackRateLimit:
 
     def spare(self, method: str, channel: str = "") -> bool:
         """Return whether a call may be made that can be left out: half of what is allowed stays for what cannot."""
+        return self.room(method, channel) > self._lane(method, channel).window.rate.calls // 2
+
+    def room(self, method: str, channel: str = "") -> int:
+        """Return how many calls could be made at once now, besides those that wait."""
         lane = self._lane(method, channel)
-        return lane.window.room(self.now()) - len(lane.waiting) > lane.window.rate.calls // 2
+        return lane.window.room(self.now()) - len(lane.waiting)
 
     def hold(self, method: str, channel: str, seconds: float) -> None:
         """Let no call be made for so long, because Slack says so."""

@@ -123,7 +123,7 @@ def _to_turn(message: Json, us: str) -> ConversationMessage:
 STATUS = "assistant.threads.setStatus"
 STATUS_SECONDS, STATUS_PACE = 90.0, 20.0
 """Slack shows a status for two minutes: after so many seconds it is set again, and sooner only to other words."""
-MOST_PLACEHOLDERS = 20  # how many messages stand at once that are only there to be updated: Slack allows 50 a minute
+UPDATES_SPARED = 10  # of the updates that Slack allows in a minute, how many are not for answers on their way
 _SHOWN_LENGTH = 300  # of a question that is shown to its asker again
 FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
 _REMEMBERED = 1_000
@@ -241,11 +241,11 @@ class SlackPlatform:
         return posted
 
     async def _post_first(self, question: Question, view: View) -> PostedMessages:
-        if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
-            return PostedMessages((ts,))
-        if len(self._shown) >= MOST_PLACEHOLDERS and question.key in self._signs:
+        if question.key in self._signs and not self._may_promise_update():
             await self.show_sign(question, view)
             return PostedMessages()
+        if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
+            return PostedMessages((ts,))
         message = render_first(view, self._zone)
         self._shown[question.key] = message
         return PostedMessages((await self._post(question, message, 0, patience=FIRST_POST_PATIENCE),))
@@ -347,6 +347,10 @@ class SlackPlatform:
         if not self._us:
             self._us = str((await self._call("auth.test"))["user_id"])
         return self._us
+
+    def _may_promise_update(self) -> bool:
+        """Return whether there is room in this minute to update one more message when its answer is there."""
+        return self._call.pacing.room("chat.update") > len(self._shown) + self._streaming.count + UPDATES_SPARED
 
     async def _set_status(self, question: Question, *words: str) -> None:
         """Set the status of a question's thread, as Slack words it behind our name and by itself; empty to end it."""

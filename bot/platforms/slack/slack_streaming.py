@@ -145,8 +145,18 @@ class LiveMessages:
         self._refused, self._closed_until = 0, 0.0
 
     def possible(self, question: Question) -> bool:
-        """Return whether a question's answer may begin as a live message: in a thread, where Slack has them."""
-        return bool(question.place.thread) and self._call.pacing.now() >= self._closed_until
+        """Return whether a question's answer may begin as a live message: in a thread, where Slack has them.
+
+        And where it can be ended within the minute: no answer is to wait for that.
+        """
+        pacing = self._call.pacing
+        open_yet = bool(question.place.thread) and pacing.now() >= self._closed_until
+        return open_yet and pacing.room("chat.stopStream") > self.count
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._live)
 
     def live(self, question: Question, ts: str) -> bool:
         live = self._live.get(question.key)

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from bot.desk.types import ProgressSign
-from bot.platforms.slack.slack_platform import MOST_PLACEHOLDERS, STATUS_PACE
+from bot.platforms.slack.slack_client import RATES
+from bot.platforms.slack.slack_platform import STATUS_PACE, UPDATES_SPARED
 from bot.views.turn_view import View
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import FINAL, WAY
@@ -50,10 +51,12 @@ async def test_who_used_a_command_is_told_once_that_the_answer_comes(shop: Shop)
 async def test_many_who_wait_keep_their_sign_instead_of_a_message(shop: Shop) -> None:
     """Each message on its way would have to be updated, of which Slack allows few."""
     shop.slack.faults["chat.startStream"] = [refused("unknown_method")] * 99
-    for number in range(MOST_PLACEHOLDERS + 3):
+    most = RATES["chat.update"].calls - UPDATES_SPARED
+    for number in range(most + 3):
         asked = await shop.asked(channel=f"C{number % 3 + 1}")
         await shop.platform.show_sign(asked, WAY[0])
         await shop.shown(asked, WAY[0])
-    assert len(shop.slack.calls("chat.postMessage")) == MOST_PLACEHOLDERS
+    assert len(shop.slack.calls("chat.postMessage")) == most
     await shop.shown(asked, FINAL)
     shop.whole(asked, FINAL)
+    assert shop.slack.calls("chat.update") == []

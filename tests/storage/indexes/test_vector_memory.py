@@ -1,0 +1,47 @@
+"""What was embedded before is not embedded again, and nobody can tell from the vectors."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.indexes.embedding import VectorMemory
+
+MOST = 4
+
+
+class Counting:
+    """Embeds a text as its length and its first letter, and counts what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked = list[str]()
+
+    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Any:
+        assert texts
+        assert not polite
+        self.asked += texts
+        return np.array([[len(text), ord(text[0])] for text in texts], np.float32)
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "cc", "dd", "eee", "gggg"]), min_size=1, max_size=6), max_size=8))
+def test_vectors_are_those_of_the_embedder(rounds: list[list[str]]) -> None:
+    """In their order, also of texts that come twice; of one round none is asked for twice."""
+    counting = Counting()
+    memory: Any = VectorMemory(counting, MOST)  # type: ignore[arg-type]
+    for texts in rounds:
+        counting.asked.clear()
+        found = memory.embed(texts)
+        assert found.tolist() == [[len(text), ord(text[0])] for text in texts]
+        assert len(counting.asked) == len(set(counting.asked))
+        assert len(memory._vectors) <= MOST
+
+
+def test_what_comes_again_is_not_embedded_again() -> None:
+    """As long as not too much came in between: then what was asked for longest ago is forgotten."""
+    counting = Counting()
+    memory = VectorMemory(counting, MOST)  # type: ignore[arg-type]
+    for texts in (["a", "b"], ["b", "a", "c"], ["d", "e"], ["a"], ["b"]):
+        memory.embed(texts)
+    assert counting.asked == ["a", "b", "c", "d", "e", "b"]
