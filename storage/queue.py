@@ -187,6 +187,13 @@ class Queue:
         query = select(questions).where(questions.c.channel.startswith(f"{platform}:", autoescape=True))
         return await self._one(query.order_by(questions.c.ticket.desc()).limit(1))
 
+    async def standing(self, platform: str, *, since: datetime, limit: int) -> tuple[QueuedQuestion, ...]:
+        """Return the questions of messages that were taken since then and may have an answer, newest first."""
+        here = questions.c.channel.startswith(f"{platform}:", autoescape=True)
+        open_yet = and_(questions.c.message != "", questions.c.outcome.in_(["", "delivered"]))
+        query = select(questions).where(here, questions.c.taken_at >= since, open_yet)
+        return await self._all(query.order_by(questions.c.ticket.desc()).limit(limit))
+
     async def by_message(self, channel: str, message: str) -> QueuedQuestion | None:
         """Return the question that this message answers or, when it answers none, asks; of several the newest."""
         answers = select(posts.c.ticket).where(posts.c.channel == channel, posts.c.message == message)

@@ -1,6 +1,6 @@
 """Takes every question that catching up finds, and says when one was taken last: queue, desk and taking in one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,10 @@ class Taker:
     taken: list[Question] = field(default_factory=list)
     faults: list[Exception] = field(default_factory=list)
     """What is raised instead of making questions."""
+    rows: Sequence[Any] = ()
+    """The questions that may have an answer."""
+    edited: list[str] = field(default_factory=list)
+    deleted: list[Any] = field(default_factory=list)
 
     @property
     def directory(self) -> "Taker":
@@ -29,6 +33,15 @@ class Taker:
 
     async def newest(self, _: str) -> Any:
         return self.last
+
+    async def standing(self, *_: Any, **__: Any) -> Any:
+        return self.rows
+
+    async def edit(self, event: Any) -> None:
+        self.edited.append(event.now.key)
+
+    async def delete(self, event: Any) -> None:
+        self.deleted.append(event)
 
     async def question(self, written: Any) -> Question | None:
         if self.faults:

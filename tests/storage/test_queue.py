@@ -223,6 +223,21 @@ async def test_a_question_that_is_done_is_asked_again_in_other_words(queue: Queu
     assert (row.posted, row.body, row.handle) == (("p1",), {"text": "In other words?"}, "")
 
 
+async def test_what_may_have_an_answer_is_read_newest_first(queue: Queue, clock: Clock) -> None:
+    """Of messages of one platform that were asked since then; not what was taken back, nor what nobody answered."""
+    await put(queue, "old")
+    clock.now += MINUTE
+    tickets = await put(queue, *"abcd")
+    await put(queue, "command", message="")
+    await put(queue, "x", channel="discord:1/2")
+    for ticket, outcome in zip(tickets, ("delivered", "retracted", "silent"), strict=False):
+        await queue.finish(ticket, outcome)
+
+    found = await queue.standing("slack", since=NOON + MINUTE, limit=9)
+    assert [row.ticket for row in found] == [tickets[3], tickets[0]]
+    assert len(await queue.standing("slack", since=NOON, limit=1)) == 1
+
+
 async def test_a_conversation_is_read_newest_last_and_page_by_page(queue: Queue) -> None:
     """Of that conversation alone."""
     tickets = await put(queue, *"abcde")

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -12,14 +13,22 @@ from bot.desk.desk import Desk
 from bot.desk.turn_policy import Cooldown
 from bot.desk.types import DeliveryOutcome, IntakeStatus, Place, Question
 from bot.platforms.discord import discord_events
-from bot.platforms.discord.discord_client import ACTIVE_THREADS, CHANNELS, READ, DiscordApiClient, RequestRefused, Route
+from bot.platforms.discord.discord_client import (
+    ACTIVE_THREADS,
+    CHANNELS,
+    READ,
+    READ_ONE,
+    DiscordApiClient,
+    RequestRefused,
+    Route,
+)
 from bot.platforms.discord.discord_directory import DiscordDirectory
 from bot.platforms.discord.discord_interactions import DiscordInvocation
 from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import PlatformError
+from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.server.supervisor import TaskSupervisor
 from bot.views.catalog import translate
 from bot.wiring import App
@@ -152,10 +161,11 @@ class DiscordIntake:
         )
 
     async def edit(self, event: discord_events.DiscordMessageEdited) -> None:
-        """Have an edited question answered anew. Raises `StorageError`."""
-        await self._messages.edit(
-            event.now.channel, event.now.key, partial(self._read_edit, event.now), self._admit_edit
-        )
+        """Have an edited question answered anew, and one that has become a question to us. Raises `StorageError`."""
+        now = event.now
+        mentions = discord_events.is_addressed(now, self._us, self.directory.our_roles(now.guild))
+        take = partial(self.take, now) if mentions else None
+        await self._messages.edit(now.channel, now.key, partial(self._read_edit, now), self._admit_edit, take)
 
     async def delete(self, event: discord_events.DiscordMessageDeleted) -> None:
         """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
@@ -331,6 +341,22 @@ class DiscordHistoryReader:
             question = await self._intake.question(written) if written else None
             if written and question and not question.only_asker:
                 yield MissedQuestion(question, written.edited)
+
+    async def standing(self, since: float, limit: int) -> tuple[QueuedQuestion, ...]:
+        """Return the questions of messages that may have an answer, newest first. Raises `StorageError`."""
+        return await self._queue.standing("discord", since=datetime.fromtimestamp(since, UTC), limit=limit)
+
+    async def look_again(self, asked: QueuedQuestion) -> None:
+        """Take it that a message was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
+        guild, channel, number = asked.key.removeprefix("discord:").split("/")
+        try:
+            found = await self._read(READ_ONE, {"channel": channel, "message": number})
+        except PostGone:
+            await self._intake.delete(discord_events.DiscordMessageDeleted(guild, channel, (number,)))
+            return
+        now = discord_events.parse_posted(found, self._us, guild)
+        if now and now.edited:
+            await self._intake.edit(discord_events.DiscordMessageEdited(now))
 
     async def _written(self, channel: str, since: float) -> AsyncIterator[Json]:
         """Yield a channel's messages since then, oldest first; none where we may not read, and nobody could ask us."""

@@ -3,14 +3,15 @@
 All is read from where the last question was taken anywhere, a day back at most: until then nothing was missed. What is
 found goes the way of events, under the same idempotency keys, so that what was taken before is known. It is in no
 hurry: half of what a platform allows stays for answers, and what it refuses for now is tried again with backoff. A
-resume marker in a file keeps an interrupted catch-up from being forgotten.
+resume marker in a file keeps an interrupted catch-up from being forgotten. Last it is looked at what became of the
+messages that asked within the last days: who edited or deleted one meanwhile is answered anew, or not any more.
 """
 
 import asyncio
 import itertools
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from bot.desk.types import IntakeStatus, Question
 from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
 from bot.server.supervisor import compute_backoff
 from storage.errors import StorageError
+from storage.types import QueuedQuestion
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ Sleep = Callable[[float], Awaitable[object]]
 StartCatchUp = Callable[[float | None], Awaitable[None]]  # takes what was missed since a moment, in seconds since 1970
 
 MAX_AGE = timedelta(days=1)  # what was asked before that is not answered any more
+REVIEWED_AGE, MAX_REVIEWED = timedelta(days=3), 200  # how old a question may be that is looked at again, and how many
 POLL_SECONDS = 1.0  # how often it is looked whether a platform leaves room
 MAX_BACKOFF_SECONDS = 300.0  # the longest pause before what failed is tried again
 
@@ -96,6 +99,14 @@ class HistoryReader(Protocol):
         """Yield the questions in one of them, oldest first. Raises `PlatformError`, `StorageError`."""
         ...
 
+    async def standing(self, since: float, limit: int) -> Sequence[QueuedQuestion]:
+        """Return the questions of messages that may have an answer, newest first. Raises `StorageError`."""
+        ...
+
+    async def look_again(self, asked: QueuedQuestion) -> None:
+        """Take it that a message was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
+        ...
+
 
 class CatchUpRun:
     """Takes what was missed on one platform."""
@@ -104,7 +115,7 @@ class CatchUpRun:
         self, archive: HistoryReader, desk: Desk, marker: ResumeMarker, now: Callable[[], float], sleep: Sleep
     ) -> None:
         self._archive, self._desk, self._marker = archive, desk, marker
-        self._now, self._sleep = now, sleep
+        self._now, self._sleep, self._reviewing = now, sleep, False
 
     async def since(self) -> float | None:
         """Return until when nothing was missed, in seconds since 1970; None where nothing was ever taken.
@@ -131,6 +142,24 @@ class CatchUpRun:
             await self._marker.closed(since)
         if taken:
             log.info("questions that were asked meanwhile: %d", taken)
+        await self._review()
+
+    async def _review(self) -> None:
+        """Look again at the messages that asked of late, unless that is being done."""
+        if self._reviewing:
+            return
+        self._reviewing = True
+        try:
+            for asked in await self._archive.standing(self._now() - REVIEWED_AGE.total_seconds(), MAX_REVIEWED):
+                try:
+                    await self._archive.look_again(asked)
+                except PlatformError as error:
+                    facts = {"key": asked.key, "cause": str(error)}
+                    log.info("it cannot be told what became of a question", extra=facts)
+        except StorageError as error:
+            log.warning("it cannot be told what became of the last questions", extra={"cause": str(error)})
+        finally:
+            self._reviewing = False
 
     async def _catch_up_channel(self, channel: str, since: float) -> int:
         """Take what was missed in a channel; as often as it takes where the database is away."""

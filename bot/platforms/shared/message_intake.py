@@ -35,13 +35,17 @@ class MessageIntake:
         key: str,
         read: Callable[[], Awaitable[tuple[str, IncomingMessage] | None]],
         admit: Callable[[Question, str], bool] = lambda _, __: True,
+        take: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         """Have an edited question answered anew, if it was taken. Raises `StorageError`.
 
-        `admit` says whether a question may be asked in other words just now.
+        `admit` says whether a question may be asked in other words just now. `take` takes what was none before.
         """
         await self._settle(channel)
         row = await self._app.queue.by_key(key)
+        if row is None and take:
+            await take()
+            return
         text, message = (row and await read()) or ("", None)
         text = text or (EMPTY_MENTION if message and message.addressed else "")
         if not (row and text and message and is_edit_addressed(message, unasked=bool(row.body.get("unasked")))):

@@ -28,12 +28,13 @@ from bot.platforms.shared.lookup_cache import (
 )
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json, read_object
-from bot.platforms.shared.platform_contract import PlatformError
+from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.platforms.slack import find_user_groups, slack_events
 from bot.platforms.slack.slack_client import ChannelUnknown, SlackApiClient
 from bot.server.supervisor import TaskSupervisor
 from bot.wiring import App
 from storage.queue import Queue
+from storage.types import QueuedQuestion
 
 
 def is_shared(channel: Json) -> bool | None:
@@ -286,6 +287,29 @@ class SlackHistoryReader:
                 question := await self._intake.question(written)
             ):
                 yield MissedQuestion(question, written.edited)
+
+    async def standing(self, since: float, limit: int) -> tuple[QueuedQuestion, ...]:
+        """Return the questions of messages that may have an answer, newest first. Raises `StorageError`."""
+        return await self._queue.standing("slack", since=datetime.fromtimestamp(since, UTC), limit=limit)
+
+    async def look_again(self, asked: QueuedQuestion) -> None:
+        """Take it that a message was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
+        channel, ts = asked.channel.rpartition("/")[2], asked.message
+        facts: dict[str, Any] = {"channel": channel, "ts": ts, "oldest": ts, "latest": ts, "inclusive": True}
+        try:
+            pages = self._read_pages("conversations.replies", "messages", **facts)
+            found = [one async for one in pages if one.get("ts") == ts]
+        except PostGone:
+            await self._intake.delete(slack_events.SlackMessageDeleted(self._us.team, channel, ts))
+            return
+        where = {"channel": channel, "channel_type": "im" if slack_events.is_direct(channel) else "channel"}
+        for message in found:
+            event = {"type": "message", "subtype": "message_changed", "message": message, **where}
+            match slack_events.parse_event({"event": event}, self._us):
+                case slack_events.SlackMessageDeleted() as erased:
+                    await self._intake.delete(erased)
+                case slack_events.SlackMessageEdited() as rewritten if rewritten.now.edited:
+                    await self._intake.edit(rewritten)
 
     async def _read_messages(self, channel: str, since: float) -> AsyncIterator[Json]:
         """Yield a channel's messages since then, with those of threads that were begun before; oldest first."""

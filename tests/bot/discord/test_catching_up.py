@@ -113,3 +113,18 @@ def test_a_session_that_says_nothing_of_shards_is_the_only_one(ready: dict[str, 
     """As is one that says what cannot be."""
     assert shard_of(ready) == (0, 1)
     assert shard_of({"shard": [1, 2]}) == (1, 2)
+
+
+async def test_what_was_edited_or_deleted_meanwhile_is_looked_at_again(stall: Stall, tmp_path: Path) -> None:
+    """What stands as it was asked is left alone, as is what may not be read any more, once it can be told."""
+    asked = [await missed(stall) for _ in range(3)] + [await missed(stall, "202")]
+    await stall.discord.acts.edit(asked[1], "<@501> Who?")
+    await stall.discord.acts.delete(asked[2])
+    await stall.discord.acts.deny("202", 1 << 10)
+    stall.discord.faults["get_message"] = [UNAVAILABLE, LIMITED, Fault(403)]
+    keys = [f"discord:{GUILD}/{'202' if one == asked[3] else '201'}/{one}" for one in asked]
+    taker = taking(rows=[Row(key) for key in keys])
+    await catching(stall, taker, tmp_path).run(stall.clock.now() + 60)
+
+    assert taker.edited == [keys[1]]
+    assert [one.ids for one in taker.deleted] == [(asked[2],)]

@@ -111,3 +111,22 @@ async def test_a_file_that_says_nothing_is_passed_over(shop: Shop, tmp_path: Pat
     ResumeMarker(tmp_path, "slack").file.write_text(kept, "latin-1")
     assert await catching(shop, taking(), tmp_path).since() is None
     await asyncio.wait_for(catching(shop, taking(), tmp_path / "nowhere").run(shop.clock.now()), 5)
+
+
+@pytest.mark.parametrize("thread", [False, True])
+async def test_what_was_edited_or_deleted_meanwhile_is_looked_at_again(
+    shop: Shop, tmp_path: Path, *, thread: bool
+) -> None:
+    """Also in a thread, and where others replied; what stands as it was asked is left alone, once it can be told."""
+    root = str(await shop.slack.acts.say("Good morning!", silent=True)) if thread else ""
+    asked = [str(await shop.slack.acts.mention("When?", thread=root, silent=True)) for _ in range(4)]
+    await shop.slack.acts.say("A reply", thread=root or asked[3], silent=True)
+    await shop.slack.acts.edit(asked[1], f"<@{BOT}> Who?")
+    for gone in asked[2:]:
+        await shop.slack.acts.delete(gone)
+    shop.slack.faults["conversations.replies"] = [UNAVAILABLE, LIMITED, Fault(403)]
+    taker = taking(rows=[SimpleNamespace(key="", channel="slack:T1/C1", message=one) for one in asked])
+    await catching(shop, taker, tmp_path).run(shop.clock.now() + 60)
+
+    assert taker.edited == [f"slack:T1/C1/{asked[1]}"]
+    assert [one.ts for one in taker.deleted] == asked[2:]

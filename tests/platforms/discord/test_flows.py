@@ -252,6 +252,21 @@ async def test_in_a_channel_the_sources_are_those_of_what_one_asked_last_oneself
         assert talk.sees(by=user).count(f"{page}.md") == seen + 1
 
 
+async def test_a_mention_that_an_edit_adds_is_answered_once(talk: Talk) -> None:
+    """What was said to nobody becomes a question to us; an edit that mentions nobody does not."""
+    await talk.start()
+    said = [await talk.acts.say(BUILT), await talk.acts.say(RISES)]
+    await talk.passed()
+    await talk.acts.edit(said[0], f"<@{BOT}> {BUILT}")
+    await talk.acts.edit(said[1], MADE)
+    await talk.until(ANSWERS[BUILT])
+    await talk.acts.edit(said[0], f"<@{BOT}> {MADE}")
+    await talk.until(ANSWERS[MADE])
+    await talk.passed()
+
+    assert [len(talk.acts.answers(one)) for one in said] == [1, 0]
+
+
 async def test_an_edited_question_is_answered_anew_in_the_same_post(talk: Talk) -> None:
     """And a deleted one takes its answer with it."""
     await talk.start()

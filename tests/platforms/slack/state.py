@@ -148,7 +148,7 @@ class FakeSlack:
             # A root with replies stays as a tombstone.
             stone = copy.deepcopy(message)
             stone.text, stone.blocks, stone.user = "This message was deleted.", [], "USLACKBOT"
-            stone.stream, stone.metadata, stone.markdown = None, None, ""
+            stone.stream, stone.metadata, stone.markdown, stone.subtype = None, None, "", "tombstone"
             event = changed_event(stone, message, self.world)
             event["message"]["subtype"] = "tombstone"
             self.world.messages[key] = stone
