@@ -311,7 +311,9 @@ MOSTLY_SAID = 0.6  # the share of a note's words from which on nobody needs to h
 
 
 def is_repeated(sentence: CitedSentence, said: Sequence[CitedSentence], least: float = 1.0) -> bool:
-    """Return whether at least such a share of a sentence's words was said before of its passages."""
+    """Return whether at least such a share of a sentence's words was said before of its passages, or all of it."""
+    if any(one.text == sentence.text for one in said):
+        return True
     terms, passages = set(content_terms(sentence.text)), {one.passage.id for one in sentence.evidence}
     before = (one.text for one in said if passages <= {piece.passage.id for piece in one.evidence})
     known = set(content_terms(" ".join(before)))

@@ -190,7 +190,9 @@ def _denies(quotation: SourcedFinding, other: SourcedFinding) -> bool:
 
 
 def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
-    if not any(_overlap(first, second) for first in one.evidence for second in other.evidence):
+    # Items of a list share the line that leads them in, and are each another thing.
+    few, many = sorted((one.evidence, other.evidence), key=len)
+    if not all(any(_overlap(first, second) for second in many) for first in few):
         return False
     short, long = sorted((set(content_terms(one.text)), set(content_terms(other.text))), key=len)
     numbers = {term for term in short if any(char.isdigit() for char in term)}

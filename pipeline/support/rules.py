@@ -223,7 +223,7 @@ def _check_number(
     elif facts.passages and not (
         found or replaced or number.units or _is_comparable(number, sentence, facts, alignment)
     ):
-        yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED)
+        yield RuleFinding(FindingKind.NUMBER, number.said, FindingOutcome.DISPUTED, grave=True)
     elif claim or instead:
         yield _build_finding(FindingKind.NUMBER, number.said, instead, found=found)
 

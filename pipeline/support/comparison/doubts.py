@@ -250,15 +250,15 @@ def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
 
 def _find_added_end(alignment: Alignment, facts: PassageFacts, allowed: frozenset[str]) -> Iterator[Doubt]:
     """Yield the end of a sentence of which no passage has a word: ", tax included"; surely a condition or a reason."""
-    ours = alignment.sentence
-    said = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content]
+    ours, wording = alignment.sentence, _load_wording(alignment.sentence.language)
+    joins = wording.joins
+    said = [at for at in range(len(ours.text)) if ours.stems[at] in ours.content and ours.text.low[at] not in joins]
     matched = {place for place, _ in alignment.pairs}
     last = max((at for at in said if at in matched), default=-1)
     end = [at for at in said if at > last]
     known = allowed.union(*(part.stems for part in facts.everything))
     if end and alignment.coverage >= _HALF_SAID and not any(ours.stems[at] in known or at in ours.valued for at in end):
-        leads = _load_wording(ours.language).leads
-        lead = next((at for at in range(last + 1, end[0]) if ours.text.low[at] in leads), 0)
+        lead = next((at for at in range(last + 1, end[0]) if ours.text.low[at] in wording.leads), 0)
         rest = [at for at in range(lead) if ours.stems[at]]
         sure = len(rest) >= _FEWEST_BEFORE and len(matched.intersection(rest)) >= _NEARLY_THE_SAME * len(rest)
         yield Doubt(ours.text.said(end[0], end[-1] + 1), sure=sure)
@@ -287,13 +287,15 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     ours, theirs = alignment.sentence, alignment.source
     settled = ours.valued.union(place for place, _ in alignment.pairs)
     binding = {at for _, _, place in find_binding_words(ours) for at in range(*place)}
-    directions = _load_wording(ours.language).directions.keys()
+    wording = _load_wording(ours.language)
+    directions, joins = wording.directions.keys(), wording.joins
     known = theirs.content | directions | facts.context.stems | allowed
     for gap in alignment.gaps:
         there = theirs.text.said(*gap.given).rstrip(" .") if gap.given[0] < gap.given[1] else ""
         for place in range(*gap.said):
             stem = ours.stems[place]
-            same = place in settled | binding or ours.text.low[place].endswith("n't") or _is_answer(ours, place)
+            low = ours.text.low[place]
+            same = place in settled | binding or low in joins or low.endswith("n't") or _is_answer(ours, place)
             named = _is_respelled(ours, place, theirs) or _is_part_of_name(ours, place, facts)
             if not same and stem in ours.content - known and not named:
                 yield Doubt(ours.text.words[place], there)
@@ -345,6 +347,7 @@ class _Wording(NamedTuple):
     directions: Mapping[str, str]
     conditions: frozenset[str]
     leads: frozenset[str]  # what begins a condition or a reason that was added
+    joins: frozenset[str]  # what only joins a sentence to the one before
 
 
 @cache
@@ -355,7 +358,7 @@ def _load_wording(language: str) -> _Wording:
     listed = [(kind, name, phrase) for kind, classes in kinds for name, phrase in _split_phrases(classes)]
     phrases = {word: tuple(one for one in listed if one[2][0] == word) for word in {one[2][0] for one in listed}}
     directions = {word: name for name in ("start", "end") for word in data[name].split()}
-    return _Wording(phrases, directions, *(frozenset(data[name].split()) for name in ("conditions", "leads")))
+    return _Wording(phrases, directions, *(frozenset(data[name].split()) for name in ("conditions", "leads", "joins")))
 
 
 def _split_phrases(classes: Mapping[str, str]) -> Iterable[tuple[str, tuple[str, ...]]]:

@@ -18,11 +18,13 @@ from pipeline.support.passage_facts import is_same_value
 _HALF_SAID = 0.5
 _CLAUSE_JOINS = frozenset({",", ";", ":", "(", ")", "and", "or", "but", "while", "whereas", "—", "–"})
 _RELATIVES = frozenset({"which", "who", "whom", "whose", "where"})
+_ARTICLES = frozenset({"a", "an"})
 _BEING = frozenset({"is", "are", "was", "were", "be", "been", "being", "gets", "get"})
 _CONTRASTS = frozenset({"while", "whereas", "unlike", "only"})
 _DENIALS = frozenset({
     "not", "no", "never", "none", "nobody", "nothing", "neither", "nor", "cannot", "unlike", "hardly",
 })  # fmt: skip
+_SINGLE = frozenset({"the", "its", "his", "her", "their", "our"})
 _NEAREST = 3  # words that a denial reaches first
 _BEFORE_BY = 5  # tokens before "by" in which a passive has its "was"
 _AGENT = 5  # tokens behind "by" in which the agent is named
@@ -35,6 +37,7 @@ def find_misreadings(alignment: Alignment, asked: Sequence[Value] = ()) -> Itera
     if theirs.is_row:
         return
     yield from _find_dropped_denial(ours, theirs)
+    yield from _find_more_than_one(ours, theirs)
     if alignment.coverage >= _HALF_SAID:
         yield from _find_other_values(ours, theirs, asked)
     yield from _find_values_of_other_clauses(ours, theirs)
@@ -53,6 +56,18 @@ def _find_dropped_denial(ours: ParsedSentence, theirs: ParsedSentence) -> Iterat
         denied = (theirs.stems[place] for place in reached[:_NEAREST])
         if _is_plain_denial(theirs, at) and not ours.content.isdisjoint(denied):
             yield Doubt("", theirs.text.said(at, reached[0] + 1))
+
+
+def _find_more_than_one(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
+    """Yield "one of the copies" where the source has "the only copy"."""
+    for at in range(len(ours.text) - 1):
+        if ours.text.low[at : at + 2] == ("one", "of"):
+            counted = {stem for stem in ours.stems[at + 2 : at + 2 + _NEAREST + 1] if stem in ours.content}
+            for place, low in enumerate(theirs.text.low):
+                if low == "only" and theirs.text.at(place - 1) in _SINGLE:
+                    end = place + 1 + _NEAREST
+                    if not counted.isdisjoint(theirs.stems[place + 1 : end]):
+                        yield Doubt(ours.text.said(at, at + 2), theirs.text.said(place - 1, place + 1))
 
 
 def _is_plain_denial(sentence: ParsedSentence, place: int) -> bool:
@@ -111,10 +126,15 @@ def _is_same_kind(given: Value, said: Value) -> bool:
 
 
 def _split_clauses(sentence: ParsedSentence) -> list[tuple[int, int]]:
-    """Return where each clause begins and ends; a relative one is of the clause with its antecedent."""
+    """Return where each clause begins and ends; a relative one, and what a name is, belong to what they follow."""
     low = sentence.text.low
     joins = (at for at, word in enumerate(low) if word in _CLAUSE_JOINS and at not in sentence.valued)
-    ends = [at for at in joins if sentence.text.at(at + 1) not in _RELATIVES]
+    ends = [
+        at
+        for at in joins
+        if sentence.text.at(at + 1) not in _RELATIVES
+        and not (low[at] == "," and at - 1 in sentence.capitals and sentence.text.at(at + 1) in _ARTICLES)
+    ]
     return list(zip([0, *(end + 1 for end in ends)], [*ends, len(sentence.text)], strict=True))
 
 

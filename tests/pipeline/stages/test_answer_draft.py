@@ -9,10 +9,17 @@ import pytest
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.replies.cited_sentences import MarkedSentence, split_sentences
-from pipeline.stages.answer_draft import collect_draft, format_draft, say_draft, say_refined, stream_refinement
+from pipeline.stages.answer_draft import (
+    collect_draft,
+    format_draft,
+    is_repeated,
+    say_draft,
+    say_refined,
+    stream_refinement,
+)
 from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.stages.turn_context import TurnContext
-from pipeline.types import Status, Support
+from pipeline.types import CitedSentence, Status, Support
 from storage.types import Evidence, SearchQuery
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
@@ -43,6 +50,15 @@ def test_what_is_written_is_read_as_it_was() -> None:
     draft = split_sentences("The bell was cast in 1887 [1]. It hangs on the quay [2][1]. It rings.", 2)
 
     assert split_sentences(format_draft(draft), 2) == draft
+
+
+def test_what_was_said_word_for_word_is_not_said_again() -> None:
+    """Also where another passage says it, too; in other words that is a source more."""
+    text = "The bell was cast in 1887."
+    one, other = (tuple(collect_sentences([hit(text, key=key)])) for key in ("bells.md", "quay.md"))
+
+    assert is_repeated(CitedSentence(text, other), [CitedSentence(text, one)])
+    assert not is_repeated(CitedSentence("It was cast in 1887.", other), [CitedSentence(text, one)])
 
 
 async def refined(sentences_before: int) -> list[MarkedSentence | str]:

@@ -93,6 +93,20 @@ def test_other_sentences_of_a_passage_are_other_findings() -> None:
     assert deduplicate_findings(both) == both
 
 
+def test_items_of_one_list_are_other_findings() -> None:
+    """Though each cites the line that leads them in, and one word tells them apart."""
+    page = hit(
+        "Messages in Slack are kept as follows:\n- DMs: 18 months retention\n- Private channels: 18 months retention"
+    )
+    lead, first, second = collect_sentences([page])
+    both = (
+        SourcedFinding("Messages that we keep as DMs: 18 months retention.", (lead, first)),
+        SourcedFinding("Messages that we keep in private channels: 18 months retention.", (lead, second)),
+    )
+
+    assert deduplicate_findings(both) == both
+
+
 def test_of_those_that_disagree_the_newer_comes_first() -> None:
     """They share their places among themselves; what nobody dated is last of them, and the others stay."""
     findings = [finding(UNDATED), finding(PIER), finding(OLD), finding(NEW)]

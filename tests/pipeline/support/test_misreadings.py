@@ -9,7 +9,10 @@ MILL = (
     "Per Holt in 1954. The wheel has 24 paddles and the small one has 18 paddles. The millstones are dressed twice a "
     "year by a mason from Vik. Flour may be kept for up to 8 months. The wheel turns slower than the small one. "
     "The keeper guards the cellar. The lake froze in 1942, and the mill stood still. "
-    "Stones of Vik are turned every 24 months, except the Sater, which is turned every 18 months."
+    "Stones of Vik are turned every 24 months, except the Sater, which is turned every 18 months. "
+    "The first miller was Jon Sater, a carpenter who drew the sluice after the plans of Olaf Moe. "
+    "A flood took the only plan of the sluice. Changes to the sluice will require you to ask the council. "
+    "The mill is 12 metres high."
 )
 
 
@@ -27,6 +30,9 @@ def is_grave(sentence: str, asked: tuple[str, ...] = ()) -> bool:
         "The keeper dresses the millstones two times each year.",
         "The keeper has to see that flour is kept for 8 months.",
         "It was in 1954 that the lake froze.",
+        "One of the plans of the sluice was taken by a flood.",
+        "Whoever changes the sluice may ask the council.",
+        "Ada Lund wore shoes of size 44.",
     ],
 )
 def test_what_was_misread_is_quoted_instead(sentence: str) -> None:
@@ -44,6 +50,8 @@ def test_what_was_misread_is_quoted_instead(sentence: str) -> None:
         "Flour may be kept for 8 months at most.",
         "When the lake froze in 1942, the mill was still.",
         "The Sater is turned every 18 months.",
+        "Jon Sater, a carpenter, drew the sluice.",
+        "The wheel, though, turns slower than the small one.",
     ],
 )
 def test_what_says_the_same_in_other_words_is_not(sentence: str) -> None:
