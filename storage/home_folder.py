@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,8 +90,12 @@ def close_to_others(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make a file if it is missing, for its owner alone. Raises `OSError`."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    """Make a file if it is missing, for its owner alone. Raises `OSError`.
+
+    One that is there is not opened: to close it again would end the locks that SQLite holds on it in this process.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     close_to_others(path)
 
 

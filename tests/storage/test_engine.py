@@ -171,6 +171,22 @@ async def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
         assert ({"a"}, True) == (await database.read(names), "space" in caught.value.hint)
 
 
+async def test_another_process_that_closes_the_database_takes_nothing_from_this_one(tmp_path: Path) -> None:
+    """Whoever takes itself for the last removes the write-ahead log; this process holds locks against that."""
+    script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(*c.execute('SELECT count(*) FROM corpora'))"
+    file = tmp_path / "footnote.db"
+
+    def count_elsewhere() -> str:
+        done = subprocess.run([sys.executable, "-c", f"{script}; c.close()", file], capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    with open_database("", home=tmp_path) as database:
+        await asyncio.gather(database.write(add("a")), *(database.read(names) for _ in range(4)))
+        before = count_elsewhere()
+        await database.write(add("b"))
+        assert (before, count_elsewhere()) == ("(1,)", "(2,)")
+
+
 async def test_a_database_opened_for_reading_reads_beside_a_writer_and_refuses_to_write(tmp_path: Path) -> None:
     """Commands that only read records work while another process owns the home."""
     with open_database("", home=tmp_path) as writer, open_database("", home=tmp_path, read_only=True) as reader:
