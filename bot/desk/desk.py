@@ -87,6 +87,10 @@ class Desk:
             self._scheduler.enqueue(row)
         return IntakeStatus.NEW if new else IntakeStatus.KNOWN
 
+    def count_before(self, key: str) -> int:
+        """Return how many questions are answered before one that waits; 0 for any other."""
+        return self._scheduler.count_before(key)
+
     async def edit_question(self, key: str, text: str) -> None:
         """Answer a question in its new words; what is posted is edited. Raises `StorageError`."""
         # Of several at once the one that came last counts.

@@ -71,7 +71,7 @@ class MessageWriter:
         self.sign = ProgressSign.NONE
         """What the asker saw last of a question of which nothing is posted."""
         self._latest: View | None = None
-        self._waiting = self._signed = self._muted = False
+        self._waiting, self._signed, self._muted = True, False, False
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
 
@@ -87,11 +87,11 @@ class MessageWriter:
     def offer(self, view: View, *, waiting: bool = False) -> None:
         """Show a view on the way as soon as may be, unless a newer one comes first. Never blocks.
 
-        `waiting`: the question's turn has not come; nothing is posted of it.
+        `waiting`: the question's turn has not come; nothing is posted of it, until something was to be.
         """
         if self.fault or self._muted or self.question.unasked:
             return
-        self._latest, self._waiting = view, waiting
+        self._latest, self._waiting = view, waiting and self._waiting
         if self._pump is None or self._pump.done():
             self._pump = asyncio.create_task(self._show_newest())
 

@@ -28,7 +28,8 @@ from bot.views.view_reducer import show_queue_position
 from storage.errors import StorageError
 from storage.types import QueuedQuestion
 
-_SIGN_SECONDS = 8.0  # how often it is shown to somebody who waits where they stand
+_FIRST_SIGN_SECONDS, _SIGN_SECONDS = 0.5, 8.0
+"""When it is shown to somebody who waits where they stand, and how often: what comes meanwhile is taken in first."""
 _NOTICES_AT_ONCE = 4  # how many who wait are told so at once, on one platform: answers are what its limits are for
 _NONE: Mapping[int, "QueuedJob"] = MappingProxyType({})
 
@@ -141,6 +142,11 @@ class Scheduler:
     def find_job(self, ticket: int) -> Job | None:
         return self._jobs.get(ticket)
 
+    def count_before(self, key: str) -> int:
+        """Return how many questions are answered before one that waits; 0 for any other."""
+        waiting = (job for job in self._jobs.values() if job.question.key == key and self._is_waiting(job))
+        return next((count_ahead(self._state, job.ticket) for job in waiting), 0)
+
     async def start(self) -> None:
         """Take up what an earlier process left, and start. Raises `StorageError`."""
         context = self._context
@@ -239,6 +245,7 @@ class Scheduler:
 
     async def _show_position(self, job: Job) -> None:
         """Show somebody who waits how many are before them, by a sign, until something is posted."""
+        await self._context.clock.sleep(_FIRST_SIGN_SECONDS)
         while self._is_waiting(job) and not job.writer.begun:
             job.view = show_queue_position(job.view, count_ahead(self._state, job.ticket))
             job.writer.offer(job.view, waiting=True)

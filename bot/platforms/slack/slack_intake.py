@@ -194,6 +194,8 @@ RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that
 class SlackIntake:
     """Takes questions of one workspace."""
 
+    announce: Callable[[Question, int], str]  # the platform's own, which is made after this
+
     def __init__(
         self, app: App, desk: Desk, us: slack_events.SlackBotIdentity, directory: SlackDirectory, tasks: TaskSupervisor
     ) -> None:
@@ -203,10 +205,16 @@ class SlackIntake:
     async def take(self, written: slack_events.SlackMessagePosted) -> IntakeStatus | None:
         return await self._messages.take(written.channel, partial(self.question, written))
 
-    async def take_invoked(self, invoked: slack_events.SlackInvocation) -> IntakeStatus:
+    async def take_invoked(self, invoked: slack_events.SlackInvocation) -> Question:
         asker = self.directory.newcomer(invoked.channel, invoked.user, direct=invoked.direct)
         question = slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
-        return await self._desk.take(question)
+        await self._desk.take(question)
+        return question
+
+    def word_wait(self, question: Question) -> str:
+        """Return what somebody is told at once whose question has to wait; empty where it is being answered."""
+        before = self._desk.count_before(question.key)
+        return self.announce(question, before) if before else ""
 
     async def question(self, written: slack_events.SlackMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""

@@ -32,6 +32,7 @@ from bot.platforms.slack.slack_messages import (
 from bot.platforms.slack.slack_streaming import LiveMessages
 from bot.views.catalog import translate
 from bot.views.turn_view import View
+from bot.views.view_reducer import show_queue_position
 
 log = logging.getLogger(__name__)
 
@@ -186,6 +187,11 @@ class SlackPlatform:
             await self._set_status(question, translate("slack_status", view.language), view.status)
             self._note_sign(question, view.status, now)
         return ProgressSign.WORDED
+
+    def announce(self, question: Question, before: int) -> str:
+        """Return the sign of a command's question as mrkdwn, for whoever shows it in the place of `show_sign`."""
+        self._note_sign(question, "taken", self._call.pacing.now())
+        return _word_taken(question, show_queue_position(View(0, question.language), before))
 
     async def find(self, question: Question) -> PostedMessages:
         return await find_our_message(self._call, question, await self._load_user_id())

@@ -143,8 +143,8 @@ class SlackRouter:
         """Take what `/ask` or `/check` asks; answer `/footnote`, and how to ask to whoever asks nothing."""
         found = slack_events.parse_invocation(body, self.us)
         if found and found.text:
-            await self.intake.take_invoked(found)
-            await ack()
+            words = self.intake.word_wait(await self.intake.take_invoked(found))
+            await (ack(words, response_type="ephemeral") if words else ack())
         elif found:
             await ack(await self.notices.usage(found), response_type="ephemeral")
         elif body["command"] == slack_events.CONFIGURE_COMMAND:
@@ -230,6 +230,7 @@ async def open_workspace(
     platform = platforms["slack"] = SlackPlatform(
         call, refresh_asker=directory.refresh_asker, connected=line.connected, ready=line.ready, zone=zone
     )
+    intake.announce = platform.announce
     try:
         yield platform, line.routes
     finally:

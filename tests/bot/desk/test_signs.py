@@ -56,7 +56,7 @@ async def test_who_waits_is_shown_at_once_how_many_are_before_them(sign: Progres
         gate = at.system.gates["Question 1?"] = asyncio.Event()
         for number in (1, 2, 3):
             await at.desk.take(question(number, thread="t"))
-        await settle()
+        await at.waits.move(0.5)
         places = [view.before for view in at.platform.signs if view.ticket > 1]
         await at.waits.move(20.0)
         await at.waits.move(SIGN_SECONDS)

@@ -129,6 +129,23 @@ async def test_in_a_private_channel_without_us_whoever_asks_is_told_to_invite_us
     await talk.until(ANSWERS[BUILT], channel="G2")
 
 
+async def test_who_uses_a_command_and_has_to_wait_is_told_so_at_once(talk: Talk) -> None:
+    """With the acknowledgement, and only once; who is answered at once is not."""
+    talk.system.shut.add(MADE)
+    await talk.start(desk={"at_once": 1})
+    await talk.acts.mention(MADE, user="U2", channel="C2")
+    await talk.system.until_asked()
+    used = await talk.acts.command("/ask", BUILT)
+    told = (await used.answer)["text"]
+    await talk.system.open()
+    await talk.until(ANSWERS[BUILT])
+
+    assert BUILT in told
+    assert translate("before", "en", before=1) in told
+    assert talk.sees().count(translate("before", "en", before=1)) == 1
+    assert talk.slack.refused == []
+
+
 async def test_in_a_dm_there_is_nobody_to_share_with(talk: Talk) -> None:
     """So that is not offered there."""
     await talk.start()
