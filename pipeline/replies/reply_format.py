@@ -92,16 +92,21 @@ def split_items(text: str) -> tuple[str, ...]:
         mark = bullet or (number if number and int(number[1]) == numbered + 1 else None)
         if mark:
             numbered += mark is number
-            found.append(line[mark.end() :].strip())
+            found.append(_join_spaces(line[mark.end() :]))
         elif open_item and line.strip() and not _LINE_END.search(found[-1]):
-            found[-1] += f" {line.strip()}"
+            found[-1] += f" {_join_spaces(line)}"
         open_item = bool(found) and bool(line.strip())
     return tuple(found)
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    found = (strip_emphasis_marks(line) for line in text.splitlines())
+    found = (_join_spaces(strip_emphasis_marks(line)) for line in text.splitlines())
     return tuple(line for line in found if line and not line.startswith("```"))
+
+
+def _join_spaces(line: str) -> str:
+    """Return a line with single spaces: some models write them without end, and patterns would go through all."""
+    return " ".join(line.split())
 
 
 def find_labelled(text: str, *labels: str) -> str | None:

@@ -1,6 +1,7 @@
 """Replies of models: what they mean, in the format asked for and in the habits of models; and what is not believed."""
 
 import json
+import time
 from contextlib import suppress
 
 import pytest
@@ -32,6 +33,16 @@ class TestEveryForm:
         for form in FORMS.values():
             with suppress(UnreadableReply):
                 form.from_text(text)
+
+    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("mark", ["", "- It is (", "1. It is"])
+    def test_blanks_without_an_end_keep_nobody_waiting(self, form: str, mark: str) -> None:
+        """Some models write them until they are cut off."""
+        started = time.process_time()
+        with suppress(UnreadableReply):
+            FORMS[form].from_text(mark + " " * 8_000 + "x")
+
+        assert time.process_time() - started < 2
 
     @given(
         found=st.recursive(
