@@ -94,7 +94,7 @@ def open_database(
 
 
 @contextmanager
-def open_record(url: str, *, home: Path) -> Iterator[Database]:
+def open_record(url: str, *, home: Path, busy_seconds: float = _BUSY_SECONDS) -> Iterator[Database]:
     """Open the database to read what is on record, also on a read-only medium or a full disk. Raises as above. Blocks.
 
     SQLite wants to write beside its file even to read it. Where it cannot, and nothing stands in the write-ahead log
@@ -104,9 +104,9 @@ def open_record(url: str, *, home: Path) -> Iterator[Database]:
     log = file.with_name(f"{file.name}-wal")
     with ExitStack() as stack:
         try:
-            database = stack.enter_context(open_database(url, home=home))
+            database = stack.enter_context(open_database(url, home=home, busy_seconds=busy_seconds))
         except HomeUnusable as error:
-            if url or not file.exists():
+            if url or not file.exists() or _is_locked(error):
                 raise
             try:
                 database = stack.enter_context(open_database("", home=home, read_only=True))
@@ -116,6 +116,12 @@ def open_record(url: str, *, home: Path) -> Iterator[Database]:
                 else:
                     database = stack.enter_context(_open_copy(file, log, error))
         yield database
+
+
+def _is_locked(fault: HomeUnusable) -> bool:
+    """Return whether somebody keeps the file from us, who may be changing it."""
+    cause = fault.__cause__.orig if isinstance(fault.__cause__, DBAPIError) else fault.__cause__
+    return getattr(cause, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 @contextmanager

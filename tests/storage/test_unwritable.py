@@ -173,3 +173,12 @@ async def test_where_nothing_can_be_written_the_record_of_a_killed_process_is_wh
         assert len(await Queue(database).open("one", NOON)) == 1
     with no_shared_memory(left), no_room(left), pytest.raises(HomeUnusable), open_record("", home=left):
         pass
+
+
+def test_a_record_that_somebody_keeps_locked_is_not_read_past_the_lock(home: Path) -> None:
+    """It may be changing."""
+    with closing(sqlite3.connect(home / "footnote.db", isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(HomeUnusable, match="keeps"), open_record("", home=home, busy_seconds=0.01):
+            pass
