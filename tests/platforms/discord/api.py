@@ -121,7 +121,7 @@ def _banned() -> web.Response:
 def _failure(discord: Any, request: web.Request, fault: Fault, call: Call) -> web.Response | None:
     if fault.status is None:
         return None
-    if fault.status == 429:
+    if fault.status == 429 and not fault.page:
         headers = discord.rates.headers(call)
         return _too_soon(fault.retry_after, everywhere=fault.everywhere, headers=headers) if fault.via else _banned()
     if fault.code is not None:

@@ -16,6 +16,8 @@ class Fault:
     """Whether a 429 is for all routes."""
     via: bool = True
     """Whether a 429 is Discord's own: without, it is that of a banned address."""
+    page: bool = False
+    """Whether the answer is the page of a proxy, whatever its status."""
     code: int | None = None
     """The code of a refusal in Discord's own words; without, it is the page of a proxy."""
     done: bool = False

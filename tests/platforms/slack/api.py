@@ -72,7 +72,7 @@ def failure(slack: Any, request: web.Request, fault: Fault, name: str) -> web.Re
         return _refuse(slack, name, Refusal(fault.error))
     if fault.status is None:
         return None
-    if fault.status == 429:
+    if fault.status == 429 and not fault.page:
         return limited(fault.retry_after)
     if fault.status == 0 and request.transport:
         request.transport.abort()

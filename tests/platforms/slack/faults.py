@@ -12,6 +12,8 @@ class Fault:
     """The HTTP status of the answer; 0 cuts the connection."""
     retry_after: int = 1
     """Seconds, for a 429."""
+    page: bool = False
+    """Whether the answer is the page of a proxy, whatever its status."""
     error: str = ""
     """An error of Slack's own, such as `stopped_by_user` or `edit_window_closed`, with `ok: false`."""
     done: bool = False
