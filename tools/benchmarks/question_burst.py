@@ -72,7 +72,7 @@ class SlackSide:
 
     def __post_init__(self) -> None:
         world = self.fake.world
-        for number in range(self.load.questions):
+        for number in range(self.load.questions + 1):
             world.users[f"UA{number}"] = slack_world.User(f"UA{number}", f"asker{number}")
         for number in range(self.load.channels):
             members = {slack_world.BOT, *(name for name in world.users if name.startswith("UA"))}
@@ -118,7 +118,7 @@ class DiscordSide:
 
     def __post_init__(self) -> None:
         world = self.fake.world
-        for number in range(self.load.questions):
+        for number in range(self.load.questions + 1):
             name = f"{9_000 + number}"
             world.users[name] = discord_world.User(name, f"asker{number}")
             world.guilds[discord_world.GUILD].members[name] = discord_world.Member(name)
@@ -159,15 +159,18 @@ class DiscordSide:
 
 
 async def measure_burst(side: Side, app: App, texts: Sequence[str], load: Burst, *, command: bool) -> dict[str, Any]:
-    """Ask all at once, and watch until the last is answered."""
+    """Ask all at once, and watch until the last is answered.
+
+    One question is answered before, so that what is loaded at the first is there.
+    """
     async with side.joined(app), watch_event_loop() as lags:
+        await _watch(side, [await side.ask(texts[-1], load.questions, command=command)], time.monotonic())
+        lags.clear()
         asked = list[Asked]()
         started = time.monotonic()
         for number in range(load.questions):
             asked.append(await side.ask(texts[number % len(texts)], number, command=command))
-        while any(one.answered is None for one in asked) and time.monotonic() < started + LONGEST_SECONDS:
-            await asyncio.sleep(_LOOK_SECONDS)
-            _look(side, asked, time.monotonic() - started)
+        await _watch(side, asked, started)
         await asyncio.sleep(1.0)
         counted = side.answers(asked)
         acks = [1000 * one for one in side.acknowledged(asked)]
@@ -189,6 +192,12 @@ async def measure_burst(side: Side, app: App, texts: Sequence[str], load: Burst,
         },
         "faults": sorted(set(side.faults())),
     }
+
+
+async def _watch(side: Side, asked: Sequence[Asked], started: float) -> None:
+    while any(one.answered is None for one in asked) and time.monotonic() < started + LONGEST_SECONDS:
+        await asyncio.sleep(_LOOK_SECONDS)
+        _look(side, asked, time.monotonic() - started)
 
 
 def _look(side: Side, asked: Sequence[Asked], now: float) -> None:

@@ -124,7 +124,7 @@ class DiscordIntake:
         self._messages = MessageIntake(app, desk, tasks)
 
     async def take(self, written: discord_events.DiscordMessagePosted) -> IntakeStatus | None:
-        return await self._messages.take(written.channel, partial(self._admit, written))
+        return await self._messages.take(written.channel, written.key, partial(self._admit, written))
 
     async def question(self, written: discord_events.DiscordMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""

@@ -1,6 +1,7 @@
 """Hand messages of a platform to the desk in order: an edit or a deletion follows its message."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -15,6 +16,8 @@ from bot.wiring import App
 
 EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
 
+_REMEMBERED = 1_000  # of how many messages it is remembered that they were taken
+
 
 class MessageIntake:
     """What happens in one channel is taken in the order in which it arrives, whichever is looked up faster."""
@@ -22,12 +25,23 @@ class MessageIntake:
     def __init__(self, app: App, desk: Desk, tasks: TaskSupervisor) -> None:
         self._app, self._desk, self._tasks = app, desk, tasks
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
+        self._taken = OrderedDict[str, None]()
 
-    async def take(self, channel: str, read: Callable[[], Awaitable[Question | None]]) -> IntakeStatus | None:
-        """Take a message, if it is read as a question. Raises `StorageError` where that cannot be told."""
+    async def take(self, channel: str, key: str, read: Callable[[], Awaitable[Question | None]]) -> IntakeStatus | None:
+        """Take a message, if it is read as a question. Raises `StorageError` where that cannot be told.
+
+        Of what comes twice, as each mention does in Slack, the second is known without asking the database.
+        """
         async with self._lock(channel):
+            if key in self._taken:
+                return IntakeStatus.KNOWN
             question = await read()
-            return await self._desk.take(question) if question else None
+            status = await self._desk.take(question) if question else None
+            if status in {IntakeStatus.NEW, IntakeStatus.KNOWN}:
+                self._taken[key] = None
+                if len(self._taken) > _REMEMBERED:
+                    self._taken.popitem(last=False)
+            return status
 
     async def edit(
         self,

@@ -203,7 +203,7 @@ class SlackIntake:
         self._messages = MessageIntake(app, desk, tasks)
 
     async def take(self, written: slack_events.SlackMessagePosted) -> IntakeStatus | None:
-        return await self._messages.take(written.channel, partial(self.question, written))
+        return await self._messages.take(written.channel, written.key, partial(self.question, written))
 
     async def take_invoked(self, invoked: slack_events.SlackInvocation) -> Question:
         asker = self.directory.newcomer(invoked.channel, invoked.user, direct=invoked.direct)
