@@ -90,7 +90,7 @@ async def done(talk: Any, ticket: int, text: str) -> QueuedQuestion:
     """Wait until a question is done with, in its words."""
     async with asyncio.timeout(15):
         row = None
-        while row is None or (row.state, row.body["text"]) != ("done", text):  # noqa: ASYNC110
+        while row is None or (row.state, row.body["text"]) != ("done", text):
             row = await talk.app.queue.get(ticket)
             await asyncio.sleep(0.01)
     found: QueuedQuestion = row
