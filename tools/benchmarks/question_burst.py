@@ -72,7 +72,7 @@ class SlackSide:
 
     def __post_init__(self) -> None:
         world = self.fake.world
-        for number in range(self.load.questions + 1):
+        for number in range(self.load.questions):
             world.users[f"UA{number}"] = slack_world.User(f"UA{number}", f"asker{number}")
         for number in range(self.load.channels):
             members = {slack_world.BOT, *(name for name in world.users if name.startswith("UA"))}
@@ -118,7 +118,7 @@ class DiscordSide:
 
     def __post_init__(self) -> None:
         world = self.fake.world
-        for number in range(self.load.questions + 1):
+        for number in range(self.load.questions):
             name = f"{9_000 + number}"
             world.users[name] = discord_world.User(name, f"asker{number}")
             world.guilds[discord_world.GUILD].members[name] = discord_world.Member(name)
@@ -164,7 +164,7 @@ async def measure_burst(side: Side, app: App, texts: Sequence[str], load: Burst,
     One question is answered before, so that what is loaded at the first is there.
     """
     async with side.joined(app), watch_event_loop() as lags:
-        await _watch(side, [await side.ask(texts[-1], load.questions, command=command)], time.monotonic())
+        await _watch(side, [await side.ask(texts[-1], 0, command=False)], time.monotonic())
         lags.clear()
         asked = list[Asked]()
         started = time.monotonic()

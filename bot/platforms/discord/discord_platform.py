@@ -19,6 +19,7 @@ from bot.views.turn_view import View
 
 FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
 PACE = 1.5  # seconds between two changes of one message
+SIGN_PATIENCE = 2.0  # so long the first sign of a message waits for its turn
 TYPING_SECONDS = 8.0  # Discord shows that we are typing for ten
 _REMEMBERED = 1_000
 
@@ -78,7 +79,8 @@ class DiscordPlatform:
         """Show that we are typing; who used a command sees "thinking", and in its place how many are before them."""
         answering = self._choose_reply(question)
         if answering is None:
-            shown = not question.only_asker and await self._show_typing(_choose_typing_channel(question))
+            channel = _choose_typing_channel(question)
+            shown = not question.only_asker and await self._show_typing(channel, patience=SIGN_PATIENCE)
             return ProgressSign.SHOWN if shown else ProgressSign.NONE
         if not view.before:
             return ProgressSign.SHOWN
@@ -129,9 +131,11 @@ class DiscordPlatform:
         way = self._choose_delivery(question)
         if way is None:
             return await self._refuse_unseen(question, view, posted)
-        if view.done:
-            return await self._show_final(way, question, view, posted)
-        return await self._show_partial(way, question, view, posted)
+        bring = self._show_final if view.done else self._show_partial
+        shown = await bring(way, question, view, posted)
+        if shown != posted:  # Discord shows nobody typing any more who has posted
+            self._typed.pop(_choose_typing_channel(question), None)
+        return shown
 
     async def _show_partial(
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
@@ -199,17 +203,20 @@ class DiscordPlatform:
         await discord_delivery.notify_unseen(self._call, notice, question, view.language)
         raise CannotPost("Discord lets nobody show this to its asker alone any more.")
 
-    async def _show_typing(self, channel: str) -> bool:
-        """Show that we are typing, unless that is shown already; return whether it is."""
+    async def _show_typing(self, channel: str, *, patience: float = 0.0) -> bool:
+        """Show that we are typing, unless that is shown already; return whether it is.
+
+        Without patience only where there is room for what can be left out.
+        """
         now = self._call.pacing.now()
         if now < self._typed.get(channel, 0.0):
             return True
-        if not self._call.pacing.spare(discord_client.TYPING, {"channel": channel}):
+        if not patience and not self._call.pacing.spare(discord_client.TYPING, {"channel": channel}):
             return False
         self._typed = {name: until for name, until in self._typed.items() if until > now}
         self._typed[channel] = now + TYPING_SECONDS
         try:
-            await self._call(discord_client.TYPING, patience=0.0, channel=channel)
+            await self._call(discord_client.TYPING, patience=patience, channel=channel)
         except PlatformError:
             return False
         return True

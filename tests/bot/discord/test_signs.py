@@ -6,6 +6,7 @@ from bot.desk.types import ProgressSign
 from bot.platforms.discord.discord_platform import TYPING_SECONDS
 from bot.views.turn_view import View
 from tests.bot.discord.stall import Stall, plain
+from tests.bot.views.moments import FINAL
 from tests.platforms.discord.faults import BROKEN
 
 BEGUN, WAITS = View(7, "en", status="Looking …"), View(7, "en", status="Waiting: 3 before you …", before=3)
@@ -22,6 +23,11 @@ async def test_typing_is_the_sign_of_a_message(stall: Stall) -> None:
     await stall.clock.advance(TYPING_SECONDS)
     assert await stall.platform.show_sign(opening, WAITS) is ProgressSign.SHOWN
     assert [call.names["channel"] for call in stall.discord.calls("typing")] == ["201", "201"]
+
+    # With a message of ours it is over.
+    await stall.shown(one, FINAL)
+    assert await stall.platform.show_sign(other, BEGUN) is ProgressSign.SHOWN
+    assert len(stall.discord.calls("typing")) == 3
 
     stall.discord.faults["typing"] = [BROKEN] * 9
     away = await stall.asked(channel="202")
