@@ -28,7 +28,7 @@ from bot.desk.authorized_turn import (
 from bot.desk.channel_settings import find_searchable_corpora, load_channel_settings
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import DeliveryOutcome, PostedMessages, Question, log_event
-from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
+from bot.platforms.shared.platform_contract import ContentRefused, Platform, PlatformError, PlatformUnavailable
 from bot.views.catalog import translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import EvidenceView, ShownSource, View
@@ -39,6 +39,7 @@ from bot.views.view_reducer import (
     finish_view,
     shorten_line,
     shorten_question,
+    simplify_view,
     start_view,
 )
 from bot.wiring import App, find_forgotten_documents
@@ -149,7 +150,11 @@ class AnswerActions:
             view = _build_shared_view(turn, name, ask=bool(channel.ask))
             await self._record(turn, "share", state=ACTION_BEGUN)
             try:
-                posted = await platform.show(question, view, posted)
+                try:
+                    posted = await platform.show(question, view, posted)
+                except ContentRefused:
+                    view = simplify_view(view)[0]
+                    posted = await platform.show(question, view, posted)
             except PlatformError as error:
                 # Where nobody answered it may be posted all the same. Who asks us to wait has posted nothing.
                 if not (isinstance(error, PlatformUnavailable) and error.seconds is None):

@@ -7,7 +7,7 @@ import pytest
 
 from bot.desk.answer_actions import MAX_COMMENT as LONGEST_COMMENT
 from bot.desk.answer_actions import remove_shared_answer
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
+from bot.platforms.shared.platform_contract import CannotPost, ContentRefused, PlatformUnavailable
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction
 from bot.views.view_reducer import MAX_QUOTED_QUESTION, shorten_question
@@ -220,6 +220,19 @@ async def test_an_answer_is_shared_with_its_channel_once():
     assert [body["state"] for body in record.acts("share")] == ["begun", "done"]
     assert record.acts("share")[1]["messages"] == list(stage.posts)
     assert (await acting.evidence(ticket, in_channel(user="U2"))).sources
+
+
+async def test_what_a_platform_refuses_for_its_layout_is_shared_as_plain_text():
+    """With whose question it was, and as it is on record."""
+    record, stage, acting = house()
+    stage.faults = [ContentRefused("Slack refused chat.postMessage: invalid_blocks.")]
+
+    await acting.share(record.add(PRIVATE), in_channel(), name="Ana")
+
+    (view,) = stage.posts.values()
+    assert (view.plain, view.sentences, record.acts("share")[-1]["text"]) == (True, (), view.text)
+    assert view.text.startswith("Ana asked ")
+    assert "alphatext opens at ten." in view.text
 
 
 async def test_what_is_shared_is_posted_for_everybody_under_a_key_of_its_own():
