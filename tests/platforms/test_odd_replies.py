@@ -97,6 +97,16 @@ async def done(talk: Any, ticket: int, text: str) -> QueuedQuestion:
     return found
 
 
+async def closed(talk: Any, ticket: int) -> None:
+    """Wait until a question's turn is over, whether or not anybody could be told."""
+    async with asyncio.timeout(15):
+        kinds: set[str] = set()
+        while "turn_closed" not in kinds:
+            await asyncio.sleep(0.01)
+            row = await talk.app.queue.get(ticket)
+            kinds = {entry.kind for entry in await talk.app.audit.turn(row.turn_id)} if row and row.turn_id else kinds
+
+
 async def command(talk: Any, platform: str) -> None:
     """Ask by a command."""
     await (talk.acts.command("/ask", MADE) if platform == "slack" else talk.acts.command("ask", question=MADE))
@@ -128,18 +138,24 @@ async def test_every_kind_of_call_is_answered_oddly_once(
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-async def test_who_is_denied_for_good_in_mid_answer_leaves_it_to_the_next_start(
-    platform: str, filled: Path, tmp_path: Path
+@pytest.mark.parametrize("early", [False, True])
+async def test_who_is_denied_for_good_leaves_it_to_the_next_start(
+    platform: str, early: bool, filled: Path, tmp_path: Path
 ) -> None:
-    """Nothing of it is lost, and what stood there meanwhile becomes the answer."""
+    """In mid answer, or before it was asked: nothing is lost, and what stood there meanwhile becomes the answer."""
+    denied = Once(DENIED[platform], always=True)
     async with opened(platform, tmp_path / "home", filled) as talk:
         await talk.begin()
-        talk.system.shut.add(BUILT)
+        if early:
+            talk.fake.faults = denied
+        else:
+            talk.system.shut.add(BUILT)
         asked = await talk.acts.mention(BUILT)
-        await talk.system.until_asked()
-        talk.fake.faults = Once(DENIED[platform], always=True)
-        await talk.system.open()
-        await talk.fake.until(lambda: talk.fake.faults)
+        if not early:
+            await talk.system.until_asked()
+            talk.fake.faults = denied
+            await talk.system.open()
+        await closed(talk, 1)
         await talk.stop()
         talk.fake.faults = {}
         await talk.begin()

@@ -35,6 +35,7 @@ from pipeline.types import Event, Status
 from storage.errors import StorageError, contain_panics
 from storage.types import EntryKind, LogEntry, QueuedQuestion
 
+_PLACE_UNKNOWN = "place_unknown"  # the kind of failure of a turn whose asker's standing could not be told
 _MAX_TURNS = 2  # how many turns a question has while its scope is being narrowed
 
 
@@ -97,10 +98,10 @@ def _find_outcome(entries: Sequence[LogEntry]) -> DeliveryOutcome | None:
 
 
 def _was_cut_short(result: TurnResult | None) -> bool:
-    """Return whether a turn ended because its process did, and not by itself."""
+    """Return whether a turn ended because its process did, or was refused only for what nobody could tell then."""
     if result is None or result.answer.status is Status.CANCELLED:
         return True
-    return result.failure is not None and result.failure.kind == INTERRUPTED
+    return result.failure is not None and result.failure.kind in {INTERRUPTED, _PLACE_UNKNOWN}
 
 
 async def run_job(job: Job) -> bool:
@@ -207,7 +208,7 @@ async def _answer_question(job: Job) -> DeliveryResult | None:
             return await _refuse(job, plan.request, plan.refused)
         if job.unplaced:
             return await _refuse(
-                job, plan.request, Failure("place_unknown", translate("desk_place_unknown", job.language), "")
+                job, plan.request, Failure(_PLACE_UNKNOWN, translate("desk_place_unknown", job.language), "")
             )
         answer = ports.check if job.question.task == "check" else ports.answer
         result = await answer(plan.request, lambda event: _show_event(job, event))

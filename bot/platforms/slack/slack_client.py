@@ -289,7 +289,11 @@ class SlackApiClient:
                 answer = await call(**facts)
             except SlackApiError as error:
                 raise _explain_reply(method, error.response) from error
-        return answer.data if isinstance(answer.data, dict) else {}
+            except (AttributeError, ValueError) as error:  # the SDK's own, over what is no object or no text
+                raise PlatformUnavailable(f"It is not Slack that answers {method}.") from error
+        if not isinstance(answer.data, dict):
+            raise PlatformUnavailable(f"It is not Slack that answers {method}.")
+        return answer.data
 
 
 _IN_DOUBT = frozenset({200, 408})  # statuses of a reply that is not Slack's, after which it may have the message

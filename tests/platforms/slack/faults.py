@@ -14,6 +14,10 @@ class Fault:
     """Seconds, for a 429."""
     page: bool = False
     """Whether the answer is the page of a proxy, whatever its status."""
+    text: str = "<html>Server Error</html>"
+    """What that page says."""
+    form: str = "text/html"
+    """The type of its content."""
     error: str = ""
     """An error of Slack's own, such as `stopped_by_user` or `edit_window_closed`, with `ok: false`."""
     done: bool = False
