@@ -138,20 +138,20 @@ async def test_every_kind_of_call_is_answered_oddly_once(
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("when", ["before", "amid"])
 async def test_who_is_denied_for_good_leaves_it_to_the_next_start(
-    platform: str, early: bool, filled: Path, tmp_path: Path
+    platform: str, when: str, filled: Path, tmp_path: Path
 ) -> None:
     """In mid answer, or before it was asked: nothing is lost, and what stood there meanwhile becomes the answer."""
     denied = Once(DENIED[platform], always=True)
     async with opened(platform, tmp_path / "home", filled) as talk:
         await talk.begin()
-        if early:
+        if when == "before":
             talk.fake.faults = denied
         else:
             talk.system.shut.add(BUILT)
         asked = await talk.acts.mention(BUILT)
-        if not early:
+        if when == "amid":
             await talk.system.until_asked()
             talk.fake.faults = denied
             await talk.system.open()
