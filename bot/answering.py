@@ -223,7 +223,8 @@ def _build_result(turn: _Turn, tools: TurnTools, status: Status, failure: Failur
     done = tools.gate.answer(status, nearest=recorder.nearest(MAX_NEAREST_PAGES), claims=recorder.claims)
     text = render_failure(status, failure, question.language) if failure else turn.task.words(done, question)
     model = turn.app.model if recorder.usage.llm_calls else None
-    return TurnResult(turn.id, done, text, turn.system.name, model, recorder.usage, seconds, failure)
+    remembered = list_documents(turn.talk.earlier)
+    return TurnResult(turn.id, done, text, turn.system.name, model, recorder.usage, seconds, failure, remembered)
 
 
 def _select_scope(app: App, request: TurnRequest, catalogue: Sequence[Corpus]) -> tuple[str, ...]:

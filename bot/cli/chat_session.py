@@ -72,12 +72,12 @@ def run_chat(ports: ChatPorts) -> tuple[TurnResult, ...]:
 def extend_history(said: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
     """Append a question and its answer, and keep the last `MAX_EARLIER_TURNS` turns.
 
-    An answer stands on what it cites, and on what was said before.
+    An answer stands on what it cites, and on what was remembered for it.
     """
     from bot.desk.types import MAX_EARLIER_TURNS
     from pipeline.types import Turn
 
-    documents = tuple(sorted(done.cited_documents.union(*(turn.documents for turn in said))))
+    documents = tuple(sorted(done.cited_documents | done.remembered))
     answer = Turn("bot", done.text, titles=done.cited_titles, documents=documents)
     return (*said, Turn("user", question), answer)[-MAX_EARLIER_TURNS:]
 

@@ -179,6 +179,8 @@ class Desk:
 
     async def _may(self, question: Question, by: Asker) -> bool:
         asker = question.asker
+        if by.exclusion:
+            return False
         if (by.platform, by.workspace, by.user) == (asker.platform, asker.workspace, asker.user):
             return True
         return await self._ports.may_govern(question, by)

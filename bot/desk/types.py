@@ -170,6 +170,8 @@ class TurnResult:
     usage: Usage
     seconds: float
     failure: Failure | None = None
+    remembered: frozenset[DocumentId] = frozenset()
+    """What the earlier turns stand on that it remembered. The record keeps it with the question."""
 
     @property
     def cited_documents(self) -> frozenset[DocumentId]:

@@ -8,13 +8,14 @@ import pytest
 
 from bot.access import Asker
 from bot.answering import answer, close_abandoned, close_interrupted
+from bot.cli.chat_session import extend_history
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.errors import UnknownSystem
 from pipeline.systems import extractive
-from pipeline.types import CitedSentence, Status
+from pipeline.types import CitedSentence, Status, Turn
 from storage.audit import AuditLog, verify_turn
 from storage.errors import HomeUnusable, StorageError, UnknownCorpus
 from storage.types import EntryKind, Evidence, LogEntry, SearchQuery
@@ -281,3 +282,16 @@ async def test_turns_that_killed_processes_left_open_are_closed_as_interrupted(a
     ends = {turn: [one.body["failure"]["kind"] for one in (await app.audit.turn(turn))[1:]] for turn in turns}
     assert ends == {turn: ["interrupted"] * (turn in closed) for turn in turns}
     assert (await app.audit.turn(done.answer_id))[-1].body["status"] == "answered"
+
+
+async def test_what_was_forgotten_is_remembered_no_more_and_what_followed_without_it_is(app):
+    """Neither its question; and an answer that did not remember it is not taken to stand on it."""
+    gate = Turn("bot", "The gate opens at nine. [1]", documents=(("handbook", "gate"),))
+    after = Turn("bot", "So it does.", documents=(("handbook", "gate"), ("handbook", "vault")))
+    said = (Turn("user", "The gate?"), gate, Turn("user", "Really?"), after, Turn("user", "Thanks."))
+    await app.manifest.forget("handbook", ["gate"])
+    done = await answer(app, asking(earlier=said), lambda _: None)
+    again = await answer(app, asking(earlier=extend_history(said, "When does the vault open?", done)), lambda _: None)
+
+    remembered = [(await app.audit.turn(one.answer_id))[0].body["earlier"] for one in (done, again)]
+    assert remembered == [["Thanks."], ["Thanks.", "When does the vault open?", done.text]]

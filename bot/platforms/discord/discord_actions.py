@@ -157,8 +157,7 @@ class DiscordActions:
         match action:
             case ButtonAction.STOP:
                 await self._replies.accept(found)
-                by = await self.by(found)
-                if by.exclusion or not await self._try(self._desk.stop(ticket, by)):
+                if not await self._try(self._desk.stop(ticket, await self.by(found))):
                     await self._replies.add(found, translate("discord_not_yours", language))
             case ButtonAction.RETRACT:
                 first = build_confirmation(action, language)
@@ -194,8 +193,7 @@ class DiscordActions:
                 await self._replies.remove(found)
 
     async def _retract(self, found: DiscordInvocation, ticket: int) -> None:
-        by = await self.by(found)
-        gone = not by.exclusion and await self._try(self._desk.retract(ticket, by))
+        gone = await self._try(self._desk.retract(ticket, await self.by(found)))
         words = translate("discord_taken_back" if gone else "discord_not_yours", found.locale)
         await self._replies.change(found, build_sentence(words))
 

@@ -3,11 +3,12 @@
 import asyncio
 import itertools
 import logging
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from bot.access import Asker
+from bot.access import Asker, Exclusion
 from bot.desk.types import IntakeStatus
 from bot.platforms.shared.platform_contract import CannotPost, ContentRefused, PlatformUnavailable, PostGone
 from bot.views.catalog import translate
@@ -334,11 +335,12 @@ async def test_a_deleted_question_takes_its_answer_along(when):
 
 
 async def test_the_asker_takes_an_answer_back():
-    """The answer is removed for its asker, and for nobody else."""
+    """The answer is removed for its asker, for nobody else, and not for one who is denied by now."""
     async with at_work() as at:
         await at.desk.take(question())
         await done(at.world)
         await at.desk.retract(1, STRANGER)
+        await at.desk.retract(1, replace(question().asker, exclusion=Exclusion.DENIED))
         still = len(at.world.read())
         await at.desk.retract(1, question().asker)
 
