@@ -558,6 +558,23 @@ async def test_who_asks_too_soon_has_to_wait_and_is_told_once(talk: Talk) -> Non
     assert talk.system.asked == [BUILT, RISES]
 
 
+async def test_who_has_asked_in_other_words_has_to_wait_before_they_ask_again(talk: Talk) -> None:
+    """Whatever was caught up with began no wait; the edit does."""
+    await talk.start()
+    await talk.acts.mention(BUILT)
+    await talk.until(ANSWERS[BUILT])
+    await talk.stop()
+    asked = await talk.acts.mention(MADE, user="102")
+    await talk.start(discord={"cooldown_seconds": 80})
+    await talk.until(ANSWERS[MADE])
+    await talk.acts.edit(asked, f"<@{BOT}> {RISES}")
+    await talk.until(ANSWERS[RISES])
+    await talk.acts.mention(BUILT, user="102")
+    await talk.until("Please wait")
+
+    assert talk.system.asked == [BUILT, MADE, RISES]
+
+
 async def test_without_the_intent_mentions_dms_replies_and_commands_work(talk: Talk) -> None:
     """Follow-ups without a mention do not: Discord does not let the bot read them."""
     await talk.start(discord={"message_content": False})
