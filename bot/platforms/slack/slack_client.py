@@ -277,25 +277,25 @@ class SlackApiClient:
         """Post a message to the address that came with a command or an action; once. Raises `PlatformError`."""
         # The SDK logs the address, which is a secret: it gets a logger that is heard by nobody.
         silent = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - nobody else is to get it
-        with explain_lost_connection("Slack", "response_url", SlackClientError):
+        with explain_lost_connection("Slack", "response_url", *_SDK_ERRORS):
             answer = await AsyncWebhookClient(url, retry_handlers=[], logger=silent).send_dict(dict(body))
         if error := _explain_response(answer.status_code, answer.body, str(answer.headers.get("Retry-After", ""))):
             raise error
 
     async def _send(self, method: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
         call = getattr(self._client, method.replace(".", "_"))
-        with explain_lost_connection("Slack", method, SlackClientError):
+        with explain_lost_connection("Slack", method, *_SDK_ERRORS):
             try:
                 answer = await call(**facts)
             except SlackApiError as error:
                 raise _explain_reply(method, error.response) from error
-            except (AttributeError, ValueError) as error:  # the SDK's own, over what is no object or no text
-                raise PlatformUnavailable(f"It is not Slack that answers {method}.") from error
         if not isinstance(answer.data, dict):
             raise PlatformUnavailable(f"It is not Slack that answers {method}.")
         return answer.data
 
 
+_SDK_ERRORS = (SlackClientError, AttributeError, ValueError)
+"""What the SDK raises: the last two over a reply that is no object, or no text at all."""
 _IN_DOUBT = frozenset({200, 408})  # statuses of a reply that is not Slack's, after which it may have the message
 
 

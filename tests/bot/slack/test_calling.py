@@ -84,20 +84,26 @@ async def test_what_sets_something_is_repeated_and_a_post_is_not(shop: Shop, fau
         ("application/json", "[1]"),
         ("application/json", '"maintenance"'),
         ("application/json", "null"),
+        ("application/json", '{"ok": "\xff"}'),
         ("application/gzip", "OK"),
     ],
 )
 async def test_what_is_no_reply_of_slacks_is_in_doubt(shop: Shop, form: str, text: str) -> None:
     """Whatever form it has, and whatever the SDK makes of it; what may be repeated is, and then it is done."""
     ts = (await shop.call("chat.postMessage", channel="C1", text="One"))["ts"]
-    odd = Fault(200, page=True, form=form, text=text)
-    shop.slack.faults |= {"chat.update": [odd], "chat.postMessage": [odd]}
+    odd, command = Fault(200, page=True, form=form, text=text), await shop.slack.acts.command("/ask", "When?")
+    shop.slack.faults |= {"chat.update": [odd], "chat.postMessage": [odd], "response_url": [odd]}
     await shop.call("chat.update", channel="C1", ts=ts, text="Two")
 
     assert shop.slack.acts.find(ts).text == "Two"
-    with pytest.raises(PlatformUnavailable) as caught:
-        await shop.call("chat.postMessage", channel="C1", text="Three")
-    assert caught.value.seconds is None
+    posts = (
+        shop.call("chat.postMessage", channel="C1", text="Three"),
+        shop.call.respond(command.payload["response_url"], {}),
+    )
+    for post in posts:
+        with pytest.raises(PlatformUnavailable) as caught:
+            await post
+        assert caught.value.seconds is None
 
 
 async def test_a_429_is_waited_for(shop: Shop) -> None:

@@ -194,13 +194,16 @@ async def test_what_was_not_known_in_time_is_asked_again_when_the_turn_comes():
 @pytest.mark.parametrize("kind", ["is_restricted", "is_ultra_restricted"])
 @pytest.mark.parametrize("direct", [True, False])
 async def test_guests_are_told_from_members_unless_settings_let_them_be_members(kind, direct):
-    """Of whom Slack does not say what they are counts as one, until it does."""
-    slack = Slack(C1=OWN)
+    """Of whom Slack does not say what they are counts as one, until it does; what it said counts for minutes."""
+    slack, now = Slack(C1=OWN), [0.0]
     slack.people["UG"] = {"team_id": "T1", kind: True}
-    strict, lenient = places(slack), SlackDirectory(slack, US, lambda: 0.0, guests=True)
+    strict, lenient = places(slack, lambda: now[0]), SlackDirectory(slack, US, lambda: 0.0, guests=True)
 
     assert [(await strict.asker("C1", user, direct=direct)).guest for user in ("U1", "UG", "U?")] == [False, True, True]
     assert not (await lenient.asker("C1", "UG", direct=direct)).guest
+    slack.people["U1"] = slack.people["UG"]
+    now[0] = PEOPLE_SECONDS + 1
+    assert (await strict.asker("C1", "U1", direct=direct)).guest
 
 
 async def test_user_groups_that_settings_name_are_known_by_all_pages_of_their_members():

@@ -76,7 +76,7 @@ def failure(slack: Any, request: web.Request, fault: Fault, name: str) -> web.Re
         return limited(fault.retry_after)
     if fault.status == 0 and request.transport:
         request.transport.abort()
-    return web.Response(status=fault.status or 500, text=fault.text, content_type=fault.form)
+    return web.Response(status=fault.status or 500, body=fault.text.encode("latin-1"), content_type=fault.form)
 
 
 async def _wait(slack: Any, fault: Fault) -> None:
