@@ -46,6 +46,8 @@ class FakePlatform:
     pace: float = 0.0
     press: Press | None = None
     desk: Any = None
+    stand: Callable[[Asker], Asker] = lambda asker: asker
+    """Says where somebody stands by now."""
     faults: list[BaseException] = field(default_factory=list)
     """What went wrong while events were handed on: tests hold it empty."""
     _shown: dict[str, Rendered] = field(default_factory=dict)
@@ -56,7 +58,7 @@ class FakePlatform:
         return self.dialect.name
 
     async def asker(self, question: Question) -> Asker:
-        return question.asker
+        return self.stand(question.asker)
 
     def ways(self, question: Question) -> DeliveryCapabilities:
         if question.only_asker:

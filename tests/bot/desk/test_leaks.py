@@ -5,11 +5,12 @@ Everything that the platform receives is looked at, and everything that comes ba
 
 import itertools
 import shutil
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
+from bot.access import Exclusion
 from bot.views.catalog import translate
 from bot.views.turn_view import EvidenceView
 from pipeline.kit import Kit
@@ -120,6 +121,16 @@ async def test_an_answer_that_a_crash_held_up_shows_what_may_be_read_by_then(hou
     house.look()
     shown = [one.plain for one in house.server.messages.values() if one.key == resumed.key]
     assert found_in(shown) == set(CORPORA[:1])
+
+
+async def test_who_is_denied_while_their_answer_is_made_is_not_shown_it(house):
+    """They were not yet when their turn came."""
+    await house.allow(OPEN, frozenset())
+    stands = itertools.chain([Exclusion.NONE], itertools.repeat(Exclusion.DENIED))
+    house.platform.stand = lambda asker: replace(asker, exclusion=next(stands))
+    await house.ask({("C1", "U1"): HELD})
+
+    assert not found_in([one.plain for one in house.server.messages.values() if one.key])
 
 
 async def test_what_one_person_was_shown_is_remembered_for_others_once_it_is_shared(house):
