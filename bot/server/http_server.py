@@ -78,7 +78,7 @@ async def serve_socket(
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed where no whole request comes in time, or where others need its place."""
+    """A connection that is closed where nothing is sent or read in time, or where others need its place."""
 
     def __init__(self, limits: ConnectionLimits, **facts: Any) -> None:
         super().__init__(**facts)
@@ -100,8 +100,8 @@ class _Connection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it has not sent the whole of a request, or none since the last."""
-        return self.cycle is None or self.cycle.more_body or self._is_answered
+        """Whether it has not sent the whole of a request, or none since the last, or does not read what it is told."""
+        return self.cycle is None or self.cycle.more_body or self._is_answered or self.flow.write_paused
 
     @property
     def _is_answered(self) -> bool:

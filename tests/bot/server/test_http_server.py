@@ -3,14 +3,14 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from bot.server.health import Readiness, ReadinessCheck
@@ -112,6 +112,29 @@ async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogC
     told: list[Any] = [(r.method, r.path, r.status) for r in caplog.records if r.name == "bot.server.http_server"]  # type: ignore[attr-defined]
     assert told == [("POST", "/slack/events", 200), ("POST", "/slack/events", 413)]
     assert "hunter22" not in caplog.text
+
+
+async def test_who_does_not_read_the_answers_is_given_up() -> None:
+    """Else a few who never read could keep the places of all others for good."""
+    given_up = asyncio.Event()
+
+    async def flood(_: Request) -> Response:
+        async def pieces() -> AsyncIterator[bytes]:
+            try:
+                for _ in range(64):  # more than any system holds for who does not read
+                    yield bytes(1 << 20)
+            finally:
+                given_up.set()
+
+        return StreamingResponse(pieces())
+
+    app, limits = build_http_app({}, str, [Route("/flood", flood)]), ConnectionLimits(0.05)
+    async with serve_http(ANYWHERE, app, limits=limits) as address, asyncio.timeout(9):
+        _, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
+        await given_up.wait()
+        writer.close()
 
 
 @pytest.mark.parametrize(
