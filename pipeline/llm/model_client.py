@@ -206,6 +206,8 @@ class OpenAIModel:
                         yield ReplyPiece(ready)
             rest = got.end()
             self._validate_reply(got, request)
+            if rest and request.streamed:
+                yield ReplyPiece(rest)
         except BaseException as error:
             refused = isinstance(error, ServerRefusal) or (isinstance(error, TransientError) and not error.taken)
             if got.text or not refused:  # else it cost nothing
@@ -216,8 +218,6 @@ class OpenAIModel:
             raise
         whole = build_reply(got, request, self._settings)
         tally.tokens += whole.prompt_tokens + whole.completion_tokens
-        if rest and request.streamed:
-            yield ReplyPiece(rest)
         yield whole
 
     async def _payloads(self, request: ModelRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import tracemalloc
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from random import Random
 
@@ -174,6 +174,17 @@ async def test_what_failed_was_stopped_or_took_too_long_is_in_a_turn_s_tokens(
     used = recorder.usage
 
     assert used.prompt_tokens + used.completion_tokens == ask.spent.tokens
+
+
+async def test_what_is_closed_at_the_last_words_that_were_held_back_is_told_of() -> None:
+    lost: list[ModelReply] = []
+    async with asking(lambda _: Reply("Is it <")) as ask:
+        async with aclosing(ask.model.stream(replace(CALL, note_lost=lost.append), ask.spent)) as parts:
+            while (await anext(parts)).text != "<":
+                pass
+        spent = ask.spent.tokens
+
+    assert [reply.prompt_tokens + reply.completion_tokens for reply in lost] == [spent]
 
 
 async def test_cancelling_between_tries_ends_the_call() -> None:
