@@ -116,15 +116,16 @@ async def close_interrupted(app: App, turn_id: str) -> bool:
 async def close_abandoned(app: App, now: datetime) -> None:
     """Close the turns that killed processes left open; this one has opened none yet.
 
-    Where several processes share a database, only those that nobody can be running any more.
-
-    Raises:
-        StorageError: the record cannot be read or written.
+    Where several processes share a database, only those that nobody can be running any more. A record that cannot be
+    written now is for the next start.
     """
-    left = await app.audit.unfinished(now - ABANDONED_AFTER if app.settings.database else None)
-    if left:
-        await app.audit.append(*map(build_interruption, left))
-        log.info("turns closed that a process left open: %d", len(left))
+    try:
+        left = await app.audit.unfinished(now - ABANDONED_AFTER if app.settings.database else None)
+        if left:
+            await app.audit.append(*map(build_interruption, left))
+            log.info("turns closed that a process left open: %d", len(left))
+    except StorageError as error:
+        log.warning("turns that a process left open could not be closed", extra={"cause": str(error)})
 
 
 async def record_unanswered(app: App, request: TurnRequest, task: str, status: Status, failure: Failure) -> None:

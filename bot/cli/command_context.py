@@ -71,17 +71,21 @@ async def _there(settings: Settings, stack: AsyncExitStack, *, last: bool) -> Bo
     # A server is asked first: it answers within milliseconds, and only where there is none is anything heavy loaded.
     if remote := await stack.enter_async_context(connect_service(settings.home)):
         return remote
+    from bot.answering import close_abandoned
     from bot.server.service import LocalService
     from bot.wiring import open_app
+    from ingest.refresh.night_schedule import system_clock
     from storage.errors import HomeLocked
     from storage.home_folder import read_lock_command
 
     try:
-        return LocalService(await stack.enter_async_context(open_app(settings)))
+        app = await stack.enter_async_context(open_app(settings))
     except HomeLocked:
         if last or read_lock_command(settings.home) not in _SERVING:
             raise
-    return None
+        return None
+    await close_abandoned(app, system_clock())
+    return LocalService(app)
 
 
 def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:

@@ -30,7 +30,6 @@ from bot.settings.settings_tables import Settings
 from bot.wiring import App, open_app
 from ingest.refresh.night_schedule import system_clock
 from storage.database.refresh_log import make_owner_id
-from storage.errors import StorageError
 
 
 @asynccontextmanager
@@ -107,7 +106,7 @@ async def _run_server(
     async with AsyncExitStack() as stack:
         opened_app = await stack.enter_async_context(open_app(settings))
         app = replace(opened_app, passages=replace(opened_app.passages, polite=True))  # leaves a core for questions
-        await _close_abandoned_turns(app)
+        await close_abandoned(app, system_clock())
         await stack.enter_async_context(watch_event_loop())
         home, there = LocalService(app), dict[str, Platform]()
         desk = open_desk(app, there)
@@ -137,13 +136,6 @@ async def _run_server(
             log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, arrivals))
             await stack.enter_async_context(watch_readiness(health.Readiness(holds, redact)))
         yield arrivals
-
-
-async def _close_abandoned_turns(app: App) -> None:
-    try:
-        await close_abandoned(app, system_clock())
-    except StorageError as error:  # readiness says so, until it can be written
-        log.warning("turns that a process left open could not be closed", extra={"cause": str(error)})
 
 
 @asynccontextmanager

@@ -497,6 +497,16 @@ async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() 
             await _opened()
 
 
+async def test_a_command_closes_turns_that_a_killed_one_left_open() -> None:
+    """Where no server is ever started, too."""
+    async with open_app(settings()) as app:
+        await app.audit.append(LogEntry("cut", EntryKind.TURN_OPENED, {"question": "?"}))
+    await _opened()
+
+    async with open_app(settings()) as app:
+        assert (await app.audit.turn("cut"))[-1].body["failure"]["kind"] == "interrupted"
+
+
 async def _opened() -> Sequence[Any]:
     async with Services().open_home(settings()) as home:
         return await home.corpora()
