@@ -207,7 +207,8 @@ def _is_period_end(before: str, block: str, place: int) -> bool:
     following = _NEXT.match(block, place)
     word = following[0].casefold().replace("\u2019", "'") if following else ""
     initial = len(word) == 1 and block[place + 1 : place + 2] == "."
-    starts = word in known["starter"] and not initial
+    shortened = block[place + len(word) : place + len(word) + 1] == "." and (word in known["open"] | known["title"])
+    starts = word in known["starter"] and not (initial or shortened)
     if token.isdecimal():
         return starts or not _is_ordinal(head, token, word)
     if head[-1:].isdecimal() and token in known["unit"]:
