@@ -356,10 +356,8 @@ def _check_wording(
 
 
 def _check_misreadings(alignment: Alignment, question: PassageFacts | None) -> Iterator[RuleFinding]:
-    parts = question.passages if question else ()
-    for doubt in find_misreadings(
-        alignment, [value for part in parts for one in part.sentences for value in one.values]
-    ):
+    asked = [value for one in question.sentences for value in one.values] if question else ()
+    for doubt in find_misreadings(alignment, asked):
         yield RuleFinding(FindingKind.WORDING, doubt.said, FindingOutcome.CHANGED, doubt.instead, grave=True)
 
 

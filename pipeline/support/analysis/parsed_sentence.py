@@ -53,6 +53,11 @@ class ParsedSentence:
     def stems_in(self, first: int, last: int) -> frozenset[str]:
         return self.content.intersection(self.stems[first:last])
 
+    def split_at(self, joins: Iterable[int]) -> list[tuple[int, int]]:
+        """Return where each stretch between tokens that join two begins and ends, the joins left out."""
+        ends = list(joins)
+        return list(zip([0, *(end + 1 for end in ends)], [*ends, len(self.text)], strict=True))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParsedPassage:

@@ -210,8 +210,8 @@ def _covers_rest(ours: ParsedSentence, said: str, sources: Sequence[ParsedSenten
     left = {at for at, stem in enumerate(ours.stems) if stem in ours.content and stem not in known | free}
     if any(at not in ours.valued and strip_possessive(ours.text.low[at]) not in words for at in left):
         return False
-    given: list[TokenSpan] = [value for one in sources for value in (*one.numbers, *one.dates)]
-    values: list[TokenSpan] = [value for value in (*ours.numbers, *ours.dates) if not left.isdisjoint(value.places)]
+    given: list[TokenSpan] = [value for one in sources for value in one.values]
+    values: list[TokenSpan] = [value for value in ours.values if not left.isdisjoint(value.places)]
     return all(any(is_same_value(one, value) for one in given) for value in values)
 
 
@@ -258,10 +258,9 @@ def _has_row_key(ours: ParsedSentence, row: ParsedSentence) -> bool:
     stop = row.text.low.index(";")
     start = row.text.low.index(":") + 1
     words = {at for at in range(start, stop) if row.stems[at] in row.content and at not in row.valued}
-    values: list[TokenSpan] = [one for one in (*row.numbers, *row.dates) if start <= one.first < stop]
-    given: list[TokenSpan] = [*ours.numbers, *ours.dates]
+    values: list[TokenSpan] = [one for one in row.values if start <= one.first < stop]
     return all(row.stems[at] in ours.content for at in words) and all(
-        any(is_same_value(value, one) for one in given) for value in values
+        any(is_same_value(value, one) for one in ours.values) for value in values
     )
 
 

@@ -230,7 +230,7 @@ def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenS
     A sentence that says the other value as well may have exchanged the two.
     """
     ours, theirs = alignment.sentence, alignment.source
-    if any(is_same_value(other, one) for one in (*ours.numbers, *ours.dates)):
+    if any(is_same_value(other, one) for one in ours.values):
         return False
     same = [one for one in given if is_same_value(one, said)]
     shared = ours.content & theirs.content - {theirs.stems[at] for one in same for at in one.places}

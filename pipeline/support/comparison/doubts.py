@@ -183,7 +183,7 @@ def _find_other_directions(ours: ParsedSentence, theirs: ParsedSentence) -> Iter
     A bare number is no date: "after 10-man Vik".
     """
     for said in (*ours.dates, *ours.numbers):
-        same = [one for one in (*theirs.dates, *theirs.numbers) if is_same_value(one, said)]
+        same = [one for one in theirs.values if is_same_value(one, said)]
         here, there = _find_direction(ours, said.first), [_find_direction(theirs, one.first) for one in same]
         others = [(one, name) for one, name in zip(same, there, strict=True) if name and name != here]
         if here and others and here not in there:
@@ -300,9 +300,7 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
             if not same and stem in ours.content - known and not named:
                 yield Doubt(ours.text.words[place], there)
     for value in (*ours.dates, *ours.numbers):
-        if value.first not in binding and not any(
-            is_same_value(one, value) for one in (*theirs.dates, *theirs.numbers)
-        ):
+        if value.first not in binding and not any(is_same_value(one, value) for one in theirs.values):
             yield Doubt(value.said)
     here = {name for _, name, _ in find_binding_words(ours)}
     ends = [place for _, place in alignment.pairs]

@@ -92,13 +92,9 @@ def _find_other_values(ours: ParsedSentence, theirs: ParsedSentence, asked: Sequ
 
 def _is_kin(given: Value, theirs: ParsedSentence, said: Value, ours: ParsedSentence) -> bool:
     """Return whether two values may stand in each other's place: dates, one dimension, or counts of the same."""
-    if isinstance(given, Date) or isinstance(said, Date):
-        return isinstance(given, Date) and isinstance(said, Date)
-    if given.ordinal or said.ordinal or bool(given.units) != bool(said.units):
-        return False
-    if given.units:
-        return is_same_dimension(given.units, said.units)
-    return theirs.stems[given.last : given.last + 1] == ours.stems[said.last : said.last + 1]
+    counted = isinstance(given, Number) and not given.units
+    same = not counted or theirs.stems[given.last : given.last + 1] == ours.stems[said.last : said.last + 1]
+    return same and _is_same_kind(given, said)
 
 
 def _find_values_of_other_clauses(ours: ParsedSentence, theirs: ParsedSentence) -> Iterator[Doubt]:
@@ -129,13 +125,12 @@ def _split_clauses(sentence: ParsedSentence) -> list[tuple[int, int]]:
     """Return where each clause begins and ends; a relative one, and what a name is, belong to what they follow."""
     low = sentence.text.low
     joins = (at for at, word in enumerate(low) if word in _CLAUSE_JOINS and at not in sentence.valued)
-    ends = [
+    return sentence.split_at(
         at
         for at in joins
         if sentence.text.at(at + 1) not in _RELATIVES
         and not (low[at] == "," and at - 1 in sentence.capitals and sentence.text.at(at + 1) in _ARTICLES)
-    ]
-    return list(zip([0, *(end + 1 for end in ends)], [*ends, len(sentence.text)], strict=True))
+    )
 
 
 def _find_clause(clauses: Sequence[tuple[int, int]], value: Value) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise, product
+from itertools import product
 
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses
 from pipeline.support.analysis.tokenizer import find_stem, is_mark, load_function_words, load_table
@@ -307,9 +307,8 @@ def find_permission_conflict(alignment: Alignment, sources: Iterable[ParsedSente
 
 @lru_cache(maxsize=4096)
 def _find_permissions(sentence: ParsedSentence) -> tuple[_Permission, ...]:
-    low = sentence.text.low
-    ends = [-1, *(at for at, word in enumerate(low) if word in _CLAUSE_BREAKS), len(low)]
-    found = (_read_permission(sentence, start + 1, end) for start, end in pairwise(ends))
+    breaks = (at for at, word in enumerate(sentence.text.low) if word in _CLAUSE_BREAKS)
+    found = (_read_permission(sentence, *clause) for clause in sentence.split_at(breaks))
     return tuple(one for one in found if one)
 
 

@@ -183,13 +183,13 @@ def _find_distinct_words(clause: _ValueClause, listed: Sequence[_ValueClause]) -
 
 def _find_parallel_clauses(theirs: ParsedSentence, given: Sequence[SwapValue], said: SwapValue) -> list[_ValueClause]:
     """Return the clauses of a sentence that have one value of the kind that is asked about."""
-    low, valued = theirs.text.low, theirs.valued
-    ends = [at for at, word in enumerate(low) if word in _CLAUSE_JOINS and at not in valued]
+    valued = theirs.valued
+    joins = (at for at, word in enumerate(theirs.text.low) if word in _CLAUSE_JOINS and at not in valued)
     found = []
-    for start, end in zip([-1, *ends], [*ends, len(low)], strict=True):
-        within = [one for one in given if start < one.first < end and _is_same_kind(one, said)]
+    for start, end in theirs.split_at(joins):
+        within = [one for one in given if start <= one.first < end and _is_same_kind(one, said)]
         if len(within) == 1:
-            words = [theirs.stems[at] for at in range(start + 1, end) if at not in valued]
+            words = [theirs.stems[at] for at in range(start, end) if at not in valued]
             found.append(_ValueClause(within[0], tuple(dict.fromkeys(key for key in words if key in theirs.content))))
     return found
 
