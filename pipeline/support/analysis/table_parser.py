@@ -46,6 +46,7 @@ def parse_keyed_row(sentence: ParsedSentence) -> CellRow:
     return tuple(cells)
 
 
+@lru_cache(maxsize=512)
 def write_row(row: str) -> str:
     """Write a row as prose: "Pump: B; Price (euros): 349" as "Pump B: price 349 euros".
 
