@@ -57,7 +57,7 @@ def shorten_question(text: str) -> str:
 def shorten_line(text: str, most: int) -> str:
     """Return a text on one line, cut after so many characters."""
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[:most]}…"
+    return line if len(line) <= most else f"{line[:most].rstrip()}…"
 
 
 def start_view(ticket: int, language: str, *, notice: str = "", asked: str = "") -> View:
@@ -294,7 +294,7 @@ def _explain_claim(checked: CheckedClaim, language: str) -> str:
     from pipeline.replies.cited_sentences import parse_sentence  # for the few who look at the evidence
 
     remark = parse_sentence(checked.reasoning, len(checked.reasoning))[0]
-    shown = remark if len(remark) <= _MAX_REMARK_SHOWN else f"{remark[:_MAX_REMARK_SHOWN].rstrip()}…"
+    shown = shorten_line(remark, _MAX_REMARK_SHOWN)
     return translate("evidence_remark", language, reasoning=shown) if shown else ""
 
 

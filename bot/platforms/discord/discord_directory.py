@@ -114,7 +114,7 @@ class DiscordDirectory:
                 return await self.channel(number, guild, PATIENT_SECONDS)
             except (PlatformError, TimeoutError) as error:
                 log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
-                if not isinstance(error, PlatformUnavailable | TimeoutError):
+                if attempt + 1 == _TRIES or not isinstance(error, PlatformUnavailable | TimeoutError):
                     break
                 await self._call.pacing.sleep(compute_backoff(attempt))
         return None

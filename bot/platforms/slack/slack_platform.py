@@ -22,7 +22,6 @@ from bot.platforms.slack.slack_messages import (
     ANSWER,
     CALL,
     SlackMessage,
-    build_label,
     build_mark,
     build_notice,
     read_mark,
@@ -32,7 +31,7 @@ from bot.platforms.slack.slack_messages import (
 from bot.platforms.slack.slack_streaming import LiveMessages
 from bot.views.catalog import translate
 from bot.views.turn_view import View
-from bot.views.view_reducer import show_queue_position
+from bot.views.view_reducer import shorten_question, show_queue_position
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +124,6 @@ STATUS = "assistant.threads.setStatus"
 STATUS_SECONDS, STATUS_PACE = 90.0, 20.0
 """Slack shows a status for two minutes: after so many seconds it is set again, and sooner only to other words."""
 UPDATES_SPARED = 10  # of the updates that Slack allows in a minute, how many are not for answers on their way
-_SHOWN_LENGTH = 300  # of a question that is shown to its asker again
 FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
 _REMEMBERED = 1_000
 PACE = 1.5  # seconds between two changes of one message
@@ -377,8 +375,7 @@ class SlackPlatform:
 
 def _word_taken(question: Question, view: View) -> str:
     """Return what somebody is told who used a command: it stays, for Slack lets nobody change it."""
-    asked = build_label(question.text, _SHOWN_LENGTH)["text"]
-    words = translate("slack_taken", view.language, question=asked)
+    words = translate("slack_taken", view.language, question=shorten_question(question.text))
     return escape_mrkdwn(f"{words} {view.status}" if view.before else words)
 
 
