@@ -19,6 +19,7 @@ from typing import Any
 from bot.access import Asker
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, open_app
+from evaluation.simulated_model.model_replies import reply_unscripted
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import ChangedDocument, DocumentSource, Listing, Page, RefreshReport
 from pipeline.gate import Gate, Recorder
@@ -98,7 +99,7 @@ def _load_page(page: Page) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class StagedLLM:
-    """An `LLM` for one conversation."""
+    """An `LLM` for one conversation; what no stage has lines for it replies to as the simulated model does."""
 
     name: str
     replies: Mapping[str, Callable[[str], str]]  # the reply at each stage, by the last message of the prompt
@@ -115,7 +116,8 @@ class StagedLLM:
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         spent.calls += 1
         await asyncio.sleep(0)  # as a model far away does, it lets others ask meanwhile
-        return ModelReply(self.replies[call.stage](call.messages[-1].text), self.name)
+        reply = reply_unscripted(call.messages) or self.replies[call.stage](call.messages[-1].text)
+        return ModelReply(reply, self.name)
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
         reply = await self.complete(call, spent)

@@ -19,14 +19,6 @@ class ReplyLength:
     items: int = 1
 
 
-_TOKENS = {"query": 15, "summarise": 40, "generate": 125, "split": 25, "verify": 20, "verdicts": 8} | {
-    "draft": 120, "feedback": 60, "refine": 120
-}  # fmt: skip
-REPLY_LENGTHS: Mapping[str, ReplyLength] = {
-    kind: ReplyLength(tokens, items=3 if kind == "split" else 1) for kind, tokens in _TOKENS.items()
-}  # of each kind of reply: about what small models of today write to our prompts
-
-
 @dataclass(frozen=True, slots=True)
 class ServerPace:
     """The server's speed. Rates are tokens a second, `math.inf` without a limit."""
@@ -54,7 +46,7 @@ class FaultRates:
 class SimulatedModel:
     pace: ServerPace = ServerPace()
     faults: FaultRates = FaultRates()
-    lengths: Mapping[str, ReplyLength] = field(default_factory=lambda: REPLY_LENGTHS)
+    lengths: Mapping[str, ReplyLength] = field(default_factory=dict)  # by kind, where they are not the usual ones
     spread: float = 0.0  # by how much lengths differ: their standard deviation, as a share of the mean
     seed: int = 1
 

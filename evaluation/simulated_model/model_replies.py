@@ -13,12 +13,13 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
-from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, REPLY_LENGTHS, ReplyLength, SimulatedModel
+from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ReplyLength, SimulatedModel
+from pipeline.model import ChatMessage
 
 
 def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLength:
     """Return how long the reply to a prompt is: the same each time, at least one token of at least one item."""
-    mean = simulated.lengths.get(kind, REPLY_LENGTHS[kind])
+    mean = simulated.lengths.get(kind) or REPLY_LENGTHS[kind]
     if not simulated.spread:
         return mean
     random = seed_random(kind, prompt, simulated.seed)
@@ -30,31 +31,11 @@ def seed_random(kind: str, prompt: str, seed: int) -> Random:
     return Random(hashlib.sha256(f"{seed}\0{kind}\0{prompt}".encode("utf-8", "replace")).digest())
 
 
-_KIND_BY_FIELD = (("search", "query"), ("bullets", "summarise"), ("claims", "split"), ("verdict", "verify"))
-"""Fields of a JSON schema, and the kind of reply that has them."""
-_KIND_BY_WORDS = (
-    (re.compile(r"^Search: yes or no", re.MULTILINE), "query"),
-    (re.compile(r"- statement \[numbers\]"), "summarise"),
-    (re.compile(r"- claim \| time"), "split"),
-    (re.compile(r"^Verdict: SUPPORTS", re.MULTILINE), "verify"),
-    (re.compile(r"\b1\. SUPPORTS \["), "verdicts"),
-    (re.compile(r"remark\. score/100"), "feedback"),
-    (re.compile(r"You revise the draft"), "refine"),
-    (re.compile(r"numbers of the notes"), "draft"),
-)
-_DEFAULT_KIND = "generate"
-
-
 def detect_kind(asked: Mapping[str, Any]) -> str:
-    """Return which kind of reply a request wants: one of `REPLY_LENGTHS`."""
-    fields = get_schema(asked).get("properties", {})
-    if "relevant" in fields:
-        return "feedback"
-    by_schema = next((kind for name, kind in _KIND_BY_FIELD if name in fields), "")
-    if by_schema:
-        return by_schema
-    instruction = asked["messages"][0]["content"]
-    return next((kind for words, kind in _KIND_BY_WORDS if words.search(instruction)), _DEFAULT_KIND)
+    """Return which kind of reply a request wants: one of `REPLY_KINDS`."""
+    fields, instruction = get_schema(asked).get("properties", {}), asked["messages"][0]["content"]
+    by_schema = next((kind for kind in REPLY_KINDS if kind.field and kind.field in fields), None)
+    return (by_schema or next(kind for kind in REPLY_KINDS if re.search(kind.words, instruction, re.MULTILINE))).name
 
 
 def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -96,12 +77,12 @@ class SimulatedReply:
 
 
 def build_reply(asked: Mapping[str, Any], simulated: SimulatedModel) -> SimulatedReply:
-    kind = detect_kind(asked)
+    kind = _BY_NAME[detect_kind(asked)]
     turn = asked["messages"][-1]["content"]
-    length = choose_length(kind, turn, simulated)
-    stretches = _MAKERS[kind](turn, length, seed_random(kind, turn, simulated.seed))
+    length = choose_length(kind.name, turn, simulated)
+    stretches = kind.make(turn, length, seed_random(kind.name, turn, simulated.seed))
     if get_schema(asked):
-        fitting = json.dumps(_OBJECTS[kind]("".join(stretches)), ensure_ascii=False)
+        fitting = json.dumps(kind.to_object("".join(stretches)), ensure_ascii=False)
         return SimulatedReply(((fitting, length.tokens * len(stretches)),))
     return SimulatedReply(tuple((text, length.tokens) for text in stretches))
 
@@ -196,19 +177,6 @@ def _take_texts(length: ReplyLength, texts: Sequence[tuple[str, str]], random: R
     return taken
 
 
-_MAKERS: Mapping[str, Callable[[str, ReplyLength, Random], Sequence[str]]] = {
-    "query": _make_query,
-    "summarise": _make_bullets,
-    "generate": _make_prose,
-    "split": _make_claims,
-    "verify": _make_verdict,
-    "verdicts": _make_verdicts,
-    "draft": _make_draft,
-    "feedback": _make_feedback,
-    "refine": _make_revision,
-}
-
-
 def _read_label(text: str, name: str) -> str:
     found = re.search(rf"^{name}: (.*)$", text, re.MULTILINE)
     return found[1] if found else ""
@@ -238,11 +206,66 @@ def _feedback_object(text: str) -> dict[str, Any]:
     return {name: {"remark": remark.rpartition(" ")[0], "score": 40} for name, remark in said.items()}
 
 
-_OBJECTS: Mapping[str, Callable[[str], dict[str, Any]]] = {
-    "query": lambda text: {"search": True, "query": _read_label(text, "Query"), "time": "none"},
-    "summarise": lambda text: {"bullets": [_bullet_object(line) for line in _list_items(text)]},
-    "split": lambda text: {"claims": [_claim_object(line) for line in _list_items(text)]},
-    "verify": _verdict_object,
-    "feedback": _feedback_object,
-}
-"""The same reply as one JSON object that fits the schema of its kind."""
+@dataclass(frozen=True, slots=True)
+class ReplyKind:
+    """The form of a reply: by what its prompt is known, how long it is, and how one is written."""
+
+    name: str
+    words: str  # what stands in the instruction of its prompts alone
+    length: ReplyLength  # about what small models of today write
+    make: Callable[[str, ReplyLength, Random], Sequence[str]]
+    """Writes it from the last message of the prompt, in stretches."""
+    field: str = ""  # a field that no other kind's schema has, where it may be asked for as JSON
+    to_object: Callable[[str], dict[str, Any]] = dict
+    """Returns the same reply as one JSON object that fits the schema."""
+    scripted: bool = False  # whether models that are scripted by stage have lines of their own for it
+
+
+REPLY_KINDS: tuple[ReplyKind, ...] = (
+    ReplyKind(
+        "query",
+        r"^Search: yes or no",
+        ReplyLength(15),
+        _make_query,
+        "search",
+        lambda text: {"search": True, "query": _read_label(text, "Query"), "time": "none"},
+        scripted=True,
+    ),
+    ReplyKind(
+        "summarise",
+        r"- statement \[numbers\]",
+        ReplyLength(40),
+        _make_bullets,
+        "bullets",
+        lambda text: {"bullets": [_bullet_object(line) for line in _list_items(text)]},
+        scripted=True,
+    ),
+    ReplyKind(
+        "split",
+        r"- claim \| time",
+        ReplyLength(25, items=3),
+        _make_claims,
+        "claims",
+        lambda text: {"claims": [_claim_object(line) for line in _list_items(text)]},
+        scripted=True,
+    ),
+    ReplyKind(
+        "verify", r"^Verdict: SUPPORTS", ReplyLength(20), _make_verdict, "verdict", _verdict_object, scripted=True
+    ),
+    ReplyKind("verdicts", r"\b1\. SUPPORTS \[", ReplyLength(8), _make_verdicts, scripted=True),
+    ReplyKind(
+        "feedback", r"remark\. score/100", ReplyLength(60), _make_feedback, "relevant", _feedback_object, scripted=True
+    ),
+    ReplyKind("refine", r"You revise the draft", ReplyLength(120), _make_revision, scripted=True),
+    ReplyKind("draft", r"numbers of the notes", ReplyLength(120), _make_draft, scripted=True),
+    ReplyKind("generate", "", ReplyLength(125), _make_prose, scripted=True),
+)
+"""Every kind of reply; of those whose words stand in an instruction the first, and the last where none do."""
+REPLY_LENGTHS: Mapping[str, ReplyLength] = {kind.name: kind.length for kind in REPLY_KINDS}
+_BY_NAME: Mapping[str, ReplyKind] = {kind.name: kind for kind in REPLY_KINDS}
+
+
+def reply_unscripted(messages: Sequence[ChatMessage]) -> str | None:
+    """Return a reply to a prompt for which models that are scripted by stage have no lines; None for any other."""
+    asked = {"messages": [{"role": one.role, "content": one.text} for one in messages]}
+    return None if _BY_NAME[detect_kind(asked)].scripted else build_reply(asked, SimulatedModel()).text

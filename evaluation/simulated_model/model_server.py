@@ -37,7 +37,6 @@ from evaluation.simulated_model.chat_protocol import (
     get_token_limit,
 )
 from evaluation.simulated_model.model_pace import (
-    REPLY_LENGTHS,
     FaultRates,
     PrefixCache,
     ReplyLength,
@@ -49,7 +48,7 @@ from evaluation.simulated_model.model_pace import (
     encode_simulation,
     join_messages,
 )
-from evaluation.simulated_model.model_replies import build_reply
+from evaluation.simulated_model.model_replies import REPLY_LENGTHS, build_reply
 
 Script = Callable[[ChatRequest], Reply | Fault]
 """Decides each answer, once the rules of the protocol have passed the request."""
@@ -341,9 +340,7 @@ def serve_model(
         cache=cache,
         cached_cost=cached_cost,
     )
-    simulated = SimulatedModel(
-        pace, FaultRates(busy, broken, cut), {**REPLY_LENGTHS, **parse_lengths(lengths)}, spread, seed
-    )
+    simulated = SimulatedModel(pace, FaultRates(busy, broken, cut), parse_lengths(lengths), spread, seed)
     try:
         asyncio.run(_serve(simulated, host, port))
     except KeyboardInterrupt:

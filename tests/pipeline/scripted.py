@@ -4,7 +4,9 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from evaluation.simulated_model.model_replies import reply_unscripted
 from pipeline.errors import SchemaNotOffered
 from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
@@ -90,20 +92,39 @@ class ScriptedLLM:
 
 
 def quoting() -> Script:
-    """Return the lines of a model that looks up what it is asked and copies what it is shown, whatever it is."""
-    return {
-        "query": lambda call: f"Search: yes\nQuery: {_found(r'User: (.*)', call)[-1]}\nTime: none",
-        "summarise": lambda call: "\n".join(f"- {text} [{number}]" for number, text in _found(r"(\d+): (.*)", call)),
-        "generate": "I would have to look it up.",
-        "split": "Nothing",
-        "verify": "Reasoning: I cannot tell.\nSentences: -\nVerdict: NOT ENOUGH INFO",
-        "draft": lambda call: " ".join(
-            f"{text} [{number}]." for number, text in _found(r"\[(\d+)\] (.*)[.] [(]from: .*", call)
-        ),
-        "refine": "\n".join(
-            f"{name}: Good. 100/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
-        ),
-    }
+    """Return the lines of a model that looks up what it is asked and copies what it is shown, whatever it is.
+
+    To prompts of other kinds, at any stage, it replies as the simulated model does.
+    """
+    return _Following(
+        {
+            "query": lambda call: f"Search: yes\nQuery: {_found(r'User: (.*)', call)[-1]}\nTime: none",
+            "summarise": lambda call: "\n".join(
+                f"- {text} [{number}]" for number, text in _found(r"(\d+): (.*)", call)
+            ),
+            "generate": "I would have to look it up.",
+            "split": "Nothing",
+            "verify": "Reasoning: I cannot tell.\nSentences: -\nVerdict: NOT ENOUGH INFO",
+            "draft": lambda call: " ".join(
+                f"{text} [{number}]." for number, text in _found(r"\[(\d+)\] (.*)[.] [(]from: .*", call)
+            ),
+            "refine": "\n".join(
+                f"{name}: Good. 100/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
+            ),
+        }
+    )
+
+
+class _Following(dict[str, Line]):
+    def __init__(self, lines: Mapping[str, str | Callable[[ModelCall], str]]) -> None:
+        super().__init__({stage: partial(_follow, line) for stage, line in lines.items()})
+
+    def __missing__(self, stage: str) -> Line:
+        return partial(_follow, "")
+
+
+def _follow(line: str | Callable[[ModelCall], str], call: ModelCall) -> str:
+    return reply_unscripted(call.messages) or (line if isinstance(line, str) else line(call))
 
 
 def _found(pattern: str, call: ModelCall) -> list[str]:

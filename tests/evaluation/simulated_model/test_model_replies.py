@@ -7,13 +7,20 @@ from typing import Any
 
 import pytest
 
-from evaluation.simulated_model.model_pace import REPLY_LENGTHS, ReplyLength, SimulatedModel
-from evaluation.simulated_model.model_replies import SimulatedReply, build_reply, choose_length, detect_kind
+from evaluation.simulated_model.model_pace import ReplyLength, SimulatedModel
+from evaluation.simulated_model.model_replies import (
+    REPLY_LENGTHS,
+    SimulatedReply,
+    build_reply,
+    choose_length,
+    detect_kind,
+)
 from pipeline.prompts.prompt_templates import PromptMode, render_prompt
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
 from pipeline.replies.stage_replies import CLAIMS, FEEDBACK, QUERY, ClaimSplitter, DraftSplitter, bullets_format
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
 from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.systems import SYSTEMS
 from pipeline.types import Conversation, Turn
 from storage.types import Verdict
 from tests.pipeline.world import NOW, hit
@@ -75,6 +82,11 @@ def replied(template: str, simulated: SimulatedModel = SIMULATED, *, schema: boo
 def test_every_prompt_is_recognised(template: str) -> None:
     """By what it asks for, whoever it is called."""
     assert detect_kind(asked(template)) == KINDS.get(template, template)
+
+
+def test_every_call_of_a_system_has_a_prompt_here() -> None:
+    """A new one is added to the facts, and to the kinds of replies where its form is new."""
+    assert {call for entry in SYSTEMS.values() for call in entry.calls} <= {*FACTS}
 
 
 @pytest.mark.parametrize("schema", [False, True])
