@@ -11,9 +11,11 @@ from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, ModelValues, Settings
 from bot.wiring import App, LazyModel
 from evaluation.simulated_model.chat_protocol import ChatRequest, Ending, Fault, Reply, encode_reply
+from evaluation.simulated_model.model_replies import detect_kind
+from evaluation.simulated_model.model_server import Script
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.model import ChatMessage, ModelCall
-from pipeline.prompts.prompt_templates import PromptMode, render_prefix
+from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prefix
 from tests.fake_model_rules import OPENAI
 from tests.fake_model_server import FakeModelServer, serve
 from tests.fakes import PageSource
@@ -26,10 +28,7 @@ PAGES = {
     "light": {"title": "Skarholm lighthouse", "": "Skarholm lighthouse was built in 1887. A keeper lives beside it."},
     "pier": {"title": "Pier", "": "The pier of Skarholm is made of oak. In the storm of 1953 it was lost."},
 }
-_TEMPLATES = (
-    "query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine",
-    "claims", "bullets", "verdicts", "answer",
-)  # fmt: skip
+_TEMPLATES = tuple(sorted(file.stem for file in TEMPLATE_FOLDER.glob("[!_]*.j2")))
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,16 @@ def _instructions(template: str) -> tuple[str, ...]:
 def following(script: Mapping[str, Any]):
     """Return the script of a server whose model says these lines, by template, and quotes where there is none.
 
-    What `wikichat-fast` asks is told by the lines for what `wikichat` asks, unless it has lines of its own.
+    What a template has no line of its own for is told by the line for its kind of reply: of `answer` by `draft`'s.
     """
-    lines = {**quoting(), "feedback": quoting()["refine"], **script}
-    claims = lines["split"] if isinstance(script.get("generate", ""), str) else lines["generate"]
-    lines = {"claims": claims, "bullets": lines["summarise"], "answer": lines["draft"], **lines}
+    usual = quoting()
+    lines = {**usual, "feedback": usual["refine"], **script}
+    lines.setdefault("claims", lines["split"] if isinstance(script.get("generate", ""), str) else lines["generate"])
     lines.setdefault("verdicts", _of_one_claim(lines["verify"]) if callable(lines["verify"]) else lines["verify"])
 
     def answer(request: ChatRequest) -> Reply | Fault:
-        line = lines[stage_of(request)]
+        template, kind = stage_of(request), detect_kind(request.body)
+        line = lines[template] if template in lines else lines[kind] if kind in lines else usual[kind]
         if isinstance(line, Cut):
             return Fault((*encode_reply(request, Reply(line.text))[:-2], Ending.CLOSE))
         if isinstance(line, Stalled):
@@ -95,10 +95,10 @@ def _call(request: ChatRequest) -> ModelCall:
 
 @asynccontextmanager
 async def modelled(
-    home: Path, script: Mapping[str, Any] | None = None, *, limits: LimitSettings | None = None, **changes: Any
+    home: Path, script: Mapping[str, Any] | Script | None = None, *, limits: LimitSettings | None = None, **changes: Any
 ) -> AsyncIterator[tuple[App, FakeModelServer]]:
     """Open the house; `changes` are of the model's settings."""
-    async with serve(following(script or {})) as server, AsyncExitStack() as stack:
+    async with serve(script if callable(script) else following(script or {})) as server, AsyncExitStack() as stack:
         with opened(home) as store:
             await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
             given = {"name": "small-model", "base_url": server.url, "api_key": KEY, "structured": "text", "retries": 0}

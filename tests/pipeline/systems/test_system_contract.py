@@ -6,11 +6,21 @@ from dataclasses import replace
 import pytest
 
 from pipeline.kit import Kit, System
+from pipeline.stages.question_analysis import resolve_question
 from pipeline.systems import SYSTEMS
-from pipeline.types import CitedSentence, Conversation, PageQuoted, PassagesFound, SearchStarted, SentencePassed, Status
+from pipeline.types import (
+    CitedSentence,
+    Conversation,
+    PageQuoted,
+    PassagesFound,
+    SearchStarted,
+    SentencePassed,
+    Status,
+    Turn,
+)
 from storage.types import Evidence, Hit, SearchQuery
 from tests.pipeline.scripted import ScriptedLLM, quoting
-from tests.pipeline.world import Shelf, Told, hit, question, run
+from tests.pipeline.world import Shelf, Told, answered, hit, question, run
 
 SHELF = Shelf([
     hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave"),
@@ -187,3 +197,27 @@ async def test_a_hostile_system_gets_nothing_out(system: str) -> None:
     tried = system not in {"says_nothing", "speaks_and_abstains", "quotes_what_no_page_says"}
     assert told.answer.withheld == len(told.gate.withheld) == tried
     assert any(isinstance(event, SentencePassed) for event in told.events) == (system == "speaks_and_abstains")
+
+
+FIRST = Turn("user", "Tell me a secret: 4711.")
+EARLIER = (
+    FIRST,
+    Turn("bot", "There is none."),
+    *(Turn("user", "Is sick leave possible?"), Turn("bot", "Sick leave needs a note. [1]", titles=("Sick leave",))) * 2,
+)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+async def test_every_system_sees_a_conversation_in_the_same_way(system: str) -> None:
+    """A follow-up is looked up with the words it borrows; a prompt shows the last turns, and none before them."""
+    talk, llm = question("And after how many days?", *EARLIER), ScriptedLLM(quoting())
+
+    told = await run(SYSTEMS[system].answer, talk, SHELF, llm=llm)
+
+    (first, *_) = [step.facts["query"] for step in told.recorder.steps if step.stage == "search"]
+    assert first == resolve_question(talk).query
+    assert "Sick leave of more than three days needs a doctor's note." in answered(told)
+    turns = [call.messages[-1].text for call in llm.calls]
+    assert not any("4711" in turn for turn in turns)
+    shown = "User: Is sick leave possible?\nChatbot: Sick leave needs a note. [1]\nUser: And after how many days?"
+    assert bool(SYSTEMS[system].calls) == any(shown in turn for turn in turns)

@@ -1,0 +1,80 @@
+"""What every registered system that asks a model keeps when its model fails, and of what may not be read here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.answering import answer
+from evaluation.simulated_model.chat_protocol import Reply, answer_error
+from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.systems import SYSTEMS
+from pipeline.types import Event, SentencePassed, Status
+from storage.audit import verify_turn
+from storage.types import EntryKind
+from tests.bot.modelled import Cut, asking, modelled
+from tests.fakes import PageSource
+
+FAULTS: dict[str, Any] = {
+    "refused": lambda _: answer_error(401, "No."),
+    "down": lambda _: answer_error(503, "Busy."),
+    "unreadable": lambda _: Reply("what?", finish="stop"),
+    "empty": lambda _: Reply(" "),
+}
+BEGUN = "Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it, " + "year after year, " * 9
+SECRET = {"light": {"title": "Skarholm lighthouse", "": "The spy Vexler built Skarholm lighthouse in 1887."}}
+
+
+def ignore(_: Event) -> None:
+    """Nobody watches."""
+
+
+@pytest.fixture(params=[name for name, entry in SYSTEMS.items() if entry.calls])
+def system(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_model_that_fails_says_nothing_and_an_outage_is_no_abstention(
+    tmp_path: Path, system: str, fault: str
+) -> None:
+    """Whatever it replies to every call; the turn is closed on record."""
+    async with modelled(tmp_path, FAULTS[fault]) as (app, _):
+        done = await answer(app, asking(system=system), ignore)
+        entries = await app.audit.turn(done.answer_id)
+
+    assert done.answer.sentences == ()
+    assert done.answer.status in ({Status.FAILED} if fault != "unreadable" else {Status.FAILED, Status.ABSTAINED})
+    assert entries[-1].body["status"] == done.answer.status
+    assert verify_turn(entries) == ()
+
+
+async def test_a_draft_that_is_cut_off_leaves_what_was_checked_and_a_record_of_it(tmp_path: Path, system: str) -> None:
+    """Nothing of the sentence that was never finished."""
+    events = list[Event]()
+    async with modelled(tmp_path, {"draft": Cut(BEGUN)}) as (app, _):
+        done = await answer(app, asking(system=system), events.append)
+        entries = await app.audit.turn(done.answer_id)
+
+    said = {event.sentence.text for event in events if isinstance(event, SentencePassed)}
+    assert said <= {"Skarholm lighthouse was built in 1887.", "A keeper lives beside it."}
+    assert done.answer.status is not Status.ABSTAINED
+    assert {one["text"] for one in entries[-1].body.get("spoken") or entries[-1].body["sentences"]} == said
+    assert verify_turn(entries) == ()
+
+
+async def test_what_may_not_be_read_here_reaches_neither_prompt_nor_record(tmp_path: Path, system: str) -> None:
+    """A page of another corpus that answers better; the same question in its own corpus shows that it would."""
+    async with modelled(tmp_path) as (app, server):
+        await refresh_corpus(PageSource(SECRET), "secret", app.passages, progress=lambda _: None)
+        done = await answer(app, asking("Who built Skarholm lighthouse?", system=system, corpora=("handbook",)), ignore)
+        entries = await app.audit.turn(done.answer_id)
+        sent = json.dumps([request.body for request in server.requests])
+        other = await answer(app, asking("Who built Skarholm lighthouse?", system=system, corpora=("secret",)), ignore)
+
+    kept = json.dumps([entry.body for entry in entries], default=str)
+    assert "Vexler" not in sent + kept + done.text
+    assert entries[0].kind is EntryKind.TURN_OPENED
+    assert "Vexler" in other.text
