@@ -109,6 +109,7 @@ async def release_job(job: Job) -> None:
     """Leave a job to the next start, and say so where something of it is posted."""
     try:
         async with asyncio.timeout(RELEASE_SECONDS):
+            await job.writer.settle()  # a first post may be on its way
             if job.writer.posted and job.writer.ways.edits and not job.delivering:
                 await job.writer.finish(show_restart(job.view))
     except (TimeoutError, PlatformError, DeliveryUnknown, StorageError) as error:

@@ -461,12 +461,16 @@ async def test_a_clean_end_finishes_what_ends_in_time():
     assert at.world.rows[1].outcome == "delivered"
 
 
-async def test_a_clean_end_releases_the_rest():
-    """What does not end in time says so at its post, and the next start completes it there."""
-    async with at_work() as at:
+@pytest.mark.parametrize("arrived", [True, False])
+async def test_a_clean_end_releases_the_rest(arrived):
+    """What does not end in time says so at its post, also one on its way; the next start completes it there."""
+    async with at_work(gate=asyncio.Event()) as at:
         at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
+        if arrived:
+            at.platform.gate.set()
         await settle()
+        asyncio.get_running_loop().call_later(0.01, at.platform.gate.set)
     (between,), state = at.world.read(), at.world.rows[1].state
 
     async with at_work(at.world):
