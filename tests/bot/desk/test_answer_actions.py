@@ -192,7 +192,7 @@ async def test_a_call_that_the_platform_refused_can_be_tried_again():
 
 async def test_a_long_question_is_repeated_in_part():
     """On one line."""
-    assert shorten_question("a\nb " * 1_000) == f"{'a b ' * (MAX_QUOTED_QUESTION // 4)}".rstrip() + "…"
+    assert shorten_question("a\nb " * 1_000) == ("a b " * (MAX_QUOTED_QUESTION // 4)).rstrip() + "…"
     assert shorten_question("When\n\ndoes it open?") == "When does it open?"
 
 
