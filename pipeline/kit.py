@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from pipeline.errors import ModelUnavailable
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
@@ -64,6 +64,10 @@ async def no_reader(question: str, sentences: Sequence[Evidence]) -> tuple[float
     return ()
 
 
+Policy = Literal["never", "always", "self-ask", "learned"]
+Utility = Literal["kf1", "criticism"]
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     passages: int = 10  # how many passages a search returns to a system
@@ -75,6 +79,9 @@ class Limits:
     evidence: int = 2  # how many passages are evidence for a claim of the model's own
     claims: int = 8  # how many claims of the model's own are verified at most
     refine: bool = True  # whether a draft is refined by feedback before it is said
+    rounds: int = 3  # how many candidates are drafted at most where one is drafted until it is good enough
+    policy: Policy = "learned"  # when more is looked up than the question as it was asked
+    utility: Utility = "kf1"  # by what a candidate is good enough
     student: bool = False
     """Whether the model is a distilled one: no examples, no reasoning first, drafting and refining in one."""
 

@@ -34,7 +34,7 @@ from bot.platforms.registry import (
 )
 from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, require, validate_web_address
 from bot.settings.source_settings import AnySource, SourceSettings
-from pipeline.kit import Limits
+from pipeline.kit import Limits, Policy, Utility
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
 from pipeline.model import Budget
 from pipeline.stages import STAGES
@@ -257,6 +257,9 @@ class LimitSettings(BudgetSettings):
     evidence: int = Field(default=Limits().evidence, ge=1, le=100)
     claims: int = Field(default=Limits().claims, ge=0, le=100)
     refine: bool = Limits().refine
+    rounds: int = Field(default=Limits().rounds, ge=1, le=10)
+    policy: Policy = Limits().policy
+    utility: Utility = Limits().utility
 
     @property
     def budget(self) -> Budget:

@@ -310,8 +310,13 @@ def _point_from_text(name: str, text: str) -> CriterionScore:
     return CriterionScore(name, said[: scores[-1].start()].strip(), min(int(scores[-1][1]), PERFECT_SCORE))
 
 
-FEEDBACK: ReplyFormat[Feedback] = ReplyFormat(
-    object_schema(**{_criterion_key(name): _POINT for name in CRITERIA}),
-    from_json=lambda found: Feedback(tuple(_point_from_json(name, found) for name in CRITERIA)),
-    from_text=lambda text: Feedback(tuple(_point_from_text(name, text) for name in CRITERIA)),
-)
+def _feedback_format(*criteria: str) -> ReplyFormat[Feedback]:
+    return ReplyFormat(
+        object_schema(**{_criterion_key(name): _POINT for name in criteria}),
+        from_json=lambda found: Feedback(tuple(_point_from_json(name, found) for name in criteria)),
+        from_text=lambda text: Feedback(tuple(_point_from_text(name, text) for name in criteria)),
+    )
+
+
+FEEDBACK = _feedback_format(*CRITERIA)
+CRITICISM = _feedback_format("supported", "complete")

@@ -27,16 +27,18 @@ async def stream_draft(
     *,
     refined: bool = False,
     refused: str = "",
+    feedback: str = "",
 ) -> AsyncIterator[MarkedSentence]:
     """Yield the sentences of a reply over numbered findings; none where the model finds that none of them helps.
 
     A `refined` draft is asked to be at once what refinement would make of it; a student's always is. `refused` is how
-    an earlier one began, which the notes do not say.
+    an earlier one began, which the notes do not say; with `feedback`, all of an earlier one, and what it lacks.
     Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
     template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
-    facts = {"talk": context.talk, "findings": tuple(findings), "language": context.language, "refused": refused}
+    facts = {"talk": context.talk, "findings": tuple(findings), "language": context.language}
+    facts |= {"refused": refused, "feedback": feedback}
     async with close_stream(kit.stream(template, splitter, stage="draft", **facts)) as sentences:
         async for sentence in sentences:
             yield sentence
@@ -103,6 +105,18 @@ async def say_draft(
     redraft = partial(stream_draft, context, findings, kit, refined=refined)
     said, came = await _say_or_redraft(drafted, speaker, kit, redraft)
     return said or await _say_shown(shown if came else (), kit)
+
+
+async def say_collected(
+    context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
+) -> bool:
+    """Say a draft that was collected, in the place of what is withheld what it was made of; return whether any left."""
+    speaker = _Speaker(context, findings, (), kit)
+    try:
+        said, _ = await _say_stream(replay_values(tuple(drafted)), speaker, kit)
+    except _BeginningRefused as refusal:
+        said, _ = await _say_stream(replay_values(tuple(drafted[1:])), speaker, kit, refused=refusal.sentence)
+    return said
 
 
 async def say_refined(
