@@ -17,7 +17,7 @@ from pipeline.errors import UnknownSystem
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, Status, Turn
 from storage.audit import AuditLog, verify_turn
-from storage.errors import HomeUnusable, StorageError, UnknownCorpus
+from storage.errors import HomeUnusable, Panic, StorageError, UnknownCorpus
 from storage.types import EntryKind, Evidence, LogEntry, SearchQuery
 from tests.fakes import PageSource
 from tests.pipeline.world import registered
@@ -53,8 +53,18 @@ async def breaking(_talk, _kit):
     raise LookupError("a bug, and " + "a whole document " * 100)
 
 
+async def panicking(_talk, _kit):
+    """Fail as a library in Rust does where it panics."""
+    raise BaseException("Num bits must be <= 32.")  # noqa: TRY002 - what no `except Exception` catches
+
+
 SYSTEMS = registered(
-    extractive=extractive.answer, quoting=quoting, abstaining=abstaining, dawdling=dawdling, breaking=breaking
+    extractive=extractive.answer,
+    quoting=quoting,
+    abstaining=abstaining,
+    dawdling=dawdling,
+    breaking=breaking,
+    panicking=panicking,
 )
 
 
@@ -164,10 +174,11 @@ async def test_a_cancelled_turn_leaves_a_record_that_says_so(app):
     assert (kinds[-1], closed["status"]) == (EntryKind.TURN_CLOSED, "cancelled")
 
 
-async def test_a_bug_in_a_system_is_on_record_in_one_short_line_and_not_swallowed(app):
-    """A whole document may stand in an error's message."""
-    with pytest.raises(LookupError):
-        await answer(app, asking(system="breaking"), lambda _: None)
+@pytest.mark.parametrize(("system", "fault"), [("breaking", LookupError), ("panicking", Panic)])
+async def test_a_bug_in_a_system_is_on_record_in_one_short_line_and_not_swallowed(app, system, fault):
+    """A whole document may stand in an error's message; a panic is no `Exception`, and no cancellation either."""
+    with pytest.raises(fault):
+        await answer(app, asking(system=system), lambda _: None)
 
     _, closed = await record(app)
     assert (closed["status"], closed["failure"]["kind"]) == ("failed", "internal")
