@@ -108,13 +108,14 @@ async def test_an_answer_is_shared_only_where_all_of_it_may_be_read_by_then(hous
     assert all((one.channel, one.only) == ("C2", "") for one in shown)
 
 
-@pytest.mark.parametrize("text", [HELD, NEAREST])
-async def test_an_answer_that_a_crash_held_up_shows_what_may_be_read_by_then(house, text):
-    """It cites what may not: it is asked anew; its nearest pages: those are left out."""
+@pytest.mark.parametrize(("text", "forgotten"), [(HELD, False), (NEAREST, False), (NEAREST, True)])
+async def test_an_answer_that_a_crash_held_up_shows_what_may_be_read_by_then(house, text, forgotten):
+    """It cites what may not: it is asked anew; its nearest pages: those are left out, and what was forgotten."""
     await house.allow(OPEN, frozenset())
     asked = await house.ask({("C1", "U1"): text})
     house.look()
-    await house.narrow("C1", CORPORA[:1])
+    for corpus in CORPORA[1:]:
+        await (house.forget(corpus) if forgotten else house.narrow("C1", CORPORA[:1]))
 
     resumed = await house.resume(asked["C1", "U1"])
 
