@@ -53,6 +53,14 @@ class Passage:
     kind: PassageKind = PassageKind.PROSE
 
 
+WEB_PREFIX = "web:"  # before a search engine's name in that of its corpus
+
+
+def is_web_corpus(name: str) -> bool:
+    """Return whether a corpus is a search engine's, whose pages are kept with the record of a turn alone."""
+    return name.startswith(WEB_PREFIX)
+
+
 DocumentId = tuple[str, str]
 """A document by its corpus and its key; by an empty key one that nobody knows any more."""
 

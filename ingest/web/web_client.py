@@ -317,7 +317,7 @@ class WebClient:
     def _new_client(self) -> httpx.Client:
         return httpx.Client(
             transport=self._transport,
-            verify=_ssl_context(),
+            verify=load_ssl_context(),
             headers={"User-Agent": self._policy.agent, "Accept-Encoding": "gzip"},
             timeout=httpx.Timeout(self._policy.seconds, connect=min(_CONNECTING, self._policy.seconds)),
             limits=httpx.Limits(max_connections=1),
@@ -325,12 +325,12 @@ class WebClient:
 
 
 @cache
-def _ssl_context() -> ssl.SSLContext:
+def load_ssl_context() -> ssl.SSLContext:
     """Load the trusted certificates, which takes a tenth of a second."""
     return httpx.create_ssl_context()
 
 
-def _is_web_address(url: httpx.URL) -> bool:
+def is_web_address(url: httpx.URL) -> bool:
     return url.scheme in {"http", "https"} and bool(_HOST_NAME.fullmatch(url.host))
 
 
@@ -339,7 +339,7 @@ def _parse_url(url: str, params: QueryParams | None) -> httpx.URL:
         address = httpx.URL(url)
     except httpx.InvalidURL as error:
         raise SourceUnavailable("An address cannot be read.", hint="Check the addresses in the settings.") from error
-    if not _is_web_address(address):
+    if not is_web_address(address):
         raise SourceUnavailable(f"{format_url(address)} is no address of the web.", hint="It begins with https://.")
     return address.copy_merge_params(dict(params)) if params else address
 
@@ -352,7 +352,7 @@ def _redirect_target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | 
         target = address.join(answer.headers["location"])
     except httpx.InvalidURL:
         return None
-    return target if _is_web_address(target) else None
+    return target if is_web_address(target) else None
 
 
 def build_user_agent(contact: str, version: str) -> str:

@@ -86,7 +86,7 @@ def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) ->
     canonical = next((href for link in links if (href := (link.get("href") or "").strip())), "")
     password = any((field.get("type") or "").lower() == "password" for field in root.iter("input"))
     short = password and len(root.text_content().split()) < _LOGIN_WORDS
-    return PageMetadata(_join_url(url, canonical), noindex, short)
+    return PageMetadata(join_url(url, canonical), noindex, short)
 
 
 def _forbids(directives: str) -> bool:
@@ -97,7 +97,7 @@ def _forbids(directives: str) -> bool:
     return bool({"noindex", "none"} & {word.strip() for word in words.split(",")})
 
 
-def _join_url(url: str, href: str) -> str:
+def join_url(url: str, href: str) -> str:
     try:
         return urljoin(url, href) if href else ""
     except ValueError:

@@ -1,0 +1,89 @@
+"""Read for strangers from the public web alone: never from addresses of this machine or of the network around it.
+
+A name is resolved here, all that it stands for is checked, and what was checked is what is connected to: a name that
+means another address the next time it is asked for (DNS rebinding) leads nowhere else.
+"""
+
+import socket
+from collections.abc import Callable, Collection, Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+import httpx
+
+from ingest.types import SourceUnavailable
+from ingest.web.http_reply import format_url
+from ingest.web.web_client import load_ssl_context
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""Returns the addresses that a host's name stands for. Blocks. Raises `OSError`."""
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+class PrivateAddress(SourceUnavailable):
+    """An address is not the public web's."""
+
+
+def resolve_host(host: str, port: int) -> tuple[str, ...]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def is_public(text: str) -> bool:
+    """Return whether an IP address is one of the public web, and hides no other within it. Pure."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address):
+        if address in _NAT64:
+            address = IPv4Address(int(address) & 0xFFFFFFFF)
+        elif address.ipv4_mapped or address.sixtofour or address.teredo or address.is_site_local:
+            return False
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+class PublicTransport(httpx.BaseTransport):
+    """Connects to public addresses alone, and to `allowed` hosts wherever they are: `wiki.lan`, `10.0.0.5:8080`."""
+
+    def __init__(
+        self,
+        allowed: Collection[str] = (),
+        *,
+        inner: httpx.BaseTransport | None = None,
+        resolve: Resolve = resolve_host,
+    ) -> None:
+        self._allowed, self._resolve = frozenset(allowed), resolve
+        # Two names at one address must not share a connection: it was opened for the one of them.
+        limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
+        self._inner = inner or httpx.HTTPTransport(verify=load_ssl_context(), limits=limits)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request to an address that was checked. Raises `PrivateAddress`."""
+        failed: httpx.ConnectError | httpx.ConnectTimeout | None = None
+        for address in self._find_addresses(request.url):
+            sent = httpx.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,  # its Host among them
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": request.url.host},
+            )
+            try:
+                return self._inner.handle_request(sent)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                failed = error
+        raise failed or httpx.ConnectError("its name stands for no address")
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _find_addresses(self, url: httpx.URL) -> Sequence[str]:
+        port = url.port or (443 if url.scheme == "https" else 80)
+        try:
+            found = self._resolve(url.host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpx.ConnectError("its name cannot be resolved") from error
+        if url.netloc.decode("ascii") not in self._allowed and not all(map(is_public, found)):
+            hint = "Name the host under [search_engine] hosts if its pages may be read."
+            raise PrivateAddress(f"{format_url(url)} is not on the public web.", hint=hint)
+        return found

@@ -1,0 +1,149 @@
+"""Ask a search engine for the addresses of pages: SearXNG by its JSON, Brave by its API.
+
+An engine is a black box behind `SearchEngine`. What it says is only taken for addresses: titles and summaries of its
+own are not evidence of anything, and an engine that fails never looks like one that found nothing.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import httpx
+
+from ingest.types import EMPTY, SourceUnavailable
+from ingest.web.http_reply import AccessDenied
+from ingest.web.web_client import QueryParams, RequestPolicy, WebClient, WebResponse, is_web_address
+
+LONGEST_QUERY, MOST_WORDS = 400, 50  # characters and words, as Brave takes them
+MOST_RESULTS = 20
+_LONGEST_ADDRESS = 2_000
+_LARGEST_REPLY = 4 << 20
+
+
+class SearchEngine(Protocol):
+    """What finds pages for a query."""
+
+    @property
+    def name(self) -> str: ...
+
+    def open_client(self) -> WebClient:
+        """Return a client for one search; it may be stopped from another thread."""
+        ...
+
+    def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
+        """Return the addresses of about so many pages, best first. Blocks. Raises `SourceUnavailable`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineAccess:
+    """Where an engine answers, and how it is asked."""
+
+    url: str
+    agent: str
+    api_key: str = field(default="", repr=False)
+    seconds: float = 10.0
+
+    def open_client(self, headers: Mapping[str, str], credential: str) -> WebClient:
+        policy = RequestPolicy(
+            self.agent, gap=0.0, tries=2, longest_wait=2.0, seconds=self.seconds, largest=_LARGEST_REPLY
+        )
+        return WebClient(policy, headers=headers if self.api_key else EMPTY, credential=credential)
+
+
+_KEY = "[search_engine] api_key"
+
+
+@dataclass(frozen=True, slots=True)
+class SearxngEngine:
+    """A SearXNG of one's own; most public ones give no JSON."""
+
+    access: EngineAccess
+    name: str = "searxng"
+
+    def open_client(self) -> WebClient:
+        # Its own API knows no key: one is for a proxy that stands before it.
+        return self.access.open_client({"Authorization": f"Bearer {self.access.api_key}"}, _KEY)
+
+    def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
+        address = f"{self.access.url.rstrip('/')}/search"
+        try:
+            reply = web.get(address, {"q": shorten_query(query), "format": "json"}, "application/json")
+        except AccessDenied as error:
+            hint = 'Add "json" to search.formats in its settings.yml; it may also want another [search_engine] api_key.'
+            raise SourceUnavailable(str(error), hint=hint) from error
+        body = read_reply(reply, self.name)
+        found = list_addresses(body.get("results"), count)
+        silent = body.get("unresponsive_engines")
+        if not found and silent:
+            hint = "Look at its own statistics, or let it ask other engines."
+            raise SourceUnavailable("None of the engines that SearXNG asks answered it.", hint=hint)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class BraveEngine:
+    """Brave's web search API, which wants a key."""
+
+    access: EngineAccess
+    name: str = "brave"
+
+    def open_client(self) -> WebClient:
+        return self.access.open_client({"X-Subscription-Token": self.access.api_key}, _KEY)
+
+    def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
+        params: QueryParams = {"q": shorten_query(query), "count": min(count, MOST_RESULTS), "result_filter": "web"}
+        reply = web.get(self.access.url, params, "application/json")
+        if reply.status == httpx.codes.UNPROCESSABLE_ENTITY:  # so it answers a wrong key, too
+            hint = f"Check {_KEY}: it may be mistyped, or of another plan."
+            raise SourceUnavailable("Brave does not take the request.", hint=hint)
+        web_results = read_reply(reply, self.name).get("web")
+        return list_addresses(web_results.get("results") if isinstance(web_results, Mapping) else None, count)
+
+
+ENGINES: Mapping[str, Callable[[EngineAccess], SearchEngine]] = MappingProxyType(
+    {"searxng": SearxngEngine, "brave": BraveEngine}
+)
+"""The engines of the web by their names, which settings give as `type`."""
+
+
+def shorten_query(query: str) -> str:
+    """Return a query's first words, as far as every engine takes them."""
+    return " ".join(query.split()[:MOST_WORDS])[:LONGEST_QUERY]
+
+
+def read_reply(reply: WebResponse, name: str) -> Mapping[str, Any]:
+    """Return the object that an engine answered. Raises `SourceUnavailable` for anything else."""
+    if reply.status != httpx.codes.OK:
+        hint = "Check [search_engine] url, and the engine's own log."
+        raise SourceUnavailable(f"The search engine {name} answers HTTP {reply.status}.", hint=hint)
+    try:
+        body = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, Mapping):
+        hint = "Check [search_engine] url: a page for people may have come instead."
+        raise SourceUnavailable(f"The search engine {name} answers something that is no JSON of its API.", hint=hint)
+    return body
+
+
+def list_addresses(results: object, count: int) -> tuple[str, ...]:
+    """Return the addresses of results that may be pages of the web, each once. Pure."""
+    listed: Sequence[Any] = results if isinstance(results, list) else ()
+    named = (one.get("url") for one in listed if isinstance(one, Mapping))
+    return tuple(dict.fromkeys(filter(None, map(normalize_address, named))))[:count]
+
+
+def normalize_address(url: object) -> str:
+    """Return a page's address without its fragment; empty where it is none of the web, or carries a password."""
+    if not isinstance(url, str) or len(url) > _LONGEST_ADDRESS:
+        return ""
+    try:
+        address = httpx.URL(url.strip())
+    except (httpx.InvalidURL, UnicodeError):
+        return ""
+    if not is_web_address(address) or address.userinfo:
+        return ""
+    return str(address.copy_with(fragment=None)).replace("|", "%7C")

@@ -1,0 +1,164 @@
+"""Search the web for passages: an engine names pages, and the beginnings of the best are read, all within seconds.
+
+Pages are fetched at once, but from one host one at a time, over all turns. What cannot be read is left out and the next
+in the engine's order read in its place; where nothing at all can be had, that is an outage.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from types import TracebackType
+from typing import Self, TypeVar
+from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
+
+from ingest.chunking import split_page
+from ingest.page_cleanup import describe_error
+from ingest.sandbox import Sandbox
+from ingest.types import SourceUnavailable, UnreadableDocument
+from ingest.web.http_reply import format_url
+from ingest.web.public_network import PublicTransport, Resolve, resolve_host
+from ingest.web.search_engines.engine import SearchEngine
+from ingest.web.search_engines.page_reader import LARGEST_PAGE, PAGE_LIMITS, fetch_page, read_page
+from ingest.web.web_client import RequestPolicy, WebClient
+from storage.database.worker_threads import ThreadPool
+from storage.types import WEB_PREFIX, Document, Hit
+
+T = TypeVar("T")
+SPARE = 2  # so many times more pages are named than read, as some cannot be
+_THREADS = 16
+
+log = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingBounds:
+    """How pages are read that an engine names."""
+
+    agent: str  # who asks, as a User-Agent
+    seconds: float = 10.0  # for the engine and all pages together
+    page_tokens: int = 256  # of each page's beginning
+    hosts: tuple[str, ...] = ()  # hosts that are read though they are not on the public web
+
+
+class WebSearch:
+    """One engine, and the threads that fetch and read for it; works within a `with` block."""
+
+    def __init__(
+        self,
+        engine: SearchEngine,
+        bounds: ReadingBounds,
+        *,
+        resolve: Resolve = resolve_host,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.corpus = f"{WEB_PREFIX}{engine.name}"
+        self._engine, self._bounds, self._resolve, self._now = engine, bounds, resolve, now
+        self._sandbox = Sandbox(PAGE_LIMITS)
+        self._stack = ExitStack()
+        self._clients = set[WebClient]()
+        self._hosts = WeakValueDictionary[str, asyncio.Lock]()
+
+    def __enter__(self) -> Self:
+        self._fetching = self._stack.enter_context(ThreadPool("web search", threads=_THREADS))
+        self._stack.enter_context(self._sandbox)
+        self._reading = self._stack.enter_context(ThreadPool("web pages"))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for client in tuple(self._clients):
+            client.stop()
+        self._stack.close()
+
+    async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
+        """Return passages of the beginnings of at most so many pages, in the engine's order, but for those to `skip`.
+
+        Raises:
+            SourceUnavailable: The engine fails, or none of the pages that it names can be had.
+        """
+        deadline = asyncio.get_running_loop().time() + self._bounds.seconds
+        named = await self.find(query, SPARE * pages)
+        wanted = enumerate(url for url in named if url not in skip)
+        read, outages = dict[int, tuple[Hit, ...]](), list[Exception]()
+
+        async def fill_place() -> None:
+            for place, url in wanted:
+                try:
+                    read[place] = await self._read(url, 1 / (place + 1), skip)
+                except Exception as error:  # noqa: BLE001 - one page, whatever it is, must not cost the others
+                    _log_left_out(url, error)
+                    outages.extend([error] * isinstance(error, SourceUnavailable))
+                else:
+                    return
+
+        try:
+            async with asyncio.timeout_at(deadline), asyncio.TaskGroup() as group:
+                for _ in range(pages):
+                    group.create_task(fill_place())
+        except TimeoutError as error:
+            outages.append(error)
+        if not read and outages:
+            hint = "Ask again; if it goes on, see whether this machine reaches the web."
+            message = f"None of the pages that the search engine {self._engine.name} names could be read."
+            raise SourceUnavailable(message, hint=hint) from outages[0]
+        return tuple(hit for place in sorted(read) for hit in read[place])
+
+    async def find(self, query: str, count: int) -> tuple[str, ...]:
+        """Return the addresses that the engine names. Raises `SourceUnavailable`."""
+        client, name = self._engine.open_client(), self._engine.name
+        try:
+            async with asyncio.timeout(self._bounds.seconds):
+                return await self._fetch(client, partial(self._engine.find, client, query, count))
+        except TimeoutError as error:
+            hint = "See whether it runs, and raise [search_engine] seconds if it is slow."
+            raise SourceUnavailable(f"The search engine {name} did not answer in time.", hint=hint) from error
+
+    async def _read(self, url: str, score: float, skip: Collection[str]) -> tuple[Hit, ...]:
+        host = urlsplit(url).netloc
+        async with self._hosts.setdefault(host, asyncio.Lock()):
+            client = self._open_client()
+            fetched = await self._fetch(client, partial(fetch_page, client, url))
+        if fetched.url in skip:
+            raise UnreadableDocument("leads to a page that was forgotten")
+        tokens = self._bounds.page_tokens
+        page = await self._reading.run(read_page, self._sandbox, fetched, tokens, self._now())
+        document = Document(self.corpus, url, page.title, page.url, page.revision, page.date, page.language)
+        return tuple(Hit(passage, document, score) for passage in split_page(self.corpus, url, page))
+
+    def _open_client(self) -> WebClient:
+        policy = RequestPolicy(
+            self._bounds.agent, tries=1, longest_wait=0.0, seconds=self._bounds.seconds / 2, largest=LARGEST_PAGE
+        )
+        return WebClient(policy, transport=PublicTransport(self._bounds.hosts, resolve=self._resolve))
+
+    async def _fetch(self, client: WebClient, work: Callable[[], T]) -> T:
+        """Run what uses a client in a thread; it is stopped where nobody waits for it any more."""
+        self._clients.add(client)
+        try:
+            return await self._fetching.run(_run_within, client, work)
+        except asyncio.CancelledError:
+            client.stop()
+            raise
+        finally:
+            self._clients.discard(client)
+
+
+def _run_within(client: WebClient, work: Callable[[], T]) -> T:
+    with client:
+        return work()
+
+
+def _log_left_out(url: str, error: Exception) -> None:
+    expected = isinstance(error, UnreadableDocument | SourceUnavailable)
+    cause = str(error) if expected else describe_error(error)
+    log.info("a page was left out", extra={"page": format_url(url), "cause": cause})

@@ -1,0 +1,284 @@
+"""An engine is asked as it wants to be, and pages of strangers cost a turn seconds and nothing else."""
+
+import asyncio
+import logging
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from ingest.types import Block, Page, Section, SourceUnavailable
+from ingest.web.search_engines.engine import ENGINES, EngineAccess, list_addresses, normalize_address
+from ingest.web.search_engines.page_reader import count_tokens, take_beginning
+from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
+from storage.types import Hit, PassageKind
+from tests.ingest.servers.search_engines import KEY, Engine, limited
+from tests.ingest.servers.web import Answer, Request, WebServer, serve
+
+AGENT = "Footnote/test (ops@example.com)"
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+NOW = datetime(2026, 11, 23, 1, tzinfo=UTC)
+KINDS = ("searxng", "brave")
+
+
+def page(*sentences: str, title: str = "Kites") -> Answer:
+    body = "".join(f"<p>{sentence}</p>" for sentence in sentences)
+    return Answer(200, f"<html lang=en><title>{title}</title><h1>{title}</h1>{body}</html>".encode(), HTML)
+
+
+@contextmanager
+def searching(
+    engine: Engine, site: Mapping[str, Answer] | Callable[[Request], Answer], *, key: str = KEY, seconds: float = 5.0
+) -> Iterator[tuple[WebSearch, WebServer]]:
+    """Give a search whose engine and whose one site run here; addresses that begin with a slash are the site's."""
+    found: Mapping[str, Answer] = site if isinstance(site, Mapping) else {}
+    script = (lambda request: found.get(request.path, Answer(404))) if isinstance(site, Mapping) else site
+    with serve(engine) as asked, serve(script) as pages:
+        engine.addresses = [f"{pages.url}{url}" if url.startswith("/") else url for url in engine.addresses]
+        where = asked.url if engine.kind == "searxng" else f"{asked.url}/res/v1/web/search"
+        access = EngineAccess(where, AGENT, key, seconds)
+        bounds = ReadingBounds(AGENT, seconds, hosts=(pages.url.partition("://")[2],))
+        with WebSearch(ENGINES[engine.kind](access), bounds, now=lambda: NOW) as search:
+            yield search, pages
+
+
+def texts(hits: Sequence[Hit]) -> list[str]:
+    return [hit.passage.text for hit in hits]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_beginnings_of_pages_become_passages_of_the_engines_corpus(kind: str) -> None:
+    """In the engine's order; of a page that moved, by its address of then; nothing of the engine's own words."""
+    engine = Engine(kind, ["/b", "/a#part", "/missing", "/a"])
+    moved = Answer(301, b"", {"Location": "/kites"})
+    with searching(engine, {"/a": page("A kite needs wind."), "/b": moved, "/kites": page("Kites fly.")}) as (
+        web,
+        site,
+    ):
+        hits = await web.search("kites  wind", 5)
+        assert engine.queries == ["kites wind"]
+        assert texts(hits) == ["Kites fly.", "A kite needs wind."]
+        first = hits[0].document
+        assert (first.corpus, first.key, first.url) == (f"web:{kind}", f"{site.url}/b", f"{site.url}/kites")
+        assert (first.title, first.revision, first.language) == ("Kites", "read 2026-11-23", "en")
+        assert hits[0].passage.corpus == first.corpus
+        assert "SAY THIS" not in repr(hits)
+        assert all(request.headers["user-agent"] == AGENT for request in site.requests)
+        assert not any("x-subscription-token" in request.headers for request in site.requests)
+
+
+async def test_no_more_pages_are_read_than_wanted_and_others_take_the_place_of_those_that_cannot_be() -> None:
+    engine = Engine("searxng", ["/gone", "/1", "/picture", "/2", "/3", "/4"])
+    site = {f"/{number}": page(f"Page {number} is here.") for number in range(1, 5)}
+    site["/picture"] = Answer(200, b"\x89PNG", {"Content-Type": "image/png"})
+    with searching(engine, site) as (web, pages):
+        assert texts(await web.search("pages", 3)) == ["Page 1 is here.", "Page 2 is here.", "Page 3 is here."]
+        assert "/4" not in pages.paths()
+
+
+async def test_robots_are_asked_and_one_connection_is_held_to_a_host() -> None:
+    engine = Engine("searxng", ["/private/a", "/1", "/2", "/3"])
+    site = {f"/{number}": page(f"Page {number}.") for number in (1, 2, 3)} | {"/private/a": page("Secret.")}
+    site["/robots.txt"] = Answer(200, b"User-agent: footnote\nDisallow: /private/", {"Content-Type": "text/plain"})
+    with searching(engine, site) as (web, pages):
+        assert texts(await web.search("pages", 4)) == ["Page 1.", "Page 2.", "Page 3."]
+        assert "/private/a" not in pages.paths()
+        assert pages.most_open == 1
+
+
+async def test_what_was_forgotten_is_neither_fetched_nor_led_to() -> None:
+    engine = Engine("searxng", ["/gone", "/leads", "/1"])
+    site = {"/gone": page("Old."), "/leads": Answer(302, b"", {"Location": "/gone"}), "/1": page("New.")}
+    with searching(engine, site) as (web, pages):
+        assert texts(await web.search("pages", 3, skip={f"{pages.url}/gone"})) == ["New."]
+
+
+REFUSALS = {
+    "no JSON allowed": Engine("searxng", formats=("html",)),
+    "nothing behind it answers": Engine("searxng", silent=[["google", "timeout"]]),
+    "a page for people": Engine("searxng", refusing=[Answer(200, b"<html>", HTML)]),
+    "too many brackets": Engine("searxng", refusing=[Answer(200, b"[" * 100_000, HTML)]),
+    "a list": Engine("brave", refusing=[Answer(200, b"[]", HTML)]),
+    "too often": Engine("brave", refusing=[limited(60)]),
+    "too often, twice": Engine("brave", refusing=[limited(0), limited(0)]),
+    "broken": Engine("searxng", refusing=[Answer(500, headers={"Retry-After": "0"}), Answer(502)]),
+    "elsewhere": Engine("searxng", refusing=[Answer(302, b"", {"Location": "http://169.254.169.254/latest"})]),
+    "too large": Engine("searxng", refusing=[Answer(200, b'{"results": [' + b" " * (5 << 20), HTML)]),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+async def test_an_engine_that_fails_never_looks_like_one_that_found_nothing(case: str) -> None:
+    engine = REFUSALS[case]
+    with searching(engine, {}, seconds=3.0) as (web, _), pytest.raises(SourceUnavailable) as raised:
+        await web.search("secret plans", 5)
+    assert raised.value.hint
+    assert KEY not in f"{raised.value} {raised.value.hint}"
+    assert "secret plans" not in str(raised.value)
+
+
+async def test_a_wrong_key_is_told_without_showing_it() -> None:
+    with searching(Engine("brave"), {}, key="wrong-key") as (web, _), pytest.raises(SourceUnavailable) as raised:
+        await web.search("kites", 5)
+    assert "api_key" in raised.value.hint
+    assert "wrong-key" not in repr((raised.value, web._engine))
+
+
+async def test_finding_nothing_is_no_outage() -> None:
+    with searching(Engine("searxng"), {}) as (web, _):
+        assert await web.search("kites", 5) == ()
+
+
+async def test_a_key_is_sent_no_farther() -> None:
+    """A redirect of the engine's is not followed to another host, and its answer says no more than where."""
+    seen = list[Mapping[str, str]]()
+
+    def elsewhere(request: Request) -> Answer:
+        seen.append(request.headers)
+        return Answer(200, b"{}")
+
+    with serve(elsewhere) as other:
+        engine = Engine("brave", refusing=[Answer(302, b"", {"Location": f"{other.url}/x"})])
+        with searching(engine, {}) as (web, _), pytest.raises(SourceUnavailable):
+            await web.search("kites", 5)
+    assert seen == []
+
+
+INWARD: tuple[object, ...] = (
+    *("file:///etc/passwd", "javascript:alert(1)", "data:text/html,hello", "ftp://example.com/a", "//example.com/a"),
+    *(
+        "http://",
+        "http:///a",
+        "https://user:secret@example.com/",
+        "http://[::1",
+        "http://a b/",
+        "\x00",
+        "",
+        None,
+        7,
+        {},
+    ),
+    "http://example.com/" + "a" * 3_000,
+)
+
+
+def test_only_addresses_of_the_web_are_taken() -> None:
+    assert list_addresses([{"url": url} for url in INWARD] + [None, "x", [], {}], 20) == ()
+    assert list_addresses({"url": "http://example.com"}, 20) == ()
+    assert normalize_address(" HTTPS://Example.com/a<b>|c?q=1#part ") == "https://example.com/a%3Cb%3E%7Cc?q=1"
+
+
+async def test_no_page_is_asked_for_at_an_address_of_this_network() -> None:
+    """However it is named, and where a page leads there."""
+    with serve(lambda _: page("The secret is 42.")) as inside:
+        port = inside.url.rpartition(":")[2]
+        named = [f"{host}:{port}/" for host in ("http://127.0.0.1", "http://localhost", "http://[::1]")]
+        engine = Engine("searxng", [*named, "/leads", "http://169.254.169.254/latest/meta-data", "/1"])
+        site = {"/leads": Answer(302, b"", {"Location": inside.url}), "/1": page("Public.")}
+        with searching(engine, site) as (web, _):
+            assert texts(await web.search("secrets", 6)) == ["Public."]
+        assert inside.requests == []
+
+
+def bomb() -> bytes:
+    packer = zlib.compressobj(9, wbits=31)
+    return b"".join([*(packer.compress(b"<p>" + b"a" * (1 << 20)) for _ in range(64)), packer.flush()])
+
+
+HOSTILE = {
+    "html bomb": Answer(200, b"<div>" * 200_000, HTML),
+    "packed bomb": Answer(200, bomb(), {**HTML, "Content-Encoding": "gzip"}),
+    "larger than it says": Answer(200, b"<p>" + b"a" * (5 << 20), HTML, unsized=True),
+    "no text": Answer(200, b"<html><body><img src=x></body></html>", HTML),
+    "login": Answer(200, b"<form>Please log in <input type=password></form>", HTML),
+    "wrong type": Answer(200, b"PK\x03\x04", {"Content-Type": "application/zip"}),
+    "no type": Answer(200, b"Some text."),
+    "broken pdf": Answer(200, b"%PDF-1.7 nothing", {"Content-Type": "application/pdf"}),
+    "breaks off": Answer(200, b"<p>Half a page" * 99, HTML, sent=20),
+    "loop": Answer(302, b"", {"Location": "/loop"}),
+    "odd target": Answer(302, b"", {"Location": "http://[::1"}),
+    "no target": Answer(302),
+    "script target": Answer(302, b"", {"Location": "javascript:alert(1)"}),
+}
+
+
+async def test_pages_that_mean_harm_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    """Each with a reason in the log, which has no query of an address."""
+    site = {f"/{name.replace(' ', '-')}": answer for name, answer in HOSTILE.items()}
+    engine = Engine("searxng", [*(f"{path}?token=hidden" for path in site), "/1"])
+    asked = {f"{path}?token=hidden": answer for path, answer in site.items()} | {"/1": page("Fine.")}
+    with caplog.at_level(logging.INFO, logger="ingest"), searching(engine, asked, seconds=20.0) as (web, _):
+        assert texts(await web.search("harm", 10)) == ["Fine."]
+    left_out = [record for record in caplog.records if record.message == "a page was left out"]
+    assert len(left_out) == len(site)
+    assert "hidden" not in " ".join(str(vars(record)) for record in left_out)
+
+
+async def test_who_never_ends_costs_no_more_than_the_seconds() -> None:
+    """What came in time is there, by another in its place; where nothing did, that is an outage; no thread stays."""
+    before = threading.active_count()
+    slow = Answer(200, b"<p>Slow", HTML, sent=5, stalls=True)
+    engine = Engine("searxng", ["/slow", "/1"])
+    with searching(engine, {"/slow": slow, "/1": page("Quick.")}, seconds=1.0) as (web, _):
+        assert texts(await web.search("pages", 1)) == ["Quick."]
+    engine = Engine("searxng", ["/slow", "/slow?1", "/slow?2"])
+    with searching(engine, lambda _: slow, seconds=0.5) as (web, _):
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(SourceUnavailable):
+            await web.search("pages", 3)
+        assert asyncio.get_running_loop().time() - began < 2.0
+    assert threading.active_count() <= before
+
+
+async def test_a_slow_engine_is_an_outage() -> None:
+    engine = Engine("searxng", refusing=[Answer(200, b"{}", sent=1, stalls=True)])
+    with searching(engine, {}, seconds=0.3) as (web, _), pytest.raises(SourceUnavailable, match="in time"):
+        await web.search("pages", 1)
+
+
+async def test_pages_that_cannot_be_had_at_all_are_an_outage() -> None:
+    """But not those that only refuse us."""
+    engine = Engine("searxng", ["/1", "/2"])
+    with searching(engine, {"/1": Answer(403), "/2": Answer(404)}) as (web, _):
+        assert await web.search("pages", 2) == ()
+    engine = Engine("searxng", ["/1"])
+    with searching(engine, lambda _: Answer(503)) as (web, _), pytest.raises(SourceUnavailable):
+        await web.search("pages", 2)
+
+
+async def test_a_search_that_is_cancelled_leaves_nothing_running() -> None:
+    """The connection goes at once, not when the server would have answered."""
+    engine = Engine("searxng", ["/slow"])
+    asked = threading.Event()
+
+    def site(_: Request) -> Answer:
+        asked.set()
+        return Answer(200, b"<p>Slow", HTML, sent=5, stalls=True)
+
+    with searching(engine, site, seconds=30.0) as (web, _):
+        task = asyncio.create_task(web.search("pages", 1))
+        assert await asyncio.to_thread(asked.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not web._clients
+
+
+def test_a_page_is_read_as_far_as_its_first_tokens_go() -> None:
+    """Whole sentences and rows, their headings with them; a heading that never ends is cut."""
+    sentence = "The north pier has nine berths for boats. "
+    long = Block(sentence * 60)
+    rows = Block("\n".join(f"row {number}; value {number}" for number in range(99)), PassageKind.TABLE)
+    whole = Page("T" * 900, (Section(("H" * 900,), (Block("First."), long)), Section(("Late",), (rows,))))
+    taken = take_beginning(whole, 256)
+    (section,) = taken.sections
+    assert [len(taken.title), len(section.path[0])] == [200, 200]
+    text = " ".join(block.text for block in section.blocks)
+    assert text.endswith("for boats.")
+    assert 200 < count_tokens(text) <= 256
+    table = take_beginning(Page("T", (Section((), (rows,)),)), 40).sections[0].blocks[0]
+    assert table.text.splitlines()[-1] in rows.text.splitlines()
+    assert count_tokens(table.text) <= 44
