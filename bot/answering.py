@@ -19,6 +19,7 @@ from structlog.contextvars import bound_contextvars
 from bot.access import select_readable
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
 from bot.desk.types import Failure, TurnRequest, TurnResult
+from bot.turn_search import list_corpora
 from bot.views.catalog import find_apology, render_answer_text, render_verdict_text, translate
 from bot.wiring import App, TurnTools, build_kit, find_forgotten_documents
 from pipeline.errors import (
@@ -87,7 +88,7 @@ class _TaskSpec:
 
 async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None], task: _TaskSpec) -> TurnResult:
     entry = find_system(request.system or app.system, app.systems)
-    catalogue = await app.manifest.catalogue()
+    catalogue = await list_corpora(app.settings, app.manifest)
     scope = _select_scope(app, request, catalogue)
     request = replace(request, earlier=await _recall_earlier(app, request))
     question = Turn("user", request.text, at=datetime.now(app.settings.zone), language=_detect_language(request))

@@ -10,24 +10,32 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
 from importlib import resources
 from random import Random
+from typing import TYPE_CHECKING
 
 from bot import read_version
 from bot.access import Asker, select_readable
 from bot.settings.settings_tables import Settings
-from pipeline.errors import SearchUnavailable
+from bot.turn_search import (
+    build_engine,
+    build_find_document,
+    build_search,
+    list_corpora,
+    open_web_search,
+    require_existing,
+    snapshot_search,
+)
 from pipeline.gate import Gate, Recorder, Verify
 from pipeline.kit import (
     Ask,
     Kit,
     Rerank,
-    Search,
     Stream,
     Supports,
     SystemEntry,
@@ -41,11 +49,10 @@ from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker, check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
-from pipeline.types import Conversation, Event, Support
+from pipeline.types import Conversation, Event
 from storage.audit import AuditLog, ChannelOverrides, Spending
 from storage.database.engine import Database, open_database, open_record
 from storage.database.refresh_log import Leases
-from storage.errors import StorageError
 from storage.home_folder import lock_home
 from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
 from storage.indexes.embedding import READER_SHA256, LazyReader, load_answer_reader, load_token_states, open_embedder
@@ -53,7 +60,10 @@ from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore, refuse_lost_database
 from storage.queue import Queue
-from storage.types import Document, DocumentId, Evidence, Hit, SearchQuery
+from storage.types import DocumentId
+
+if TYPE_CHECKING:
+    from ingest.web.search_engines.web_search import WebSearch
 
 
 class LazyModel:
@@ -113,6 +123,7 @@ class App:
     examines: Supports = check_verbatim  # the local check of claims that somebody asks about
     llm: LLM | None = None
     rerank: Rerank = no_reader
+    web: "WebSearch | None" = None  # the search engine, where one is configured
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -140,7 +151,8 @@ class App:
 async def find_visible_corpora(app: App, asker: Asker) -> tuple[str, ...]:
     """Return the corpora that there are and whose readers admit somebody where they stand. Raises `StorageError`."""
     readers = app.settings.visible_to
-    return select_readable({info.name: readers.get(info.name, ()) for info in await app.manifest.catalogue()}, asker)
+    there = await list_corpora(app.settings, app.manifest)
+    return select_readable({info.name: readers.get(info.name, ()) for info in there}, asker)
 
 
 async def find_forgotten_documents(app: App, documents: Collection[DocumentId]) -> frozenset[DocumentId]:
@@ -202,6 +214,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         if not rebuilding:
             await store.check()
         states = LazyReader(partial(load_token_states, settings.home), store.threads.states)
+        web = open_web_search(settings.search_engine)
         strictness, names = settings.support.strictness, settings.support.names
         yield App(
             settings,
@@ -215,6 +228,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
             examines=SupportChecker(states, strictness or "strict", names),
             llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,
             rerank=LazyReader(load_answer_reader, store.threads.states),
+            web=stack.enter_context(web) if web else None,
         )
 
 
@@ -259,38 +273,6 @@ def _digest_files(package: str, *endings: str) -> str:
     return whole.hexdigest()[:16]
 
 
-def snapshot_search(search: Search) -> Search:
-    """Return a search of one turn that leaves out what is of another version of a document than it found before."""
-    versions: dict[tuple[str, str], Document] = {}
-
-    async def search_snapshot(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        hits = await search(query, k)
-        for hit in hits:
-            versions.setdefault((hit.document.corpus, hit.document.key), hit.document)
-        return tuple(hit for hit in hits if versions[hit.document.corpus, hit.document.key] == hit.document)
-
-    return search_snapshot
-
-
-def require_existing(supports: Supports, find: Callable[[str, str], Awaitable[Document | None]]) -> Supports:
-    """Return a check that also wants every document to be there still: `find` returns it by corpus and key.
-
-    One that has a new version by now may be cited in the old one: that is what this turn has seen of it.
-    """
-
-    async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
-        support = await supports(sentence, evidence, asked=asked)
-        if not support.holds and not support.appealable:
-            return support
-        for corpus, key in dict.fromkeys((one.document.corpus, one.document.key) for one in evidence):
-            if await find(corpus, key) is None:
-                reason = "a document that it cites was removed meanwhile"
-                return Support(support.score, holds=False, reasons=(reason,))
-        return support
-
-    return check
-
-
 @dataclass(frozen=True, slots=True)
 class TurnTools:
     """One turn's kit, and what is asked of gate and recorder when it has ended."""
@@ -316,7 +298,10 @@ def build_kit(
     """
     limits = app.settings.limits.kit(student=app.settings.model.student)
     deadline = time.monotonic() + limits.seconds
-    recorder = Recorder(snapshot_search(_build_search(app, scope)), tell=tell)
+    engine = build_engine(app.web, app.manifest, scope)
+    recorder = Recorder(
+        snapshot_search(build_search(app.passages, scope)), tell=tell, engine=engine and snapshot_search(engine)
+    )
     random = Random(seed)  # noqa: S311 - sampling, not secrets
     now = talk.question.at or datetime.now(app.settings.zone)
     ask: Ask = ask_unconfigured
@@ -330,13 +315,14 @@ def build_kit(
         prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student)
         ask, stream = prompter.ask, prompter.stream
         verify = SentenceJudge(stream, seen, student=student)
-    still_there = require_existing(supports, _build_find_document(app))
+    still_there = require_existing(supports, build_find_document(app.manifest))
     asked = tuple(turn.text for turn in seen.turns)
     gate = Gate(found=recorder.found, supports=still_there, tell=tell, verify=verify, asked=asked)
     kit = Kit(
         ask=ask,
         stream=stream,
         search=recorder.search,
+        engine=recorder.engine,
         compare=app.passages.compare,
         rerank=app.rerank,
         supports=supports,
@@ -353,28 +339,3 @@ def build_kit(
         quote=gate.quote,
     )
     return TurnTools(kit, gate, recorder, deadline)
-
-
-def _build_search(app: App, scope: tuple[str, ...]) -> Search:
-    async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        with _report_search_outage():
-            return await app.passages.search(query.text, scope, k)
-
-    return search
-
-
-def _build_find_document(app: App) -> Callable[[str, str], Awaitable[Document | None]]:
-    async def find(corpus: str, key: str) -> Document | None:
-        with _report_search_outage():
-            return await app.manifest.document(corpus, key)
-
-    return find
-
-
-@contextmanager
-def _report_search_outage() -> Iterator[None]:
-    """Report an outage of the storage as one of search, so that it never looks like "I don't know"."""
-    try:
-        yield
-    except StorageError as error:
-        raise SearchUnavailable(f"The documents cannot be searched: {error}", hint=error.hint) from error

@@ -7,8 +7,7 @@ The gate trusts no system: evidence must be a passage that was retrieved in this
 that is no quotation must be free of links, images and mentions; and what is withheld is counted and kept with its
 reason for the record. Where there is a model, it judges every sentence that is no quotation and not surely false, with
 the conversation beside it; where it cannot be asked, only what the local check is sure of leaves. What copies a
-passage and changes it on the way is no better for the model's consent: the passage is quoted in its place, and the
-model is not asked.
+passage and changes it on the way is no better for the model's consent: the passage is to be quoted in its place.
 """
 
 import asyncio
@@ -51,10 +50,11 @@ class TimedStep:
 
 
 class Recorder:
-    """Records one turn by wrapping its search; `recorder.search` and `recorder.tell` go into the kit."""
+    """Records one turn by wrapping its search; `recorder.search`, `engine` and `tell` go into the kit."""
 
-    def __init__(self, search: Search, *, tell: Callable[[Event], None]) -> None:
+    def __init__(self, search: Search, *, tell: Callable[[Event], None], engine: Search | None = None) -> None:
         self._search = search
+        self.engine = engine and self._record_engine(engine)
         self._tell = tell
         self._noted: list[TimedStep] = []
         self._claims: list[CheckedClaim] = []
@@ -105,16 +105,26 @@ class Recorder:
 
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
         """Search as the wrapped search does, and note it. A search that fails is noted with its error and raises."""
+        return await self._record(self._search, query, k)
+
+    def _record_engine(self, engine: Search) -> Search:
+        async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+            return await self._record(engine, query, k, kept=True)
+
+        return search
+
+    async def _record(self, search: Search, query: SearchQuery, k: int, *, kept: bool = False) -> tuple[Hit, ...]:
+        """Search and note it; the passages too where they are `kept` nowhere else."""
         self._tell(SearchStarted("" if query.unchecked else query.text))
         began = time.perf_counter()
         try:
-            hits = await self._search(query, k)
+            hits = await search(query, k)
         except BaseException as error:
             self._note(query, k, began, {"error": f"{type(error).__name__}: {error}".rstrip(": ")})
             raise
         # The corpus of a hit decides who may see it on record, and its document whether it was forgotten since.
         found = tuple((hit.passage.id, hit.score, hit.passage.corpus, hit.passage.document) for hit in hits)
-        self._note(query, k, began, {"hits": found})
+        self._note(query, k, began, {"hits": found} | ({"kept": hits} if kept else {}))
         for hit in hits:
             self._found.setdefault(hit.passage.id, hit)
         self._tell(PassagesFound("" if query.unchecked else query.text, hits))
@@ -175,15 +185,6 @@ def is_sure(support: Support) -> bool:
 
 def is_judged(support: Support) -> bool:
     """Return whether a sentence is put to the model, where there is one. Pure."""
-    return _may_hold(support) and not support.better_quoted
-
-
-def is_quoted(support: Support) -> bool:
-    """Return whether its passage is quoted in a sentence's place, where there is a model to write it. Pure."""
-    return _may_hold(support) and support.better_quoted
-
-
-def _may_hold(support: Support) -> bool:
     return not support.verbatim and (support.holds or support.appealable)
 
 
@@ -267,9 +268,6 @@ class Gate:
         claim = Claim(sentence.text, origin="retrieved")
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
         held = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
-        if self._verify and is_quoted(support):
-            self._quoted_instead.add((sentence.text, sentence.evidence))
-            return f"its passage is quoted instead: {reasons}"
         if self._verify and is_judged(support):
             try:
                 checked = await self._verify(
@@ -278,7 +276,10 @@ class Gate:
             except PipelineError as error:
                 return held if is_sure(support) else f"{reasons}; it could not be verified: {error}"
             if checked and checked.verdict is Verdict.SUPPORTS:
-                return checked
+                if not support.better_quoted:
+                    return checked
+                self._quoted_instead.add((sentence.text, sentence.evidence))
+                return f"the model supports it, but its passage is quoted instead: {reasons}"
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
             return f"the model was asked, and says {verdict}"
         return held if is_sure(support) else reasons or "its passages do not support it"

@@ -77,6 +77,7 @@ class Limits:
     turns: int = 5  # how many of the last turns a model is shown at most
     looked_up: int = 3  # how many passages are summarised for a query
     evidence: int = 2  # how many passages are evidence for a claim of the model's own
+    pages: int = 5  # how many pages that a search engine names are read
     claims: int = 8  # how many claims of the model's own are verified at most
     refine: bool = True  # whether a draft is refined by feedback before it is said
     rounds: int = 3  # how many candidates are drafted at most where one is drafted until it is good enough
@@ -107,6 +108,8 @@ class Kit:
     busy: Callable[[], bool] = lambda: False
     """Whether a call of the model would have to wait for its place now: what waits can be asked together."""
     rerank: Rerank = no_reader
+    engine: Search | None = None
+    """The search engine of the scope, whose `k` counts pages; None where it has none, and the corpora are searched."""
     quote: Callable[[Evidence], bool] = lambda _: False
     """Shows what a found page says, word for word, until there is an answer; returns whether it is shown."""
     prefers_quotation: Callable[[CitedSentence], bool] = lambda _: False

@@ -17,6 +17,7 @@ from bot.desk.jobs.job import decode_question
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import MAX_EARLIER_TURNS, ConversationMessage, DeliveryOutcome, Question, log_event
 from bot.platforms.shared.platform_contract import Platform, PlatformError
+from bot.turn_search import list_corpora
 from bot.wiring import App
 from pipeline.kit import Limits
 from pipeline.types import Status, Turn
@@ -135,7 +136,7 @@ async def _drop_own_messages(
     """
     if all(message.user for message in messages):
         return tuple(messages)
-    all_readable = {corpus.name for corpus in await app.manifest.catalogue()} <= set(scope)
+    all_readable = {corpus.name for corpus in await list_corpora(app.settings, app.manifest)} <= set(scope)
     channel = question.place.channel_id
     foreign = [
         one for one in messages if one.user or (all_readable and not await app.queue.by_message(channel, one.message))

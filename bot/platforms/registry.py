@@ -11,10 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self, cast
 
 from pydantic import AfterValidator, SecretStr
 
+from bot.access import EVERYONE
 from bot.settings.field_types import SettingsTable
 from storage.language.lazy_pattern import lazy_compile
 
@@ -104,8 +106,18 @@ def person_id(text: str) -> str:
     return text
 
 
+def reader_id(text: str) -> str:
+    """Return whom a corpus is visible to as it is. Raises `ValueError` unless it is a place, a person, or everyone."""
+    if text != EVERYONE and not is_place_id(text):
+        shown = shorten(f'"{text}"', 60, placeholder="…")
+        forms = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
+        raise ValueError(f"must be {forms}, not {shown}")
+    return text
+
+
 ChannelId = Annotated[str, AfterValidator(channel_id)]
 PersonId = Annotated[str, AfterValidator(person_id)]
+ReaderId = Annotated[str, AfterValidator(reader_id)]
 
 
 def require_people_of(platform: str) -> AfterValidator:

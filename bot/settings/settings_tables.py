@@ -6,7 +6,6 @@ Each key does something; the starter file that `footnote init` writes explains e
 from collections.abc import Mapping
 from datetime import UTC, time, tzinfo
 from pathlib import Path
-from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -22,17 +21,16 @@ from pydantic import (
     field_validator,
 )
 
-from bot.access import EVERYONE
 from bot.platforms.registry import (
     ChannelId,
     PersonId,
+    ReaderId,
     channel_id,
-    describe_ids,
-    is_place_id,
     load_platforms,
     platform_of,
 )
 from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, require, validate_web_address
+from bot.settings.search_engine_settings import SearchEngineSettings
 from bot.settings.source_settings import AnySource, SourceSettings
 from pipeline.kit import Limits, Policy, Utility
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
@@ -90,7 +88,8 @@ def _validate_channels(channels: tuple[ChannelValues, ...], info: ValidationInfo
     ids = [channel.id for channel in channels]
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
         raise ValueError(f"has two entries for {twice[0]}, and there is one for each channel")
-    known = {corpus.name for corpus in info.data.get("corpus", ())}
+    engine = info.data.get("search_engine")
+    known = {*(corpus.name for corpus in info.data.get("corpus", ())), *filter(None, [engine and engine.corpus])}
     for channel in channels if "corpus" in info.data else ():
         if unknown := sorted(set(channel.corpora or ()) - known):
             there = f"there are: {', '.join(sorted(known))}" if known else "there is none yet"
@@ -224,14 +223,6 @@ CORPUS_NAME = r"[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,58}[a-zA-Z0-9])?"
 CORPUS_NAME_RULE = "1 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
 
 
-def _validate_reader(reader: str) -> str:
-    if reader != EVERYONE and not is_place_id(reader):
-        shown = shorten(f'"{reader}"', 60, placeholder="…")
-        forms = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
-        raise ValueError(f"must be {forms}, not {shown}")
-    return reader
-
-
 _DATABASE = require(
     lambda url: not url or url.startswith("postgresql"), 'must be empty (SQLite in home) or begin with "postgresql://"'
 )
@@ -255,6 +246,7 @@ class LimitSettings(BudgetSettings):
     turns: int = Field(default=Limits().turns, ge=1, le=100)
     looked_up: int = Field(default=Limits().looked_up, ge=1, le=100)
     evidence: int = Field(default=Limits().evidence, ge=1, le=100)
+    pages: int = Field(default=Limits().pages, ge=1, le=10)
     claims: int = Field(default=Limits().claims, ge=0, le=100)
     refine: bool = Limits().refine
     rounds: int = Field(default=Limits().rounds, ge=1, le=10)
@@ -298,9 +290,7 @@ class CorpusSettings(SettingsTable):
     """A named collection of documents, who may read it, and where it comes from."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
-    visible_to: tuple[Annotated[str, AfterValidator(_validate_reader)], ...] = Field(
-        default=(), validation_alias=AliasChoices("visible_to", "readers")
-    )
+    visible_to: tuple[ReaderId, ...] = Field(default=(), validation_alias=AliasChoices("visible_to", "readers"))
     """Empty means nobody but the terminal."""
     source: AnySource | None = None
 
@@ -335,6 +325,7 @@ class OwnSettings(SettingsTable):
     embedding: EmbeddingSettings = EmbeddingSettings()
     chroma: ChromaSettings = ChromaSettings()
     ranking: RankingSettings = RankingSettings()
+    search_engine: SearchEngineSettings = SearchEngineSettings()
     desk: DeskSettings = DeskSettings()
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
@@ -355,13 +346,14 @@ class OwnSettings(SettingsTable):
 
     @property
     def visible_to(self) -> dict[str, tuple[str, ...]]:
-        """Who may read each configured corpus."""
-        return {corpus.name: corpus.visible_to for corpus in self.corpus}
+        """Who may read each configured corpus, that of the search engine among them."""
+        web = {self.search_engine.corpus: self.search_engine.visible_to} if self.search_engine.corpus else {}
+        return {corpus.name: corpus.visible_to for corpus in self.corpus} | web
 
     @property
     def readers(self) -> frozenset[str]:
         """All whom any corpus names."""
-        return frozenset(reader for corpus in self.corpus for reader in corpus.visible_to)
+        return frozenset(reader for visible_to in self.visible_to.values() for reader in visible_to)
 
 
 if TYPE_CHECKING:

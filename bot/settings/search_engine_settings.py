@@ -1,0 +1,46 @@
+"""Define the settings of the search engine: what the system `search-engine` searches."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, SecretStr, StringConstraints, model_validator
+
+from bot.platforms.registry import ReaderId
+from bot.settings.field_types import Contact, SettingsTable, validate_web_address
+from ingest.sources.git.git_program import may_send_token
+from storage.types import WEB_PREFIX
+
+BRAVE_ADDRESS = "https://api.search.brave.com/res/v1/web/search"
+
+
+class SearchEngineSettings(SettingsTable):
+    """What the system `search-engine` searches: the corpora, or the web by an engine."""
+
+    type: Literal["corpora", "searxng", "brave"] = "corpora"
+    url: Annotated[str, AfterValidator(validate_web_address)] = ""
+    api_key: SecretStr = SecretStr("")
+    visible_to: tuple[ReaderId, ...] = ()
+    """Whose questions the web is searched for; empty: nobody's but the terminal's."""
+    hosts: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]+(:\d{1,5})?$", to_lower=True)], ...] = ()
+    """Hosts whose pages are read though they are not on the public web."""
+    seconds: float = Field(default=10.0, gt=0, le=120)  # for the engine and the pages together
+    page_tokens: int = Field(default=256, ge=32, le=4_096)  # how much of a page's beginning is read
+    contact: Contact = ""
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Self:
+        if self.type == "searxng" and not self.url:
+            raise ValueError("must have the url of your SearXNG")
+        if self.type == "brave" and not self.api_key.get_secret_value():
+            raise ValueError("must have the api_key of Brave's search API")
+        if self.api_key.get_secret_value() and not may_send_token(self.address):
+            raise ValueError('has an api_key, which can only be sent to an address that begins with "https://"')
+        return self
+
+    @property
+    def address(self) -> str:
+        return self.url or (BRAVE_ADDRESS if self.type == "brave" else "")
+
+    @property
+    def corpus(self) -> str:
+        """The corpus of the pages that it finds; empty where it searches no web."""
+        return "" if self.type == "corpora" else f"{WEB_PREFIX}{self.type}"
