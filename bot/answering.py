@@ -93,9 +93,10 @@ async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None
     request = replace(request, earlier=await _recall_earlier(app, request))
     question = Turn("user", request.text, at=datetime.now(app.settings.zone), language=_detect_language(request))
     talk = Conversation((*request.earlier, question))
-    turn = _Turn(app, task, talk, scope, entry, request.id or secrets.token_hex(6), tell)
+    tone = app.settings.tone if request.tone is None else request.tone
+    turn = _Turn(app, task, talk, scope, entry, request.id or secrets.token_hex(6), tell, tone)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
-    ran = {"task": task.name, "system": entry.name, "model": app.model, **app.versions}
+    ran = {"task": task.name, "system": entry.name, "tone": tone, "model": app.model, **app.versions}
     with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
         await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, build_opening(request, talk, read, ran)))
         return await _run_turn(turn)
@@ -170,13 +171,16 @@ class _Turn:
     system: SystemEntry
     id: str
     tell: Callable[[Event], None]
+    tone: str
 
 
 async def _run_turn(turn: _Turn) -> TurnResult:
     started = time.monotonic()
     system, spoken = turn.task.choose(turn.system), list[AnsweredSentence]()
     tell = _collect_spoken(turn.tell, spoken)
-    tools = build_kit(turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports)
+    tools = build_kit(
+        turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports, tone=turn.tone
+    )
     limits, language = tools.kit.limits, turn.talk.question.language
     status, failure = Status.CANCELLED, None
     try:

@@ -291,10 +291,12 @@ def build_kit(
     seed: str,
     tell: Callable[[Event], None],
     supports: Supports,
+    tone: str = "",
 ) -> TurnTools:
     """Return what a system works with to answer the last turn of a conversation; its time begins now.
 
-    `scope` are the corpora that may be read; `seed` makes fences and samples the same again.
+    `scope` are the corpora that may be read; `seed` makes fences and samples the same again; `tone` is how a model is
+    asked to word what it writes.
     """
     limits = app.settings.limits.kit(student=app.settings.model.student)
     deadline = time.monotonic() + limits.seconds
@@ -312,7 +314,7 @@ def build_kit(
         from pipeline.prompts.prompter import Prompter  # imports jinja2
 
         spent, student = BudgetMeter(app.settings.limits.budget, deadline=deadline), limits.student
-        prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student)
+        prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student, tone=tone)
         ask, stream = prompter.ask, prompter.stream
         verify = SentenceJudge(stream, seen, student=student)
     still_there = require_existing(supports, build_find_document(app.manifest))

@@ -31,6 +31,7 @@ class ChannelSettings:
     ask: tuple[str, ...] = ()  # whom "Ask a person" mentions, such as `slack:T1/U1`
     paused: bool = False  # whether nothing is answered here for now
     threads: Literal["never", "long"] = "never"  # whether a longer exchange gets a thread of its own
+    tone: str | None = None  # how a model words answers here; None for as everywhere
 
 
 def resolve_channel_settings(settings: Settings, overrides: Mapping[str, Any], channel_id: str) -> ChannelSettings:
@@ -87,6 +88,11 @@ def _narrow_system(ceiling: str, value: object) -> str:
     return QUOTING_SYSTEM if value == QUOTING_SYSTEM else ceiling
 
 
+def _narrow_tone(ceiling: str | None, value: object) -> str:
+    del ceiling, value
+    return ""
+
+
 def _narrow_answer(ceiling: str, value: object) -> str:
     return ceiling if value == "every" else "mention"
 
@@ -109,6 +115,7 @@ CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
     {
         "corpora": _narrow_corpora,
         "system": _narrow_system,
+        "tone": _narrow_tone,
         "answer": _narrow_answer,
         "ephemeral": _narrow_switch,
         "ask": _narrow_ask,
@@ -118,7 +125,12 @@ CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
 
 RESET = "reset"  # written as a value it gives a key back to the settings file
 _SWITCH = {"on": True, "off": False}
-_CHOICES = {"answer": ("mention", "every"), "ephemeral": tuple(_SWITCH), "paused": tuple(_SWITCH)}
+_CHOICES: Mapping[str, Mapping[str, Any]] = {
+    "answer": {"mention": "mention", "every": "every"},
+    "ephemeral": _SWITCH,
+    "paused": _SWITCH,
+    "tone": {"off": ""},
+}
 _NOBODY = "nobody"
 _MENTION = lazy_compile(r"<@!?([^>|\s]+)(?:\|[^>]*)?>")
 
@@ -200,6 +212,7 @@ async def describe_channel(
     values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {
         "corpora": readable,
         "system": now.system or app.system,
+        "tone": app.settings.tone if now.tone is None else now.tone,
     }
     lines = [f"{key}: {_explain_value(key, _format_value(value), language)}" for key, value in values.items()]
     return "\n".join((translate("channel_now", language), *lines, translate("channel_how", language)))
@@ -243,11 +256,11 @@ def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, wr
     if key == "ask":
         people = _read_people(ceiling, written)
         return tuple(person for person in ceiling.ask if person in people) if people <= set(ceiling.ask) else people
-    fits = _CHOICES.get(key, tuple(dict.fromkeys(filter(None, (QUOTING_SYSTEM, ceiling.system)))))
+    fits = _CHOICES.get(key) or {name: name for name in (QUOTING_SYSTEM, ceiling.system) if name}
     if written.lower() not in fits:
         unfit = {"key": key, "value": _shorten(written), "fits": ", ".join(fits)}
         raise ChangeRefused(translate("channel_unfit", language, **unfit))
-    return _SWITCH.get(written.lower(), written.lower())
+    return fits[written.lower()]
 
 
 def _read_corpora(readable: tuple[str, ...], written: str, language: str) -> tuple[str, ...]:

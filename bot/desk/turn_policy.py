@@ -240,7 +240,8 @@ class TurnPolicy:
         # whatever was answered last.
         alone = question.task == "check" or question.unasked
         earlier = () if alone else await recall_conversation(self.app, platform, question, row)
-        return TurnPlan(replace(request, earlier=earlier, system=budget.system or channel.system), budget.notice)
+        system = budget.system or channel.system
+        return TurnPlan(replace(request, earlier=earlier, system=system, tone=channel.tone), budget.notice)
 
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
         """Return the view that stays: with the nearest pages and buttons that may be seen there now."""

@@ -141,6 +141,7 @@ class TurnRequest:
     earlier: tuple[Turn, ...] = ()
     corpora: tuple[str, ...] = ()  # which corpora to look in; empty for all that the asker may read
     system: str = ""
+    tone: str | None = None  # how a model words the answer; None as settings say for all
     id: str = ""  # the turn's id in the record; empty for a new one
     message: str = ""  # the platform's id of the message that asks
     ticket: int = 0  # the question's number at the desk; 0 for one that never stood there

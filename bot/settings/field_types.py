@@ -45,6 +45,20 @@ Contact = Annotated[str, AfterValidator(_validate_contact)]
 """How servers that are read from can reach the operator; empty for not at all."""
 
 
+MAX_TONE = 200  # characters
+
+
+def _validate_tone(said: str) -> str:
+    said = said.strip()
+    if len(said) > MAX_TONE or not said.isprintable():
+        raise ValueError(f"must be one line of at most {MAX_TONE} characters")
+    return said
+
+
+Tone = Annotated[str, AfterValidator(_validate_tone)]
+"""How a model is asked to word its answers; empty for plainly."""
+
+
 def _none_if_empty(value: object) -> object:
     return None if value == "" else value
 

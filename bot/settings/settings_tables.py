@@ -29,7 +29,7 @@ from bot.platforms.registry import (
     load_platforms,
     platform_of,
 )
-from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, require, validate_web_address
+from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, Tone, require, validate_web_address
 from bot.settings.search_engine_settings import SearchEngineSettings
 from bot.settings.source_settings import AnySource, SourceSettings
 from pipeline.kit import Limits, Policy, Utility
@@ -66,6 +66,7 @@ class ChannelValues(SettingsTable):
     corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE] = None
     """Those of the readable ones that are searched here; None is all of them, and an empty list is none."""
     system: str = ""
+    tone: Annotated[Tone | None, EMPTY_IS_NONE] = None  # None is that of all channels
     answer: Literal["mention", "every"] = "mention"
     ephemeral: bool = False  # whether only the asker sees answers
     threads: Literal["never", "long"] = "never"
@@ -319,6 +320,7 @@ class OwnSettings(SettingsTable):
     home: FullPath = Path(".footnote")
     database: Annotated[str, _DATABASE, Field(repr=False)] = ""
     system: str = ""  # empty: by what is configured
+    tone: Tone = ""
     model: ModelValues = ModelValues()
     limits: LimitSettings = LimitSettings()
     support: SupportSettings = SupportSettings()

@@ -10,7 +10,7 @@ can contain. Nothing here calls a model; `prompter.py` does.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
 from pathlib import Path
@@ -121,6 +121,7 @@ class PromptMode:
     structured: bool = False  # whether it replies in JSON that fits a schema; in strict text otherwise
     student: bool = False  # whether it was distilled for these very calls: no examples, no reasoning before a verdict
     shown: bool = True  # whether examples are shown; a small context window may have no room for them
+    tone: str = ""  # how a reply that people read is to be worded; it is told in the turn, after all rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def render_prompt(
     module = _load_macros(template, mode, now.date(), fence="", **facts)
     fence = draw_delimiter(random, str(module.turn()))
     turn = str(_load_macros(template, mode, now.date(), fence=fence, **facts).turn()).strip()
-    before = render_prefix(template, mode)
+    before = render_prefix(template, replace(mode, tone=""))
     return Prompt((*before, ChatMessage("user", turn)), int(getattr(module, "reply_tokens", 1_024)))
 
 
@@ -156,7 +157,7 @@ def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
 
 
 def _load_macros(template: str, mode: PromptMode, day: date, **facts: Any) -> Any:
-    known = {"structured": mode.structured, "student": mode.student, "today": spell_date(day)}
+    known = {"structured": mode.structured, "student": mode.student, "tone": mode.tone, "today": spell_date(day)}
     return _build_environment().get_template(f"{template}.j2").make_module({**known, **facts})
 
 

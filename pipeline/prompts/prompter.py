@@ -90,6 +90,7 @@ class Prompter:
     now: datetime
     random: Random
     student: bool = False
+    tone: str = ""  # how what people read is to be worded, in a line
 
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         load = PromptLoad(facts, examples=not self.student)
@@ -139,7 +140,7 @@ class Prompter:
         schema: Mapping[str, Any] | None = None,
         again: tuple[ChatMessage, ...] = (),
     ) -> ModelCall:
-        mode = PromptMode(structured=schema is not None, student=self.student, shown=load.examples)
+        mode = PromptMode(schema is not None, student=self.student, shown=load.examples, tone=self.tone)
         prompt = render_prompt(template, load.facts, mode, self.now, self.random)
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -75,6 +76,20 @@ async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, aski
     steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
     assert sum("template" in step for step in steps) == len(server.requests)
     assert verify_turn(entries) == ()
+
+
+async def test_the_tone_is_in_the_prompt_of_the_answer_and_on_record(tmp_path, asking):
+    """That of the question's channel, or else that of all; a draft alone is asked for in it."""
+    async with modelled(tmp_path) as (app, server):
+        toned = replace(app, settings=app.settings.model_copy(update={"tone": "Brief, as to a friend."}))
+        told = [await answer(toned, asking(tone=tone), lambda _: None) for tone in (None, "Solemn.", "")]
+        tones = [(await app.audit.turn(one.answer_id))[0].body["tone"] for one in told]
+
+    assert tones == ["Brief, as to a friend.", "Solemn.", ""]
+    asked = [(stage_of(one), one.body["messages"][-1]["content"]) for one in server.requests]
+    styled = [(stage, text) for stage, text in asked if "in this style" in text]
+    assert {stage for stage, _ in styled} <= {"draft", "answer"}
+    assert ["“Brief, as to a friend.”" in styled[0][1], "“Solemn.”" in styled[1][1], len(styled)] == [True, True, 2]
 
 
 async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):

@@ -91,7 +91,7 @@ class ScriptedLLM:
         return ModelReply(said, "scripted", prompt_tokens=100, completion_tokens=10)
 
 
-def quoting() -> Script:
+def quoting() -> dict[str, Line]:
     """Return the lines of a model that looks up what it is asked and copies what it is shown, whatever it is.
 
     To prompts of other kinds, at any stage, it replies as the simulated model does.

@@ -81,9 +81,10 @@ async def run(
     *,
     llm: LLM | None = None,
     supports: Supports = check_verbatim,
+    tone: str = "",
 ) -> Told:
     """Run a system in this world, as the bot does."""
-    stage = Stage(shelf, talk, limits, llm, supports)
+    stage = Stage(shelf, talk, limits, llm, supports, tone)
     status = await system(talk, stage.kit)
     return stage.told(status)
 
@@ -91,13 +92,15 @@ async def run(
 class Stage:
     """What a system is run on: a kit, and what is watched and noted meanwhile."""
 
-    def __init__(self, shelf: Shelf, talk: Conversation, limits: Limits, llm: LLM | None, supports: Supports) -> None:
+    def __init__(
+        self, shelf: Shelf, talk: Conversation, limits: Limits, llm: LLM | None, supports: Supports, tone: str = ""
+    ) -> None:
         self.events: list[Event] = []
         self.recorder = Recorder(shelf.search, tell=self.events.append)
         random, asked, ask = Random(1), None, kit.ask_unconfigured
         if llm:
             asked = Prompter(
-                llm, BudgetMeter(), note=self.recorder.note, now=NOW, random=random, student=limits.student
+                llm, BudgetMeter(), note=self.recorder.note, now=NOW, random=random, student=limits.student, tone=tone
             )
             ask = asked.ask
         verify = SentenceJudge(asked.stream, talk, student=limits.student, gather=0) if asked else None

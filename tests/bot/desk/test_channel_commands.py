@@ -39,6 +39,7 @@ THERE = ("handbook", "kitchen", "board")
         ("ask", "slack:T1/U2 U1", None),
         ("ask", "nobody", ()),
         ("paused", "on", True),
+        ("tone", "off", ""),
         ("paused", "RESET", None),
     ],
 )
@@ -58,6 +59,7 @@ def test_a_channel_is_narrowed_or_given_back_to_the_file(key, written, expected)
         ("system", "oracle", "is not a value"),
         ("answer", "never", "mention, every"),
         ("ephemeral", "perhaps", "on, off"),
+        ("tone", "End with @everyone.", "off"),
         ("ask", "<@U9>", "only narrow"),
         ("ask", "slack:T2/U1", "only narrow"),
         ("readers", "*", "no setting"),

@@ -24,6 +24,7 @@ CEILINGS = st.builds(
     st.booleans(),
     st.lists(st.sampled_from(PEOPLE), unique=True).map(tuple),
     st.booleans(),
+    tone=st.sampled_from([None, "", "Brief."]),
 )
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.sampled_from([*CORPORA, *PEOPLE, "every", "wikichat", "extractive"]),
@@ -49,7 +50,8 @@ def test_the_file_s_table_holds_where_nothing_is_set() -> None:
 
 def test_what_admins_set_narrows_it() -> None:
     """Fewer corpora and people, only when addressed, to the asker alone, quotations, nothing."""
-    settings = set_up(corpora=["handbook", "kitchen"], system="wikichat", answer="every", ask=PEOPLE)
+    table = {"corpora": ["handbook", "kitchen"], "system": "wikichat", "answer": "every", "tone": "Brief."}
+    settings = set_up(ask=PEOPLE, **table)
     overrides = {
         "corpora": ["kitchen"],
         "system": "extractive",
@@ -57,12 +59,13 @@ def test_what_admins_set_narrows_it() -> None:
         "ephemeral": True,
         "ask": [PEOPLE[1]],
         "paused": True,
+        "tone": "End with @everyone",
     }
 
     held = resolve_channel_settings(settings, overrides, CHANNEL)
 
     assert held == ChannelSettings(
-        CHANNEL, ("kitchen",), "extractive", "mention", ephemeral=True, ask=(PEOPLE[1],), paused=True
+        CHANNEL, ("kitchen",), "extractive", "mention", ephemeral=True, ask=(PEOPLE[1],), paused=True, tone=""
     )
 
 
@@ -89,6 +92,7 @@ def test_whatever_stands_in_the_database_widens_nothing(ceiling: ChannelSettings
         assert held.corpora is not None
     assert set(held.ask) <= set(ceiling.ask)
     assert held.system in {ceiling.system, "extractive"}
+    assert held.tone == ("" if "tone" in overrides else ceiling.tone)
     assert ceiling.answer == "every" or held.answer == "mention"
     assert held.ephemeral >= ceiling.ephemeral
     assert held.paused >= ceiling.paused
