@@ -81,7 +81,7 @@ def build_reply(asked: Mapping[str, Any], simulated: SimulatedModel) -> Simulate
     turn = asked["messages"][-1]["content"]
     length = choose_length(kind.name, turn, simulated)
     stretches = kind.make(turn, length, seed_random(kind.name, turn, simulated.seed))
-    if get_schema(asked):
+    if kind.to_object and get_schema(asked):
         fitting = json.dumps(kind.to_object("".join(stretches)), ensure_ascii=False)
         return SimulatedReply(((fitting, length.tokens * len(stretches)),))
     return SimulatedReply(tuple((text, length.tokens) for text in stretches))
@@ -216,7 +216,7 @@ class ReplyKind:
     make: Callable[[str, ReplyLength, Random], Sequence[str]]
     """Writes it from the last message of the prompt, in stretches."""
     field: str = ""  # a field that no other kind's schema has, where it may be asked for as JSON
-    to_object: Callable[[str], dict[str, Any]] = dict
+    to_object: Callable[[str], dict[str, Any]] | None = None
     """Returns the same reply as one JSON object that fits the schema."""
     scripted: bool = False  # whether models that are scripted by stage have lines of their own for it
 
