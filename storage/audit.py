@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, exists, func, insert, not_, select
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
 from storage.database.schema import entries, overrides, spending
@@ -39,9 +39,10 @@ class AuditLog:
 
     async def unfinished(self, before: datetime | None = None) -> tuple[LogEntry, ...]:
         """Return how each turn was opened, oldest first, that was never closed; of those opened `before` then."""
-        closing = entries.alias()
-        closed = exists().where(closing.c.turn_id == entries.c.turn_id, closing.c.kind == EntryKind.TURN_CLOSED.value)
-        query = select(entries).where(entries.c.kind == EntryKind.TURN_OPENED.value, not_(closed))
+        closings = func.count().filter(entries.c.kind == EntryKind.TURN_CLOSED.value)
+        # A turn's first entry opens it. So the index alone tells: this is asked at every start, and records are long.
+        left = select(func.min(entries.c.seq)).group_by(entries.c.turn_id).having(closings == 0)
+        query = select(entries).where(entries.c.kind == EntryKind.TURN_OPENED.value, entries.c.seq.in_(left))
         query = query if before is None else query.where(entries.c.at < before)
         ordered = query.order_by(entries.c.seq)
         return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(ordered))))
