@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from bot import read_version
 from bot.access import Asker, select_readable
+from bot.example_pool import load_demos
 from bot.settings.settings_tables import Settings
 from bot.turn_search import (
     build_engine,
@@ -46,11 +47,12 @@ from pipeline.kit import (
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.stages.examples.demo_ranking import TurnDemos
 from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker, check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from pipeline.types import Conversation, Event
-from storage.audit import AuditLog, ChannelOverrides, Spending
+from storage.audit import ApprovedExamples, AuditLog, ChannelOverrides, Spending
 from storage.database.engine import Database, open_database, open_record
 from storage.database.refresh_log import Leases
 from storage.home_folder import lock_home
@@ -105,6 +107,7 @@ class Records:
 
     audit: AuditLog
     manifest: Manifest
+    examples: ApprovedExamples
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ class App:
     queue: Queue
     spending: Spending
     overrides: ChannelOverrides
+    examples: ApprovedExamples
     systems: Mapping[str, SystemEntry] = field(default_factory=lambda: SYSTEMS)
     supports: Supports = check_verbatim  # the local check that the gate holds every sentence to
     examines: Supports = check_verbatim  # the local check of claims that somebody asks about
@@ -172,7 +176,7 @@ async def open_records(settings: Settings) -> AsyncIterator[Records]:
         StorageError: the database cannot be used; the message says what to do.
     """
     with open_record_database(settings) as database:
-        yield Records(AuditLog(database), Manifest(database))
+        yield Records(AuditLog(database), Manifest(database), ApprovedExamples(database))
 
 
 @contextmanager
@@ -224,6 +228,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
             Queue(database),
             Spending(database),
             ChannelOverrides(database),
+            ApprovedExamples(database),
             supports=SupportChecker(states, strictness or "normal", names),
             examines=SupportChecker(states, strictness or "strict", names),
             llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,
@@ -310,11 +315,22 @@ def build_kit(
     stream: Stream = stream_unconfigured
     verify: Verify | None = None
     seen = Conversation(talk.turns[-limits.turns :])
+    compare = app.passages.compare
+    demos = TurnDemos(partial(load_demos, app.examples, scope, partial(find_forgotten_documents, app)), compare)
     if app.llm:
         from pipeline.prompts.prompter import Prompter  # imports jinja2
 
         spent, student = BudgetMeter(app.settings.limits.budget, deadline=deadline), limits.student
-        prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student, tone=tone)
+        prompter = Prompter(
+            app.llm,
+            spent,
+            note=recorder.note,
+            now=now,
+            random=random,
+            student=student,
+            tone=tone,
+            demos=lambda: demos.shown,
+        )
         ask, stream = prompter.ask, prompter.stream
         verify = SentenceJudge(stream, seen, student=student)
     still_there = require_existing(supports, build_find_document(app.manifest))
@@ -325,7 +341,8 @@ def build_kit(
         stream=stream,
         search=recorder.search,
         engine=recorder.engine,
-        compare=app.passages.compare,
+        compare=compare,
+        demos=demos,
         rerank=app.rerank,
         supports=supports,
         say=gate.say,

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from pipeline.errors import ModelUnavailable
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
-from pipeline.types import CitedSentence, Conversation, Event, Status, Support
+from pipeline.types import CitedSentence, Conversation, Demonstration, Event, RankedDemo, Status, Support
 from storage.types import Evidence, Hit, SearchQuery
 
 T = TypeVar("T")
@@ -52,6 +52,18 @@ class Supports(Protocol):
     async def __call__(self, sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support: ...
 
 
+class Demos(Protocol):
+    """The worked examples of one turn: those that may be shown within its scope."""
+
+    async def __call__(self, query: str, k: int) -> tuple[RankedDemo, ...]:
+        """Return the `k` that are nearest to a dialogue and its knowledge, best first."""
+        ...
+
+    def show(self, chosen: Sequence[Demonstration]) -> None:
+        """Put examples before each call of a model from now on that they fit, those of the gate too."""
+        ...
+
+
 Say = Callable[[CitedSentence], Awaitable[bool]]
 """The only way text leaves a system; the gate stands here. Returns whether the sentence was let through."""
 Judge = Callable[[CitedSentence, str], Coroutine[Any, Any, bool]]
@@ -66,6 +78,18 @@ async def no_reader(question: str, sentences: Sequence[Evidence]) -> tuple[float
 
 Policy = Literal["never", "always", "self-ask", "learned"]
 Utility = Literal["kf1", "criticism"]
+
+
+class _NoDemos:
+    async def __call__(self, query: str, k: int) -> tuple[RankedDemo, ...]:
+        del query, k
+        return ()
+
+    def show(self, chosen: Sequence[Demonstration]) -> None:
+        del chosen
+
+
+NO_DEMOS: Demos = _NoDemos()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +107,10 @@ class Limits:
     rounds: int = 3  # how many candidates are drafted at most where one is drafted until it is good enough
     policy: Policy = "learned"  # when more is looked up than the question as it was asked
     utility: Utility = "kf1"  # by what a candidate is good enough
+    examples: int = 3  # how many worked examples `in-context` shows before a call
+    example_relevance: float = 0.7
+    """What likeness to the question weighs in their choice; the rest is how far each is from the one before it."""
+    example_notes: Literal["text", "triples"] = "text"  # how the notes are written that it shows
     student: bool = False
     """Whether the model is a distilled one: no examples, no reasoning first, drafting and refining in one."""
 
@@ -110,6 +138,7 @@ class Kit:
     rerank: Rerank = no_reader
     engine: Search | None = None
     """The search engine of the scope, whose `k` counts pages; None where it has none, and the corpora are searched."""
+    demos: Demos = NO_DEMOS
     quote: Callable[[Evidence], bool] = lambda _: False
     """Shows what a found page says, word for word, until there is an answer; returns whether it is shown."""
     prefers_quotation: Callable[[CitedSentence], bool] = lambda _: False

@@ -1,11 +1,11 @@
 """Values of the pipeline: conversations in, answers out, and the events that may be watched meanwhile."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Literal
 
-from storage.types import CheckedClaim, Citation, DocumentId, Evidence, Hit, VerdictReason
+from storage.types import CheckedClaim, Citation, DocumentId, Evidence, Hit, Verdict, VerdictReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,57 @@ class CitedSentence:
     evidence: tuple[Evidence, ...]
     note: str = ""  # our own words shown before it, such as the page and date of one of two sources that disagree
     paragraph: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DemoNote:
+    """A note of a worked example, as an answer was written from it."""
+
+    text: str
+    title: str
+    section: str = ""
+    date: datetime | None = None
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoClaim:
+    """A claim that was held against the notes of a worked example."""
+
+    text: str
+    verdict: Verdict = Verdict.SUPPORTS
+    notes: tuple[int, ...] = ()  # the numbers of those that settle it, from 1
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A turn that was answered well, shown to a model before another. It is no evidence for anything."""
+
+    id: str  # of the turn; of ours their name
+    turns: tuple[tuple[Literal["user", "bot"], str], ...]  # the last is the question
+    day: date
+    notes: tuple[DemoNote, ...]
+    answer: str  # with the numbers of notes in brackets
+    claims: tuple[DemoClaim, ...]
+    query: str = ""  # what was looked up for it; empty where that is not known
+    time: str = "none"  # the query's: `recent`, a year or `none`
+    language: str = ""  # the asker's (ISO 639-1)
+    corpora: tuple[str, ...] = ()  # all that it was made from; none for ours
+    documents: tuple[DocumentId, ...] = ()
+    pinned: bool = False
+    triples: bool = False  # whether its notes are written as triples
+
+    @property
+    def searched(self) -> str:
+        """What it is found by: its dialogue and its knowledge."""
+        return "\n".join((*(text for _, text in self.turns), *(note.text for note in self.notes)))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedDemo:
+    demo: Demonstration
+    score: float  # from 0 to 1, comparable within one search only
 
 
 @dataclass(frozen=True, slots=True)

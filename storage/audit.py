@@ -1,4 +1,4 @@
-"""The audit log: append entries and read them, sum up spending, keep channel overrides, verify a turn's record.
+"""The audit log: append entries and read them, sum up spending, keep what admins set, verify a turn's record.
 
 Entries are only ever added; the database refuses the rest. The manifest holds what is indexed now, the log what was so
 then.
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
-from storage.database.schema import entries, overrides, spending
-from storage.types import EntryKind, LogEntry, SpendingTotal, hash_passage
+from storage.database.schema import entries, examples, overrides, spending
+from storage.types import ApprovedExample, EntryKind, LogEntry, SpendingTotal, hash_passage
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,54 @@ class ChannelOverrides:
             insert_entries(connection, rows)
 
         await self.database.write(change)
+
+
+@dataclass(frozen=True)
+class ApprovedExamples:
+    """The answers that admins approved as examples; changes are on record. Every method raises `StorageError`."""
+
+    database: Database
+    clock: Callable[[], datetime] = utc_now
+
+    async def all(self) -> tuple[ApprovedExample, ...]:
+        """Return all of them, the newest first."""
+        query = select(examples).order_by(examples.c.at.desc(), examples.c.turn_id)
+        rows = await self.database.read(lambda connection: connection.execute(query).all())
+        return tuple(ApprovedExample(row.turn_id, row.by, decode_json(row.body), row.at, row.pinned) for row in rows)
+
+    async def add(self, example: ApprovedExample, entry: LogEntry) -> bool:
+        """Keep an example; return whether it was new. One that is kept stays as it was approved."""
+        row = {"turn_id": example.turn_id, "by": example.by, "at": self.clock(), "pinned": example.pinned}
+        row["body"] = encode_json(example.body)
+
+        def change(connection: Connection) -> bool:
+            known = select(examples.c.turn_id).where(examples.c.turn_id == example.turn_id)
+            new = connection.execute(known).first() is None
+            return new and bool(connection.execute(insert(examples), row).rowcount)
+
+        return await self._change(change, entry)
+
+    async def drop(self, turn_id: str, entry: LogEntry) -> bool:
+        """Remove an example; return whether there was one."""
+        gone = delete(examples).where(examples.c.turn_id == turn_id)
+        return await self._change(lambda connection: bool(connection.execute(gone).rowcount), entry)
+
+    async def pin(self, turn_id: str, entry: LogEntry, *, pinned: bool) -> bool:
+        """Pin an example, or unpin it; return whether there is one that was not so before."""
+        chosen = examples.c.turn_id == turn_id, examples.c.pinned != pinned
+        changed = update(examples).where(*chosen).values(pinned=pinned)
+        return await self._change(lambda connection: bool(connection.execute(changed).rowcount), entry)
+
+    async def _change(self, change: Callable[[Connection], bool], entry: LogEntry) -> bool:
+        rows = encode_entries([entry], self.clock())
+
+        def record(connection: Connection) -> bool:
+            changed = change(connection)
+            if changed:
+                insert_entries(connection, rows)
+            return changed
+
+        return await self.database.write(record)
 
 
 QUOTE_JOIN = " … "  # joins the sentences of one quote that do not follow each other in the passage

@@ -182,6 +182,17 @@ class LogEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovedExample:
+    """An answer that an admin approved as a worked example for the model."""
+
+    turn_id: str
+    by: str  # who approved it, such as `slack:T1/U1`; `terminal` for whoever owns the machine
+    body: Mapping[str, Any]  # what is shown of it, as JSON
+    at: datetime | None = None  # set when it is kept
+    pinned: bool = False  # whether it is shown before all others, whatever is asked
+
+
+@dataclass(frozen=True, slots=True)
 class Corpus:
     """A corpus without counts, as every turn needs it."""
 

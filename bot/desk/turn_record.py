@@ -238,13 +238,16 @@ def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]) -> frozenset[str]:
-    """Return the corpora of all that was found, and of what was said earlier."""
+    """Return the corpora of all that was found, of what was said earlier, and of the examples that were shown."""
     readable, earlier = frozenset(opened.get("corpora", ())), frozenset(opened.get("earlier_corpora", ()))
     hits = _list_hits(entries)
+    shown = {
+        str(one) for entry in entries if entry.kind is EntryKind.STEP for one in entry.body.get("demo_corpora", ())
+    }
     unnamed = any(len(hit) <= _HIT_FIELDS.index("corpus") for hit in hits) or (
         opened.get("earlier") and "earlier_corpora" not in opened
     )
-    return earlier | (readable if unnamed else frozenset(hit[_HIT_FIELDS.index("corpus")] for hit in hits))
+    return earlier | shown | (readable if unnamed else frozenset(hit[_HIT_FIELDS.index("corpus")] for hit in hits))
 
 
 def _find_weighed_documents(

@@ -253,6 +253,9 @@ class LimitSettings(BudgetSettings):
     rounds: int = Field(default=Limits().rounds, ge=1, le=10)
     policy: Policy = Limits().policy
     utility: Utility = Limits().utility
+    examples: int = Field(default=Limits().examples, ge=0, le=16)
+    example_relevance: float = Field(default=Limits().example_relevance, ge=0, le=1)
+    example_notes: Literal["text", "triples"] = Limits().example_notes
 
     @property
     def budget(self) -> Budget:

@@ -9,7 +9,7 @@ can contain. Nothing here calls a model; `prompter.py` does.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -20,10 +20,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.model import ChatMessage
+from pipeline.prompts.demonstrations import WorkedExample, fit_demo
 from pipeline.replies.footnotes import describe_place
 from pipeline.replies.stage_replies import FEEDBACK
 from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
-from pipeline.types import Conversation, Turn
+from pipeline.types import Conversation, Demonstration, Turn
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Document, Evidence, Hit, Passage
 
@@ -53,12 +54,6 @@ def flatten_line(text: str) -> str:
 
 
 _DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
-
-
-@dataclass(frozen=True, slots=True)
-class WorkedExample:
-    facts: Mapping[str, Any]
-    reply: Any
 
 
 def load_examples(file: Path, day: date, answered_by: str = "reply") -> tuple[WorkedExample, ...]:
@@ -131,12 +126,21 @@ class Prompt:
 
 
 def render_prompt(
-    template: str, facts: Mapping[str, object], mode: PromptMode, now: datetime, random: Random
+    template: str,
+    facts: Mapping[str, object],
+    mode: PromptMode,
+    now: datetime,
+    random: Random,
+    demos: Sequence[Demonstration] = (),
 ) -> Prompt:
+    """Render a call; `demos` are turns of before that stand between its own examples and the turn."""
     module = _load_macros(template, mode, now.date(), fence="", **facts)
-    fence = draw_delimiter(random, str(module.turn()))
+    fence = draw_delimiter(random, "\n".join((str(module.turn()), *(demo.searched for demo in demos))))
     turn = str(_load_macros(template, mode, now.date(), fence=fence, **facts).turn()).strip()
-    before = render_prefix(template, replace(mode, tone=""))
+    bare = replace(mode, tone="")
+    shown = [(demo.day, example) for demo in demos if (example := fit_demo(template, demo))]
+    worked = [one for day, example in shown for one in _render_example(template, bare, day, example, fence)]
+    before = (*render_prefix(template, bare), *worked)
     return Prompt((*before, ChatMessage("user", turn)), int(getattr(module, "reply_tokens", 1_024)))
 
 
@@ -149,11 +153,16 @@ def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
         return tuple(messages)
     file = TEMPLATE_FOLDER / f"{getattr(module, 'examples', template)}.json"
     for example in load_examples(file, EXAMPLE_DAY, getattr(module, "answered_by", "reply")):
-        facts = {**example.facts, "answer": example.reply, "fence": EXAMPLE_DELIMITER}
-        worked = _load_macros(template, mode, EXAMPLE_DAY, **facts)
-        reply = json.dumps(example.reply, ensure_ascii=False) if mode.structured else str(worked.reply()).strip()
-        messages += [ChatMessage("user", str(worked.turn()).strip()), ChatMessage("assistant", reply)]
+        messages += _render_example(template, mode, EXAMPLE_DAY, example, EXAMPLE_DELIMITER)
     return tuple(messages)
+
+
+def _render_example(
+    template: str, mode: PromptMode, day: date, example: WorkedExample, fence: str
+) -> tuple[ChatMessage, ChatMessage]:
+    worked = _load_macros(template, mode, day, **{**example.facts, "answer": example.reply, "fence": fence})
+    reply = json.dumps(example.reply, ensure_ascii=False) if mode.structured else str(worked.reply()).strip()
+    return ChatMessage("user", str(worked.turn()).strip()), ChatMessage("assistant", reply)
 
 
 def _load_macros(template: str, mode: PromptMode, day: date, **facts: Any) -> Any:

@@ -15,11 +15,12 @@ from typing import Any
 
 from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, UnreadableReply
 from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply
+from pipeline.prompts.demonstrations import select_demos, write_triples
 from pipeline.prompts.prompt_templates import PromptMode, render_prompt
 from pipeline.replies.reply_format import MAX_REPLY, ReplyFormat, ReplySplitter, T, extract_json_object
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.passage_retrieval import SourcedFinding
-from pipeline.types import Conversation
+from pipeline.types import Conversation, Demonstration
 from storage.types import Evidence, Hit, Passage, Step
 
 
@@ -27,10 +28,13 @@ from storage.types import Evidence, Hit, Passage, Step
 class PromptLoad:
     facts: Mapping[str, Any]
     examples: bool = True
+    demos: tuple[Demonstration, ...] = ()  # turns of before, most wanted first
 
 
 def truncate_load(load: PromptLoad) -> PromptLoad | None:
-    """Drop the oldest turns, then the last passage, then the examples; return None where nothing is left to drop."""
+    """Drop the last demonstration, then the oldest turns, the last passage, and the examples; None at the end."""
+    if load.demos:
+        return replace(load, demos=load.demos[:-1])
     for name, value in load.facts.items():
         if isinstance(value, Conversation) and value.earlier:
             kept = value.earlier[(len(value.earlier) + 1) // 2 :]
@@ -91,9 +95,10 @@ class Prompter:
     random: Random
     student: bool = False
     tone: str = ""  # how what people read is to be worded, in a line
+    demos: Callable[[], Sequence[Demonstration]] = tuple  # those that stand before what is asked now
 
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-        load = PromptLoad(facts, examples=not self.student)
+        load = self._load(template, facts)
         structured = form.schema is not None and self.llm.structured(stage)
         again: tuple[ChatMessage, ...] = ()
         while True:
@@ -114,7 +119,7 @@ class Prompter:
     async def stream(
         self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
     ) -> AsyncIterator[T]:
-        load = PromptLoad(facts, examples=not self.student)
+        load = self._load(template, facts)
         again: tuple[ChatMessage, ...] = ()
         while True:
             call = self._call(template, load, stage, again=again)
@@ -131,6 +136,10 @@ class Prompter:
             else:
                 return
 
+    def _load(self, template: str, facts: Mapping[str, Any]) -> PromptLoad:
+        demos = () if self.student else select_demos(template, self.demos())
+        return PromptLoad(facts, examples=not self.student, demos=demos)
+
     def _call(
         self,
         template: str,
@@ -141,7 +150,8 @@ class Prompter:
         again: tuple[ChatMessage, ...] = (),
     ) -> ModelCall:
         mode = PromptMode(schema is not None, student=self.student, shown=load.examples, tone=self.tone)
-        prompt = render_prompt(template, load.facts, mode, self.now, self.random)
+        facts = write_triples(load.facts) if any(demo.triples for demo in load.demos) else load.facts
+        prompt = render_prompt(template, facts, mode, self.now, self.random, load.demos)
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:
@@ -191,6 +201,9 @@ class Prompter:
             facts = {name: reference_facts(value) for name, value in load.facts.items()}
             given = "text" if call.schema is None else "schema"
             asked = {"template": template, "facts": facts, "format": given, "examples": load.examples}
+            if load.demos:
+                asked |= {"demos": [demo.id for demo in load.demos]}
+                asked |= {"demo_corpora": sorted({corpus for demo in load.demos for corpus in demo.corpora})}
             self.note(Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000), began)
 
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:

@@ -20,7 +20,7 @@ from sqlalchemy import (
     false,
 )
 
-REVISION = "0005"
+REVISION = "0006"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -175,6 +175,16 @@ overrides = _table(
     Column("channel", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+# Answers that admins approved as worked examples; the log tells who approved and dropped which.
+examples = _table(
+    "examples",
+    Column("turn_id", Text, primary_key=True),
+    Column("by", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("pinned", Boolean, nullable=False),
+    Column("body", Text, nullable=False),
 )
 
 # Documents that were removed on purpose, and that no refresh brings back, by what they were called.

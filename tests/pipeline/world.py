@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from random import Random
 
 from pipeline import kit
@@ -14,9 +15,10 @@ from pipeline.gate import Gate, Recorder
 from pipeline.kit import Kit, Limits, Supports, System, SystemEntry
 from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
+from pipeline.stages.examples.demo_ranking import TurnDemos
 from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import check_verbatim
-from pipeline.types import Answer, Conversation, Event, Status, Support, Turn
+from pipeline.types import Answer, Conversation, Demonstration, Event, Status, Support, Turn
 from storage.language.words import content_terms
 from storage.types import Document, Evidence, Hit, Passage, PassageKind, SearchQuery
 
@@ -82,9 +84,10 @@ async def run(
     llm: LLM | None = None,
     supports: Supports = check_verbatim,
     tone: str = "",
+    pool: Sequence[Demonstration] = (),
 ) -> Told:
     """Run a system in this world, as the bot does."""
-    stage = Stage(shelf, talk, limits, llm, supports, tone)
+    stage = Stage(shelf, talk, limits, llm, supports, tone, pool)
     status = await system(talk, stage.kit)
     return stage.told(status)
 
@@ -93,14 +96,29 @@ class Stage:
     """What a system is run on: a kit, and what is watched and noted meanwhile."""
 
     def __init__(
-        self, shelf: Shelf, talk: Conversation, limits: Limits, llm: LLM | None, supports: Supports, tone: str = ""
+        self,
+        shelf: Shelf,
+        talk: Conversation,
+        limits: Limits,
+        llm: LLM | None,
+        supports: Supports,
+        tone: str = "",
+        pool: Sequence[Demonstration] = (),
     ) -> None:
         self.events: list[Event] = []
         self.recorder = Recorder(shelf.search, tell=self.events.append)
         random, asked, ask = Random(1), None, kit.ask_unconfigured
+        self.demos = TurnDemos(partial(_load, pool), shelf.compare)
         if llm:
             asked = Prompter(
-                llm, BudgetMeter(), note=self.recorder.note, now=NOW, random=random, student=limits.student, tone=tone
+                llm,
+                BudgetMeter(),
+                note=self.recorder.note,
+                now=NOW,
+                random=random,
+                student=limits.student,
+                tone=tone,
+                demos=lambda: self.demos.shown,
             )
             ask = asked.ask
         verify = SentenceJudge(asked.stream, talk, student=limits.student, gather=0) if asked else None
@@ -116,6 +134,7 @@ class Stage:
             stream=asked.stream if asked else kit.stream_unconfigured,
             search=self.recorder.search,
             compare=shelf.compare,
+            demos=self.demos,
             supports=supports,
             say=self.gate.say,
             judge=self.gate.judge,
@@ -160,6 +179,10 @@ def answered(told: Told) -> list[str]:
     """Return the sentences of an answered turn."""
     assert told.answer.status is Status.ANSWERED
     return [sentence.text for sentence in told.answer.sentences]
+
+
+async def _load(pool: Sequence[Demonstration]) -> Sequence[Demonstration]:
+    return pool
 
 
 def _alike(one: str, other: str) -> float:

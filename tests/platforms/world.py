@@ -10,10 +10,8 @@ from bot.settings.settings_tables import Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import Page
-from storage.audit import AuditLog, ChannelOverrides, Spending
-from storage.queue import Queue
 from tests.fakes import PageSource
-from tests.storage.stores import opened
+from tests.storage.stores import kept, opened
 
 BUILT = "When was Skarholm lighthouse built?"
 MADE = "What is the pier of Skarholm made of?"
@@ -62,7 +60,5 @@ async def fill(home: Path, pages: Mapping[str, Any] = PAGES, **urls: str) -> Non
 def open_world(home: Path, **settings: Any) -> Iterator[App]:
     """Open the home; everybody may read it unless settings say otherwise."""
     with opened(home) as store:
-        database = store.manifest.database
         values = Settings.model_validate({**EVERYWHERE, **settings, "home": home})
-        kept = (AuditLog(database), Queue(database), Spending(database), ChannelOverrides(database))
-        yield App(values, store, store.manifest, *kept)
+        yield App(values, store, **kept(store))

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from storage.audit import AuditLog, ChannelOverrides, Spending
+from storage.audit import ApprovedExamples, AuditLog, ChannelOverrides, Spending
 from storage.database.engine import Database, open_database
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder
@@ -71,6 +71,7 @@ def kept(store: PassageStore) -> dict[str, Any]:
         "queue": Queue(database),
         "spending": Spending(database),
         "overrides": ChannelOverrides(database),
+        "examples": ApprovedExamples(database),
     }
 
 

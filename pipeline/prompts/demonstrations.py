@@ -1,0 +1,116 @@
+"""Turn demonstrations into worked examples of single calls, in the form of the examples that prompts have anyway.
+
+Those that are ours stand in `demonstrations.json`, their facts invented. A demonstration is text like any other that is
+quoted: it stands between delimiters, on lines of its own, and what it says is no evidence, as the gate knows only what
+was found in the turn.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any
+
+from pipeline.stages.examples.triples import write_as_triple
+from pipeline.stages.passage_retrieval import SourcedFinding
+from pipeline.stages.question_analysis import english_name
+from pipeline.types import Conversation, DemoClaim, DemoNote, Demonstration, Turn
+from storage.types import Document, Evidence, Passage, Verdict
+
+MAX_DEMO_CHARACTERS = 6_000  # of all demonstrations before one call together: about 1,500 tokens
+OWN_DAY = date(2025, 3, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkedExample:
+    facts: Mapping[str, Any]
+    reply: Any
+
+
+def fit_demo(template: str, demo: Demonstration) -> WorkedExample | None:
+    """Return a demonstration as an example of a call; None where it shows nothing of such a call. Pure."""
+    build = _BUILDERS.get(template)
+    return build(demo) if build else None
+
+
+def select_demos(template: str, demos: Sequence[Demonstration]) -> tuple[Demonstration, ...]:
+    """Return those that show something of a call, as many of the first as there is room for. Pure."""
+    left, kept = MAX_DEMO_CHARACTERS, list[Demonstration]()
+    for demo in demos:
+        left -= len(demo.searched) + len(demo.answer)
+        if left >= 0 and fit_demo(template, demo):
+            kept.append(demo)
+    return tuple(kept)
+
+
+def write_triples(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a call's facts with the texts of its notes as triples, where they are plain sentences. Pure."""
+    notes = [replace(one, text=write_as_triple(one.text)) for one in facts.get("findings", ())]
+    return {**facts, "findings": tuple(notes)} if notes else facts
+
+
+def _build_query(demo: Demonstration) -> WorkedExample | None:
+    if not demo.query:
+        return None
+    reply = {"search": True, "query": demo.query, "time": demo.time}
+    return WorkedExample({"talk": _build_talk(demo), "reading": ""}, reply)
+
+
+def _build_draft(demo: Demonstration) -> WorkedExample | None:
+    if not demo.answer:
+        return None
+    findings = tuple(SourcedFinding(one.text, (one,)) for one in _build_sentences(demo))
+    return WorkedExample(
+        {"talk": _build_talk(demo), "findings": findings, "language": english_name(demo.language)}, demo.answer
+    )
+
+
+def _build_verdicts(demo: Demonstration) -> WorkedExample | None:
+    if not demo.claims:
+        return None
+    reply = [{"verdict": one.verdict.value, "sentences": list(one.notes), "reason": one.reason} for one in demo.claims]
+    claims = tuple(one.text for one in demo.claims)
+    return WorkedExample({"talk": _build_talk(demo), "sentences": _build_sentences(demo), "claims": claims}, reply)
+
+
+_BUILDERS: Mapping[str, Callable[[Demonstration], WorkedExample | None]] = MappingProxyType(
+    {"query": _build_query, "draft": _build_draft, "answer": _build_draft, "verdicts": _build_verdicts}
+)  # by template
+
+
+def _build_talk(demo: Demonstration) -> Conversation:
+    return Conversation(tuple(Turn(speaker, text) for speaker, text in demo.turns))
+
+
+def _build_sentences(demo: Demonstration) -> tuple[Evidence, ...]:
+    made = []
+    for place, note in enumerate(demo.notes):
+        document = Document("example", str(place), note.title, date=note.date, language=note.language)
+        passage = Passage(f"example-{place}", "example", str(place), note.section, note.text, 0, "")
+        made.append(Evidence(note.text, passage, document, (0, len(note.text))))
+    return tuple(made)
+
+
+@cache
+def load_own_demos() -> tuple[Demonstration, ...]:
+    """Return the demonstrations that are always there."""
+    raw = json.loads(resources.files("pipeline.prompts").joinpath("demonstrations.json").read_text(encoding="utf-8"))
+    return tuple(map(_read_own_demo, raw))
+
+
+def _read_own_demo(raw: Mapping[str, Any]) -> Demonstration:
+    claims = [DemoClaim(text, Verdict(verdict), tuple(notes), reason) for text, verdict, notes, reason in raw["claims"]]
+    return Demonstration(
+        raw["id"],
+        tuple(("user" if speaker == "user" else "bot", text) for speaker, text in raw["turns"]),
+        OWN_DAY,
+        tuple(DemoNote(text, title, section) for title, section, text in raw["notes"]),
+        raw["answer"],
+        tuple(claims),
+        raw["query"],
+        raw.get("time", "none"),
+        raw["language"],
+    )

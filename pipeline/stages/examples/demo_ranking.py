@@ -1,0 +1,90 @@
+"""Rank worked examples by words and by meaning on one scale, and choose among the best those that differ.
+
+Hybrid scores and Diverse Example Retrieval (DER) are those of "Exploring In-Context Learning for Knowledge Grounded
+Dialog Generation" (2023).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.kit import Compare
+from pipeline.types import Demonstration, RankedDemo
+from storage.language.words import content_terms
+
+DENSE_SHARE = 0.5  # what meaning weighs in a score; the rest is shared words
+SATURATION, LENGTH_SHARE = 1.2, 0.75  # BM25's k1 and b
+
+
+def score_by_words(query: str, texts: Sequence[str]) -> tuple[float, ...]:
+    """Return each text's BM25 for a query, over these texts. Pure."""
+    counted = [Counter(content_terms(text)) for text in texts]
+    mean = sum(one.total() for one in counted) / len(counted) if counted else 0.0
+    scores = [0.0] * len(counted)
+    for term in set(content_terms(query)):
+        having = sum(term in one for one in counted)
+        rarity = math.log(1 + (len(counted) - having + 0.5) / (having + 0.5))
+        for place, one in enumerate(counted):
+            length = 1 - LENGTH_SHARE + LENGTH_SHARE * one.total() / mean if mean else 1.0
+            scores[place] += rarity * one[term] * (SATURATION + 1) / (one[term] + SATURATION * length)
+    return tuple(scores)
+
+
+def rescale(scores: Sequence[float]) -> tuple[float, ...]:
+    """Return scores from 0 for the least to 1 for the highest; all 0 where they are alike. Pure."""
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    return tuple((one - low) / (high - low) if high > low else 0.0 for one in scores)
+
+
+def combine_scores(dense: Sequence[float], sparse: Sequence[float]) -> tuple[float, ...]:
+    """Return the weighted mean of scores of two kinds, each brought to one scale. Pure."""
+    both = zip(rescale(dense), rescale(sparse), strict=True)
+    return tuple(DENSE_SHARE * one + (1 - DENSE_SHARE) * other for one, other in both)
+
+
+async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare: Compare) -> tuple[RankedDemo, ...]:
+    """Return the `k` examples nearest to a dialogue and its knowledge, best first; what is pinned comes before all."""
+    if not pool or k <= 0:
+        return ()
+    texts = [one.searched for one in pool]
+    scores = combine_scores(await compare(query, texts), score_by_words(query, texts))
+    ranked = [RankedDemo(one, 1.0 if one.pinned else score) for one, score in zip(pool, scores, strict=True)]
+    return tuple(sorted(ranked, key=lambda one: (one.demo.pinned, one.score), reverse=True)[:k])
+
+
+def find_next(scores: Sequence[float], distances: Sequence[float], relevance: float) -> int:
+    """Return the place of the example to take next, by its score and its distance from the one taken last. Pure."""
+    values = [(1 - relevance) * away + relevance * score for score, away in zip(scores, distances, strict=True)]
+    return values.index(max(values))
+
+
+async def choose_diverse(
+    ranked: Sequence[RankedDemo], count: int, relevance: float, compare: Compare
+) -> tuple[Demonstration, ...]:
+    """Return so many: what is pinned or else the best, then each near to the question and far from the one before."""
+    chosen = [one.demo for one in ranked if one.demo.pinned] or [one.demo for one in ranked[:1]]
+    left = [one for one in ranked if one.demo not in chosen]
+    while left and len(chosen) < count:
+        near = await compare(chosen[-1].searched, [one.demo.searched for one in left])
+        place = find_next([one.score for one in left], [1 - one for one in near], relevance)
+        chosen.append(left.pop(place).demo)
+    return tuple(chosen[:count])
+
+
+@dataclass(slots=True)
+class TurnDemos:
+    """The `Demos` of one turn, over a pool that is loaded when it is first asked for."""
+
+    load: Callable[[], Awaitable[Sequence[Demonstration]]]
+    compare: Compare
+    shown: tuple[Demonstration, ...] = ()
+    _pool: Sequence[Demonstration] | None = field(default=None, init=False)
+
+    async def __call__(self, query: str, k: int) -> tuple[RankedDemo, ...]:
+        if self._pool is None:
+            self._pool = await self.load()
+        return await rank_demos(query, self._pool, k, self.compare)
+
+    def show(self, chosen: Sequence[Demonstration]) -> None:
+        self.shown = tuple(chosen)

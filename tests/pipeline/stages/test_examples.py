@@ -1,0 +1,123 @@
+"""Which worked examples are chosen, by values computed by hand, and how their knowledge is written."""
+
+from collections.abc import Sequence
+from datetime import date
+from math import log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.stages.examples.demo_ranking import (
+    TurnDemos,
+    choose_diverse,
+    combine_scores,
+    find_next,
+    rank_demos,
+    rescale,
+    score_by_words,
+)
+from pipeline.stages.examples.triples import find_triple, write_demo_triples
+from pipeline.types import DemoNote, Demonstration, RankedDemo
+
+
+def demo(name: str, *, pinned: bool = False) -> Demonstration:
+    """Return an example that is searched by its name alone."""
+    return Demonstration(name, (("user", name),), date(2026, 3, 1), (), "", (), pinned=pinned)
+
+
+async def lookup(text: str, others: Sequence[str]) -> tuple[float, ...]:
+    """Return likenesses from a table."""
+    table = {frozenset(pair): alike for *pair, alike in TABLE}
+    return tuple(table[frozenset((text, other))] for other in others)
+
+
+TABLE = (("ask", "a", 0.9), ("ask", "b", 0.8), ("ask", "c", 0.5), ("a", "b", 0.95), ("a", "c", 0.2), ("b", "c", 0.3))
+
+
+def test_sparse_scores_are_bm25() -> None:
+    """Of two texts of 2 and 4 words, mean 3: k1 = 1.2, b = 0.75; "harbour" stands in both, "crane" in the second."""
+    scores = score_by_words("harbour crane", ["harbour opens", "harbour crane lifts crane"])
+    both, one = log(1 + 0.5 / 2.5), log(1 + 1.5 / 1.5)
+    short, long = 1.2 * (0.25 + 0.75 * 2 / 3), 1.2 * (0.25 + 0.75 * 4 / 3)
+    assert scores[0] == pytest.approx(both * 2.2 / (1 + short))
+    assert scores[1] == pytest.approx(both * 2.2 / (1 + long) + one * 2 * 2.2 / (2 + long))
+
+
+def test_hybrid_scores_are_brought_to_one_scale() -> None:
+    """Dense 0.2, 0.4, 0.6 becomes 0, ½, 1; sparse 8, 0, 4 becomes 1, 0, ½: the means are ½, ¼, ¾."""
+    assert combine_scores((0.2, 0.4, 0.6), (8, 0, 4)) == pytest.approx((0.5, 0.25, 0.75))
+    assert combine_scores((0.3, 0.3), (0, 0)) == (0, 0)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=8))
+def test_a_scale_keeps_the_order_and_ends_at_0_and_1(scores: list[float]) -> None:
+    scaled = rescale(scores)
+    assert all(0 <= one <= 1 for one in scaled)
+    assert all(
+        a <= b for x, a in zip(scores, scaled, strict=True) for y, b in zip(scores, scaled, strict=True) if x < y
+    )
+
+
+def test_diversity_is_weighed_against_relevance() -> None:
+    """S = (1 - w) · distance + w · score: with w = 0.5 it is 0.5 · 0.05 + 0.5 · 0.8 against 0.5 · 0.8 + 0.5 · 0.5."""
+    assert find_next((0.8, 0.5), (0.05, 0.8), 0.5) == 1
+    assert find_next((0.8, 0.5), (0.05, 0.8), 0.9) == 0  # 0.725 against 0.53
+
+
+@pytest.mark.parametrize(
+    ("relevance", "chosen"), [(0.5, ["a", "c", "b"]), (0.9, ["a", "b", "c"]), (1.0, ["a", "b", "c"])]
+)
+async def test_the_best_comes_first_and_then_what_differs_from_the_last(relevance: float, chosen: list[str]) -> None:
+    ranked = [RankedDemo(demo("a"), 0.9), RankedDemo(demo("b"), 0.8), RankedDemo(demo("c"), 0.5)]
+    assert [one.id for one in await choose_diverse(ranked, 3, relevance, lookup)] == chosen
+    assert [one.id for one in await choose_diverse(ranked, 2, relevance, lookup)] == chosen[:2]
+    assert await choose_diverse(ranked, 0, relevance, lookup) == await choose_diverse([], 3, relevance, lookup) == ()
+
+
+async def test_what_is_pinned_comes_before_all() -> None:
+    pool = (demo("a"), demo("b"), demo("c", pinned=True))
+    ranked = await rank_demos("ask", pool, 2, lookup)
+    assert [(one.demo.id, one.score) for one in ranked] == [("c", 1.0), ("a", 0.5)]
+    assert [one.id for one in await choose_diverse(ranked, 3, 1.0, lookup)] == ["c", "a"]
+
+
+async def test_a_turn_loads_its_pool_once_and_only_when_it_is_asked_for() -> None:
+    loads = list[int]()
+
+    async def load() -> tuple[Demonstration, ...]:
+        loads.append(1)
+        return (demo("a"), demo("b"))
+
+    demos = TurnDemos(load, lookup)
+    assert not loads
+    assert [one.demo.id for one in await demos("ask", 1)] == ["a"]
+    assert await demos("ask", 0) == ()
+    assert len(loads) == 1
+
+
+@pytest.mark.parametrize(
+    ("sentence", "triple"),
+    [
+        ("Toni Ferrol was born in Lund.", ("Toni Ferrol", "was born in", "Lund")),
+        ("The kiln reaches 1,240 degrees.", None),
+        ("Porcelain may not be fired here.", ("Porcelain", "may not be fired", "here")),
+        ("A bicycle costs 2 crowns more.", ("A bicycle", "costs", "2 crowns more")),
+        ("The lighthouse was built in 1871!", ("The lighthouse", "was built in", "1871")),
+        ("Everyone has 25 days of leave.", ("Everyone", "has", "25 days of leave")),
+        ("The crew has ten members.", ("The crew", "has", "ten members")),
+        ("If it rains, the yard is closed.", None),
+        ("Opening hours", None),
+        ("It is.", None),
+        ("", None),
+    ],
+)
+def test_a_plain_sentence_is_a_triple(sentence: str, triple: tuple[str, str, str] | None) -> None:
+    assert find_triple(sentence) == triple
+
+
+def test_what_is_no_triple_stays_text() -> None:
+    notes = (DemoNote("A bicycle costs 2 crowns.", "Fares"), DemoNote("Opening hours", "Fares"))
+    written = write_demo_triples(Demonstration("a", (), date(2026, 3, 1), notes, "", ()))
+    assert [note.text for note in written.notes] == ["(A bicycle, costs, 2 crowns)", "Opening hours"]
+    assert written.triples

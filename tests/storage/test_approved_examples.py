@@ -1,0 +1,43 @@
+"""Answers that admins approved as examples, and what the log tells of it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from storage.audit import ApprovedExamples, AuditLog
+from storage.database.engine import Database
+from storage.types import ApprovedExample, EntryKind, LogEntry
+from tests.storage.stores import open_empty_database
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ADMIN = "slack:T1/U1"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with open_empty_database(tmp_path) as database:
+        yield database
+
+
+def entry(state: str, turn_id: str = "t1") -> LogEntry:
+    return LogEntry(turn_id, EntryKind.FEEDBACK, {"what": "example", "by": ADMIN, "state": state})
+
+
+async def test_an_example_is_kept_pinned_and_dropped_and_each_is_on_record(database: Database) -> None:
+    pool, example = ApprovedExamples(database, clock=lambda: NOON), ApprovedExample("t1", ADMIN, {"turns": ["a"]})
+
+    assert await pool.add(example, entry("added"))
+    assert not await pool.add(example, entry("added"))  # nothing changes, and nothing is told
+    assert await pool.all() == (ApprovedExample("t1", ADMIN, {"turns": ["a"]}, NOON),)
+    assert await pool.pin("t1", entry("pinned"), pinned=True)
+    assert not await pool.pin("t1", entry("pinned"), pinned=True)
+    assert not await pool.pin("t2", entry("pinned", "t2"), pinned=True)
+    assert [one.pinned for one in await pool.all()] == [True]
+    assert await pool.drop("t1", entry("dropped"))
+    assert not await pool.drop("t1", entry("dropped"))
+    assert await pool.all() == ()
+    told = await AuditLog(database).turn("t1")
+    assert [one.body["state"] for one in told] == ["added", "pinned", "dropped"]
+    assert await AuditLog(database).turn("t2") == ()
