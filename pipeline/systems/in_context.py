@@ -1,0 +1,68 @@
+"""Answer as IKA does: worked examples, retrieved by the dialogue and the knowledge, stand before each call.
+
+First the query is written, by examples of the dialogue and what lies nearest to it. What it finds is the knowledge, and
+by both the examples are chosen anew that stand before the draft and before the verdicts on its sentences. Examples come
+in two steps, as in the paper's figure: the pool is ranked by words and by meaning, and of the best those are taken that
+differ (DER). What an example says is no evidence: every sentence passes the gate against what this turn found.
+"""
+
+from collections.abc import Sequence
+
+from pipeline.kit import Kit, SystemEntry
+from pipeline.stages.answer_draft import say_draft
+from pipeline.stages.examples.demo_ranking import choose_diverse
+from pipeline.stages.examples.triples import write_as_triple, write_demo_triples
+from pipeline.stages.passage_retrieval import (
+    SourcedFinding,
+    choose_query,
+    collect_sentences,
+    order_rivals_by_date,
+    quote_evidence,
+    retrieve_for_query,
+)
+from pipeline.stages.question_analysis import detect_small_talk, validate_question
+from pipeline.stages.turn_context import TurnContext, prepare_context
+from pipeline.types import Conversation, Status
+from storage.types import Hit
+
+CANDIDATES = 20  # examples among which diverse ones are chosen: many more than are shown
+KNOWLEDGE = 1_000  # characters of what was found by which examples are retrieved: an embedder reads little more
+
+
+async def answer(talk: Conversation, kit: Kit) -> Status:
+    """Write an answer over what one written query finds, by worked examples. Raises any `PipelineError`."""
+    validate_question(talk.question.text, kit.limits)
+    if detect_small_talk(talk.question.text):
+        return Status.CHATTED
+    context = await prepare_context(talk, kit)
+    await show_examples(context, read_knowledge(context.nearest), kit)
+    query = await choose_query(context, kit)
+    if query is None:
+        return Status.CHATTED
+    findings = read_knowledge(await retrieve_for_query(context, query, kit))
+    if not findings:
+        return Status.ABSTAINED
+    await show_examples(context, findings, kit)
+    said = await say_draft(context, findings, kit, refined=True)
+    return Status.ANSWERED if said else Status.ABSTAINED
+
+
+def read_knowledge(hits: Sequence[Hit]) -> tuple[SourcedFinding, ...]:
+    return order_rivals_by_date(quote_evidence(collect_sentences(hits)))
+
+
+async def show_examples(context: TurnContext, knowledge: Sequence[SourcedFinding], kit: Kit) -> None:
+    """Retrieve examples by the dialogue and the knowledge, choose diverse ones, and put them before the next calls."""
+    triples = kit.limits.example_notes == "triples"
+    known = "\n".join(write_as_triple(one.text) if triples else one.text for one in knowledge)[:KNOWLEDGE]
+    ranked = await kit.demos("\n".join((*context.asked, known)), CANDIDATES)
+    chosen = await choose_diverse(ranked, kit.limits.examples, kit.limits.example_relevance, kit.compare)
+    kit.demos.show([write_demo_triples(one) for one in chosen] if triples else chosen)
+
+
+ENTRY = SystemEntry(
+    "in-context",
+    "Writes an answer after worked examples, your own approved answers among them.",
+    answer,
+    calls=("query", "answer", "verify", "verdicts"),
+)

@@ -1,0 +1,165 @@
+"""Answers as worked examples: which can be, what is read of them, and who is ever shown one."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import pytest
+
+from bot.answering import answer
+from bot.example_pool import UnfitExample, approve_turn, build_demo, load_demos, read_demo
+from bot.wiring import find_forgotten_documents
+from pipeline.prompts.demonstrations import load_own_demos
+from pipeline.types import DemoClaim, Demonstration, Status
+from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, Verdict
+from tests.bot.modelled import asking, modelled
+
+SCRIPT = {
+    "query": "Search: yes\nQuery: Skarholm lighthouse year built\nTime: none",
+    "draft": "Skarholm lighthouse was built in 1887 [1].",
+    "verify": "Reasoning: It says so.\nSentences: 1\nVerdict: SUPPORTS",
+}
+BUILT = ("handbook", "light")
+
+
+async def _none_gone(_: Collection[DocumentId]) -> frozenset[DocumentId]:
+    return frozenset()
+
+
+class Pool:
+    """Approved examples as a test wants them."""
+
+    def __init__(self, *kept: ApprovedExample) -> None:
+        self.kept = kept
+
+    async def all(self) -> tuple[ApprovedExample, ...]:
+        return self.kept
+
+
+async def test_an_approved_answer_teaches_the_next_question_and_is_forgotten_with_its_page(tmp_path) -> None:
+    """From the record into the pool, into the prompts of a later turn, and out when its page is forgotten."""
+    async with modelled(tmp_path, SCRIPT) as (app, _):
+        gone = lambda documents: find_forgotten_documents(app, documents)  # noqa: E731
+        first = await answer(app, asking(system="in-context"), lambda _: None)
+        assert first.answer.status is Status.ANSWERED
+        entries = await app.audit.turn(first.answer_id)
+        demo = build_demo(entries)
+        assert (demo.turns, demo.query) == ((("user", "When was Skarholm lighthouse built?"),), SCRIPT_QUERY)
+        assert demo.answer == "Skarholm lighthouse was built in 1887 [1]."
+        assert demo.notes[0].text == "Skarholm lighthouse was built in 1887."
+        assert DemoClaim("Skarholm lighthouse was built in 1887.", Verdict.SUPPORTS, (1,)) in demo.claims
+        assert (demo.corpora, demo.documents) == (("handbook",), (BUILT,))
+
+        assert await approve_turn(entries, app.examples, "terminal", gone)
+        assert not await approve_turn(entries, app.examples, "terminal", gone)
+        assert [one.by for one in await app.examples.all()] == ["terminal"]
+        second = await answer(
+            app, asking("When was the lighthouse of Skarholm made?", system="in-context"), lambda _: None
+        )
+        steps = [one.body for one in await app.audit.turn(second.answer_id) if one.body.get("demos")]
+        assert all(first.answer_id in step["demos"] for step in steps)
+        assert {step["template"] for step in steps} >= {"query", "answer"}
+        assert all(step["demo_corpora"] == ["handbook"] for step in steps)
+        assert [one.id for one in await load_demos(app.examples, ("handbook",), gone)] == [first.answer_id, *OWN]
+        assert [one.id for one in await load_demos(app.examples, ("wiki",), gone)] == OWN
+
+        await app.manifest.forget("handbook", ["light"])
+        assert [one.id for one in await load_demos(app.examples, ("handbook",), gone)] == OWN
+        with pytest.raises(UnfitExample, match="forgotten"):
+            await approve_turn(entries, app.examples, "terminal", gone)
+
+
+SCRIPT_QUERY = "Skarholm lighthouse year built"
+OWN = [one.id for one in load_own_demos()]
+SECRET = Demonstration(
+    "secret",
+    (("user", "When was Skarholm lighthouse built, and what is the safe's code?"),),
+    date(2026, 1, 5),
+    (),
+    "",
+    (),
+    "the safe's code",
+)
+
+
+@pytest.mark.parametrize(
+    ("corpora", "documents", "is_shown"),
+    [
+        (("handbook",), (BUILT,), True),
+        (("board", "handbook"), (BUILT,), False),
+        (("board",), (), False),
+        ((), (), False),
+        (("handbook",), (BUILT, ("handbook", "pier")), False),
+    ],
+    ids=["all may be read", "one corpus of two", "another corpus", "nobody knows", "a page was forgotten"],
+)
+async def test_what_may_not_be_read_here_reaches_no_prompt(tmp_path, corpora, documents, is_shown) -> None:
+    """However near it is, and though it is pinned: not one word of it is in any request."""
+    async with modelled(tmp_path, SCRIPT) as (app, server):
+        demo = replace(SECRET, corpora=corpora, documents=documents)
+        body = {"id": "secret", **{name: getattr(demo, name) for name in Demonstration.__dataclass_fields__}}
+        entry = LogEntry("secret", EntryKind.FEEDBACK, {"what": "example"})
+        await app.examples.add(ApprovedExample("secret", "slack:T1/U1", body, pinned=True), entry)
+        await app.manifest.forget("handbook", ["pier"])
+        done = await answer(app, asking(system="in-context"), lambda _: None)
+        assert done.answer.status is Status.ANSWERED
+        assert server.requests
+        assert any("safe" in str(request.body) for request in server.requests) == is_shown
+
+
+async def test_an_example_of_another_version_is_passed_over() -> None:
+    pool = Pool(ApprovedExample("odd", "slack:T1/U1", {"turns": 7}))
+    assert read_demo(pool.kept[0]) is None
+    assert [one.id for one in await load_demos(pool, ("handbook",), _none_gone)] == OWN
+
+
+def turn(**closed: object) -> tuple[LogEntry, ...]:
+    """Return a record of one turn with changes to its end."""
+    cited = {"number": 1, "corpus": "handbook", "document": "light", "title": "Light", "section": "", "url": ""}
+    cited |= {"revision": "", "date": None, "quote": "It was built in 1887.", "passage_id": "p1"}
+    cited |= {"passage_text": "It was built in 1887.", "passage_hash": ""}
+    claim = {"claim": {"text": "It was built in 1887.", "origin": "retrieved"}, "verdict": "SUPPORTS"}
+    body = {
+        "status": "answered",
+        "sentences": [{"text": "It was built in 1887.", "citations": [1]}],
+        "citations": [cited],
+        "claims": [{**claim, "evidence": ["p1"]}],
+        **closed,
+    }
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    opened = {"question": "When?", "earlier": ["Hello.", "Hi."], "earlier_corpora": [], "corpora": {"handbook": None}}
+    search = {"stage": "search", "query": "lighthouse when", "time": None, "hits": [["p1", 1, "handbook", "light"]]}
+    return (
+        LogEntry("t1", EntryKind.TURN_OPENED, {**opened, "task": closed.get("task", "ask")}, at=at),
+        LogEntry("t1", EntryKind.STEP, search),
+        LogEntry("t1", EntryKind.TURN_CLOSED, body),
+    )
+
+
+def test_a_turn_without_a_model_is_an_example_with_what_was_searched_for() -> None:
+    demo = build_demo(turn())
+    assert demo.turns == (("user", "Hello."), ("bot", "Hi."), ("user", "When?"))
+    assert (demo.query, demo.time, demo.day) == ("lighthouse when", "none", date(2026, 3, 1))
+    assert demo.answer == "It was built in 1887 [1]."
+
+
+DENIED = {"claim": {"text": "It was lost.", "origin": "model"}, "verdict": "REFUTES", "evidence": []}
+
+
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ((), "unknown"),
+        (turn()[:1], "unanswered"),
+        (turn(status="abstained"), "unanswered"),
+        (turn(task="check"), "check"),
+        (turn(claims=[]), "unconfirmed"),
+        (turn(claims=[DENIED]), "unconfirmed"),
+        (turn(withheld=[{"text": "It was lost.", "reason": "no"}]), "unconfirmed"),
+        ((*turn(), LogEntry("t1", EntryKind.EDITED, {"retracted": True})), "retracted"),
+    ],
+)
+def test_only_an_answer_confirmed_throughout_is_an_example(entries, reason) -> None:
+    with pytest.raises(UnfitExample) as unfit:
+        build_demo(entries)
+    assert unfit.value.reason == reason

@@ -1,0 +1,105 @@
+"""The system that shows worked examples, step by step with a scripted model; and what examples can never do."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from pipeline.kit import Limits
+from pipeline.model import ModelCall
+from pipeline.systems.in_context import answer
+from pipeline.types import DemoClaim, DemoNote, Demonstration, Status, Turn
+from tests.pipeline.scripted import ScriptedLLM
+from tests.pipeline.world import Shelf, Told, answered, hit, question, reads_alike, run
+
+SHELF = Shelf([
+    hit("Milo Karst plays for Ostrava. Milo Karst is a midfielder.", key="karst", title="Milo Karst"),
+    hit("Ostrava was founded in 1922.", key="ostrava", title="Ostrava"),
+    hit("The canteen opens at noon.", key="canteen", title="Canteen"),
+])  # fmt: skip
+TALK = question("Do you know Milo Karst?", Turn("user", "I like football."), Turn("bot", "Which club do you follow?"))
+SCRIPT = {
+    "query": "Search: yes\nQuery: Milo Karst midfielder\nTime: none",
+    "draft": "Milo Karst is a midfielder and plays for Ostrava [1][2].",
+    "verify": "1. SUPPORTS [1, 2]",
+}
+
+
+def made(name: str, asked: str, note: str, **more: object) -> Demonstration:
+    notes, claims = (DemoNote(note, name),), (DemoClaim(note, notes=(1,)),)
+    return Demonstration(name, (("user", asked),), date(2026, 1, 5), notes, f"{note[:-1]} [1].", claims, asked, **more)
+
+
+STRIKER = made("striker", "Do you know Ines Vale?", "Ines Vale is a striker and plays for Porto.")
+TWIN = made("twin", "Do you know Ines Vale, too?", "Ines Vale is a striker and plays for Porto as well.")
+RECORD = made("record", "Who plays for Ostrava?", "Ostrava has eleven players.")
+STRANGER = made("stranger", "How deep is the dock?", "The dock is 6 metres deep.")
+POOL = (STRANGER, TWIN, RECORD, STRIKER)
+
+
+async def ask(llm: ScriptedLLM, **more: object) -> Told:
+    return await run(answer, TALK, SHELF, llm=llm, supports=reads_alike, **{"pool": POOL, **more})
+
+
+def shown(call: ModelCall) -> list[str]:
+    """Return which examples stand before a call, in their order."""
+    said = [message.text for message in call.messages[:-1]]
+    return [one.id for text in said for one in POOL if f"User: {one.turns[-1][1]}\n" in text]
+
+
+async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind() -> None:
+    """The figure's way: dialogue and knowledge, ranked examples, diverse ones, the prompt, the answer."""
+    llm = ScriptedLLM(SCRIPT)
+    told = await ask(llm, limits=Limits(examples=2))
+
+    assert answered(told) == ["Milo Karst is a midfielder and plays for Ostrava."]
+    query, draft, judged = (llm.of(stage)[0] for stage in ("query", "draft", "verify"))
+    assert len(shown(query)) == len(shown(draft)) == 2
+    assert shown(draft) == shown(judged)  # the gate's question has those of the draft
+    assert "stranger" not in shown(draft)
+    example, reply, turn = draft.messages[-3:]
+    assert (example.role, reply.role, turn.role) == ("user", "assistant", "user")
+    assert reply.text == next(one.answer for one in POOL if one.id == shown(draft)[-1])
+    assert "[1] Milo Karst plays for Ostrava. (from: Milo Karst)" in turn.text
+    assert "User: I like football.\nChatbot: Which club do you follow?\nUser: Do you know Milo Karst?" in turn.text
+    steps = [step.facts for step in told.recorder.steps if "demos" in step.facts]
+    assert [step["demos"] for step in steps] == [shown(query), shown(draft), shown(judged)]
+
+
+async def test_diversity_takes_the_place_of_a_twin() -> None:
+    """By likeness alone both twins are shown; the less it weighs, the farther the second is from the first."""
+    alike, apart = ScriptedLLM(SCRIPT), ScriptedLLM(SCRIPT)
+    await ask(alike, limits=Limits(examples=2, example_relevance=1.0), pool=(TWIN, STRIKER, STRANGER))
+    await ask(apart, limits=Limits(examples=2, example_relevance=0.0), pool=(TWIN, STRIKER, STRANGER))
+    assert sorted(shown(alike.of("draft")[0])) == ["striker", "twin"]
+    assert "stranger" in shown(apart.of("draft")[0])
+
+
+async def test_knowledge_is_shown_as_triples_where_settings_say_so() -> None:
+    llm = ScriptedLLM(SCRIPT)
+    told = await ask(llm, limits=Limits(examples=1, example_notes="triples"), pool=(RECORD,))
+    *_, example, _, turn = llm.of("draft")[0].messages
+    assert "(Ostrava, has, eleven players)" in example.text
+    assert "(Milo Karst, is, a midfielder)" in turn.text
+    assert answered(told) == ["Milo Karst is a midfielder and plays for Ostrava."]
+
+
+@pytest.mark.parametrize("limits", [Limits(examples=0), Limits(student=True)])
+async def test_without_examples_it_answers_all_the_same(limits: Limits) -> None:
+    llm = ScriptedLLM(SCRIPT)
+    assert answered(await ask(llm, limits=limits))
+    assert not any(shown(call) for call in llm.calls)
+
+
+async def test_what_an_example_says_is_never_said() -> None:
+    """A model that copies an example instead of reading the notes: its words have no evidence in this turn."""
+    llm = ScriptedLLM({**SCRIPT, "draft": "The dock is 6 metres deep [1].", "verify": "1. SUPPORTS [1]"})
+    told = await ask(llm, pool=(replace(STRANGER, pinned=True),))
+    assert not any("dock" in sentence.text for sentence in told.answer.sentences)
+    assert {one.document for one in told.answer.citations} <= {"karst", "ostrava"}
+
+
+async def test_what_wants_no_fact_or_finds_none_is_not_answered() -> None:
+    assert (await ask(ScriptedLLM({**SCRIPT, "query": "Search: no"}))).answer.status is Status.CHATTED
+    nothing = await run(answer, TALK, Shelf([]), llm=ScriptedLLM(SCRIPT), pool=POOL)
+    assert nothing.answer.status is Status.ABSTAINED
