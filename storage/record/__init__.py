@@ -1,0 +1,1 @@
+"""What proves the record: its Merkle tree, and the checkpoints that are signed over it."""
