@@ -116,32 +116,28 @@ def test_who_did_it_to_whom_is_told_apart(sentence: str, contradicted: bool) -> 
     assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, UNION)) is contradicted
 
 
-@pytest.mark.parametrize(
-    ("sentence", "contradicted"),
-    [
-        ("Anna Berg defeated Erik Vold in 1987.", True),
-        ("Erik Vold defeated Anna Berg in 1987.", False),
-        ("Anna Berg was defeated by Erik Vold.", False),
-    ],
-)
-def test_a_description_or_date_between_names_hides_no_exchange(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
-    passage = "Erik Vold defeated in 1987 the young potter Anna Berg."
-
-    assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, passage)) is contradicted
+DEFEATED = "Erik Vold defeated in 1987 the young potter Anna Berg."
+DESCRIBED = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the yard in 1901."
 
 
 @pytest.mark.parametrize(
-    ("sentence", "contradicted"),
+    ("passage", "sentence", "contradicted"),
     [
-        ("Vold, a glazier, opened the yard in 1901.", True),
-        ("Anna Berg, a glazier, opened the yard with Erik Vold.", False),
-        ("Vold, a pilot, opened the yard in 1901.", False),
-        ("Erik Vold, an old pilot, opened the yard.", False),
+        (DEFEATED, "Anna Berg defeated Erik Vold in 1987.", True),
+        (DEFEATED, "Erik Vold defeated Anna Berg in 1987.", False),
+        (DEFEATED, "Anna Berg was defeated by Erik Vold.", False),
+        (DESCRIBED, "Vold, a glazier, opened the yard in 1901.", True),
+        (DESCRIBED, "Anna Berg, a glazier, opened the yard with Erik Vold.", False),
+        (DESCRIBED, "Vold, a pilot, opened the yard in 1901.", False),
+        (DESCRIBED, "Erik Vold, an old pilot, opened the yard.", False),
     ],
 )
-def test_who_is_described_so_is_told_apart(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
-    passage = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the yard in 1901."
-
+def test_a_description_or_date_between_names_hides_no_exchange(
+    passage: str,
+    sentence: str,
+    contradicted: bool,  # noqa: FBT001 - a table's column
+) -> None:
+    """Whether names are exchanged, or what they are described as."""
     assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, passage)) is contradicted
 
 
