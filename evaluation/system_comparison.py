@@ -1,4 +1,4 @@
-"""Compare two systems over the same conversations with the same scripted model, and list where they differ.
+"""Compare systems over the same conversations with the same scripted model, and list where they differ.
 
 Of a question that is answered the model knows the true sentence and the same with another number; of one that is not it
 makes something up. Whatever it claims besides the truth must be withheld.
@@ -7,8 +7,10 @@ makes something up. Whatever it claims besides the truth must be withheld.
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,9 +20,10 @@ import typer
 from bot.answering import answer
 from bot.desk.types import TurnRequest
 from bot.wiring import App
+from evaluation.model_alone import NAME, UncheckedReply, ask_alone
 from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, StagedLLM, open_corpus, render_table
-from pipeline.systems import DEFAULT_SYSTEM, find_system
+from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 from storage.language.words import content_terms
 from storage.types import Verdict
 
@@ -149,114 +152,131 @@ class SystemReply:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyPair:
+class ComparedReplies:
+    """What systems answered to one question; the first is what others are held against."""
+
     known: ScriptedConversation
-    one: SystemReply
-    other: SystemReply
+    replies: tuple[SystemReply, ...]
+    alone: UncheckedReply | None = None  # what the model says by itself
 
     @property
     def differences(self) -> tuple[str, ...]:
         """List what differs: sentences that only one said, verdicts, the status, and how much was withheld."""
-        first, second = self.one.system, self.other.system
-        alone = ((first, self.one.said - self.other.said), (second, self.other.said - self.one.said))
-        found = [f"only {name} says: {text}" for name, texts in alone for text in sorted(texts)]
-        found += [
-            f"{self.one.verdicts.get(claim)} and {self.other.verdicts.get(claim)}: {claim}"
-            for claim in sorted({*self.one.verdicts, *self.other.verdicts})
-            if self.one.verdicts.get(claim) != self.other.verdicts.get(claim)
-        ]
-        if self.one.status != self.other.status:
-            found.append(f"{first} {self.one.status}, {second} {self.other.status}")
-        if self.one.withheld != self.other.withheld:
-            found.append(f"{first} withholds {self.one.withheld}, {second} {self.other.withheld}")
-        return tuple(found)
+        first, *others = self.replies
+        return tuple(difference for other in others for difference in _list_differences(first, other))
+
+    @property
+    def lies(self) -> tuple[str, ...]:
+        """The false statements that a system said."""
+        return tuple(text for text in self.known.false if any(text in one.said for one in self.replies))
+
+
+def _list_differences(one: SystemReply, other: SystemReply) -> Iterator[str]:
+    first, second = one.system, other.system
+    for name, texts in ((first, one.said - other.said), (second, other.said - one.said)):
+        yield from (f"only {name} says: {text}" for text in sorted(texts))
+    for claim in sorted({*one.verdicts, *other.verdicts}):
+        if one.verdicts.get(claim) != other.verdicts.get(claim):
+            yield f"{one.verdicts.get(claim)} and {other.verdicts.get(claim)}: {claim}"
+    if one.status != other.status:
+        yield f"{first} {one.status}, {second} {other.status}"
+    if one.withheld != other.withheld:
+        yield f"{first} withholds {one.withheld}, {second} {other.withheld}"
 
 
 def systems(
     questions: Annotated[Path, typer.Argument(help="A file of questions over a handbook.")] = EXAMPLE_QUESTIONS,
     count: Annotated[int, typer.Option(min=1, help="How many conversations.")] = CONVERSATIONS,
-    system: Annotated[list[str] | None, typer.Option(help=f"Which two; {' and '.join(COMPARED)} if none.")] = None,
+    system: Annotated[list[str] | None, typer.Option(help=f"Which ones; {' and '.join(COMPARED)} if none.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All systems.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Ask the model alone, too; nothing checks that.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Answer the same conversations with two systems, and list what only one of them says.
+    """Answer the same conversations with several systems, and list where two of them differ.
 
     Search, prompts, gate and check are the real ones. The model is scripted: it takes sentences out by their words,
-    copies notes, and adds false statements to what it claims and drafts. The exit status is 1 if a false one is said.
+    copies notes, and adds false statements to what it claims and drafts. The exit status is 1 if a system says a false
+    one.
 
-    Example: footnote evaluate systems --count 5
+    Example: footnote evaluate systems --all --alone --count 5
     """
-    names = system or COMPARED
-    if len(names) != 2:
-        raise typer.BadParameter("Two systems are compared.")
-    first, second = (find_system(name).name for name in names)
-    pairs = asyncio.run(compare_systems(read_exam(questions), count, (first, second)))
+    names = tuple(find_system(name).name for name in (system or (SYSTEMS if every else COMPARED)))
+    found = asyncio.run(compare_systems(read_exam(questions), count, names, alone=alone))
     print(
-        json.dumps({"schema": 1, "conversations": [_pair_document(one) for one in pairs]})
+        json.dumps({"schema": 1, "conversations": [_replies_document(one) for one in found]})
         if as_json
-        else render_comparison(pairs)
+        else render_comparison(found)
     )
-    if any(false_statements(one) for one in pairs):
+    if any(one.lies for one in found):
         raise typer.Exit(1)
 
 
 async def compare_systems(
-    exam: Exam, count: int, systems: tuple[str, str], home: Path | None = None
-) -> list[ReplyPair]:
-    """Hold conversations with two systems, over an index that is kept in `home` if it is named."""
+    exam: Exam, count: int, systems: Sequence[str], home: Path | None = None, *, alone: bool = False
+) -> list[ComparedReplies]:
+    """Hold conversations with systems, over an index that is kept in `home` if it is named."""
     sentences = (one.text for one in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
     async with open_corpus(exam.source, exam.corpus, home) as app:
-        return [ReplyPair(one, *[await _ask_system(app, one, name) for name in systems]) for one in chosen]
+        return [await _ask_systems(app, one, systems, alone=alone) for one in chosen]
+
+
+async def _ask_systems(
+    app: App, known: ScriptedConversation, systems: Sequence[str], *, alone: bool
+) -> ComparedReplies:
+    reader = StagedLLM("reader", {stage: partial(say, known) for stage, say in _REPLIES.items()}, _PIECE)
+    replies = tuple([await _ask_system(replace(app, llm=reader), known, name) for name in systems])
+    by_itself = await ask_alone(known.posed.talk, reader, now=datetime.now(UTC)) if alone else None
+    return ComparedReplies(known, replies, by_itself)
 
 
 async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
     asked = TurnRequest(known.posed.text, TERMINAL, earlier=known.posed.talk.earlier, system=system)
-    reader = StagedLLM("reader", {stage: partial(say, known) for stage, say in _REPLIES.items()}, _PIECE)
-    done = await answer(replace(app, llm=reader), asked, lambda _: None)
+    done = await answer(app, asked, lambda _: None)
     verdicts = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}
     said = frozenset(sentence.text for sentence in done.answer.sentences)
     return SystemReply(system, done.answer.status, said, done.answer.withheld, verdicts, done.usage.llm_calls)
 
 
-def false_statements(pair: ReplyPair) -> tuple[str, ...]:
-    return tuple(text for text in pair.known.false if text in pair.one.said | pair.other.said)
-
-
-def render_comparison(pairs: Sequence[ReplyPair]) -> str:
-    head = (
-        "question",
-        "ended",
-        "said by both",
-        *(f"only by {one.system}" for one in (pairs[0].one, pairs[0].other)),
-        "withheld",
-        "calls",
-    )
-    rows = [_comparison_row(one.known.posed.text, one.one, one.other) for one in pairs]
-    listed = [f"{one.known.posed.text} {difference}" for one in pairs for difference in one.differences]
-    alike, false = sum(not one.differences for one in pairs), sum(len(false_statements(one)) for one in pairs)
-    count = f"{alike} of {len(pairs)} conversations are alike; {false} false statements said"
+def render_comparison(found: Sequence[ComparedReplies]) -> str:
+    head = ("system", "answered", "abstained", "sentences", "true", "false", "withheld", "calls a turn")
+    rows = [_summarise_system(found, place) for place in range(len(found[0].replies))]
+    if said := [(one.known, one.alone.unchecked) for one in found if one.alone]:
+        true = sum(one in text for known, text in said for one in known.true)
+        false = sum(one in text for known, text in said for one in known.false)
+        rows.append((NAME, len(said), 0, "", true, false, 0, "1.0"))
+    two = len(found[0].replies) == 2  # of more, a document has them
+    listed = [f"{one.known.posed.text} {difference}" for one in found for difference in one.differences if two]
+    alike, lies = sum(not one.differences for one in found), sum(len(one.lies) for one in found)
+    count = f"{alike} of {len(found)} conversations are alike; {lies} false statements said"
     return "\n".join((render_table(head, rows), "", *listed, count))
 
 
-def _comparison_row(question: str, one: SystemReply, other: SystemReply) -> tuple[object, ...]:
-    said = (len(one.said & other.said), len(one.said - other.said), len(other.said - one.said))
-    return (question, one.status, *said, f"{one.withheld}, {other.withheld}", f"{one.calls}, {other.calls}")
+def _summarise_system(found: Sequence[ComparedReplies], place: int) -> tuple[object, ...]:
+    told = [(one.known, one.replies[place]) for one in found]
+    ended = Counter(reply.status for _, reply in told)
+    true = sum(len(reply.said & {*known.true}) for known, reply in told)
+    false = sum(len(reply.said & {*known.false}) for known, reply in told)
+    said, withheld = sum(len(reply.said) for _, reply in told), sum(reply.withheld for _, reply in told)
+    calls = f"{sum(reply.calls for _, reply in told) / len(told):.1f}"
+    return (told[0][1].system, ended["answered"], ended["abstained"], said, true, false, withheld, calls)
 
 
-def _pair_document(pair: ReplyPair) -> dict[str, Any]:
+def _replies_document(one: ComparedReplies) -> dict[str, Any]:
     replies = {
-        one.system: {
-            "status": one.status,
-            "said": sorted(one.said),
-            "withheld": one.withheld,
-            "verdicts": dict(one.verdicts),
-            "calls": one.calls,
+        reply.system: {
+            "status": reply.status,
+            "said": sorted(reply.said),
+            "withheld": reply.withheld,
+            "verdicts": dict(reply.verdicts),
+            "calls": reply.calls,
         }
-        for one in (pair.one, pair.other)
+        for reply in one.replies
     }
     return {
-        "question": pair.known.posed.text,
-        "differences": pair.differences,
-        "lies": false_statements(pair),
+        "question": one.known.posed.text,
+        "differences": one.differences,
+        "lies": one.lies,
+        **({"unchecked": one.alone.unchecked} if one.alone else {}),
         **replies,
     }

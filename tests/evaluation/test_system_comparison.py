@@ -1,19 +1,24 @@
 """Two systems side by side: whether the counting sees what differs, and that on real pages nothing does."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from bot.cli.entry_point import app
+from evaluation.model_alone import NAME, UncheckedReply
 from evaluation.question_sets import ExamQuestion, read_exam
 from evaluation.system_comparison import (
-    ReplyPair,
+    ComparedReplies,
     ScriptedConversation,
     SystemReply,
     choose_conversations,
     compare_systems,
-    false_statements,
     render_comparison,
 )
 from evaluation.workbench import EXAMPLE_QUESTIONS
+from pipeline.systems import SYSTEMS
+from pipeline.types import Answer
 from storage.types import Verdict
 from tests.handbook import copy_home
 
@@ -34,26 +39,47 @@ def test_what_the_model_knows_is_true_and_then_false() -> None:
 def test_what_only_one_of_them_says_is_listed() -> None:
     """With verdicts, ends and what was withheld; false statements by themselves."""
     other = SystemReply("wikichat-fast", "answered", frozenset(KNOWN.false), 2, {KNOWN.false[0]: Verdict.SUPPORTS}, 7)
-    pair = ReplyPair(KNOWN, SPOKEN, other)
+    told = ComparedReplies(KNOWN, (SPOKEN, other), UncheckedReply(" ".join(KNOWN.false), 9, 9))
 
-    assert [difference.split(":")[0] for difference in pair.differences] == [
+    assert [difference.split(":")[0] for difference in told.differences] == [
         "only wikichat says",
         "only wikichat-fast says",
         "REFUTES and SUPPORTS",
         "wikichat withholds 1, wikichat-fast 2",
     ]
-    assert false_statements(pair) == KNOWN.false
-    assert "0 of 1 conversations are alike; 1 false statements said" in render_comparison([pair])
-    assert ReplyPair(KNOWN, SPOKEN, SPOKEN).differences == ()
+    assert told.lies == KNOWN.false
+    table = render_comparison([told])
+    assert "| wikichat | 1 | 0 | 1 | 1 | 0 | 1 | 9.0 |" in table
+    assert "| model alone, unchecked | 1 | 0 |  | 0 | 1 | 0 | 1.0 |" in table
+    assert "0 of 1 conversations are alike; 1 false statements said" in table
+    assert ComparedReplies(KNOWN, (SPOKEN, SPOKEN)).differences == ()
 
 
-async def test_both_systems_say_the_same_and_leave_out_the_same(handbook: Path, tmp_path: Path) -> None:
-    """Over the example handbook, with a model that lies where it may."""
+async def test_no_system_says_what_the_model_makes_up_and_alone_it_says_all_of_it(
+    handbook: Path, tmp_path: Path
+) -> None:
+    """Over the example handbook, with a model that lies where it may; two systems say the very same."""
     home = copy_home(handbook, tmp_path)
-    pairs = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 6, ("wikichat", "wikichat-fast"), home)
+    names = ("wikichat", "wikichat-fast", *({*SYSTEMS} - {"wikichat", "wikichat-fast"}))
+    told = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 5, names, home, alone=True)
 
-    assert len(pairs) == 6
-    assert [one.differences for one in pairs if one.differences] == []
-    assert [false_statements(one) for one in pairs if false_statements(one)] == []
-    assert sum(one.one.withheld for one in pairs) > 2
-    assert {one.one.status for one in pairs} >= {"answered"}
+    assert [replace(one, replies=one.replies[:2]).differences for one in told] == [()] * 5
+    assert [one.lies for one in told] == [()] * 5
+    assert {reply.system for one in told for reply in one.replies if reply.status == "answered"} == {*SYSTEMS}
+    assert sum(one.replies[0].withheld for one in told) > 2
+    assert all(text in one.alone.unchecked for one in told if one.alone for text in one.known.false)
+
+
+def test_the_model_alone_is_no_system_for_anybody(tmp_path: Path) -> None:
+    """No name of it is known, by command or by settings; and its reply is of no use where an answer is wanted."""
+    (tmp_path / "footnote.toml").write_text(f'home = "{tmp_path}"\nsystem = "model-alone"\n', encoding="utf-8")
+    told = [
+        CliRunner().invoke(app, ["--config", str(tmp_path / "footnote.toml"), "ask", *named, "Who?"])
+        for named in ([], ["--system", NAME])
+    ]
+
+    assert not {"model-alone", "model_alone", NAME} & {*SYSTEMS}
+    assert [one.exit_code for one in told] == [1, 1]
+    assert all("There is no system “model" in one.output for one in told)
+    unchecked, said = ({field.name for field in fields(kind)} for kind in (UncheckedReply, Answer))
+    assert not unchecked & said

@@ -1,0 +1,49 @@
+"""Ask the model alone, without documents, to hold systems against what it says by itself.
+
+Nothing checks what it says. So this is no system, and its reply is no answer: no registry knows it, there is no kit in
+it and no gate, and what it returns can be neither said, delivered nor put on record.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+
+from pipeline.kit import Limits
+from pipeline.model import LLM, BudgetMeter
+from pipeline.prompts.prompter import Prompter
+from pipeline.replies.reply_format import ReplyFormat
+from pipeline.types import Conversation
+from storage.types import Step
+
+NAME = "model alone, unchecked"
+_REPLY: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=str.strip)
+
+
+@dataclass(frozen=True, slots=True)
+class UncheckedReply:
+    unchecked: str
+    prompt_tokens: int
+    reply_tokens: int
+
+
+async def ask_alone(
+    talk: Conversation,
+    llm: LLM,
+    *,
+    now: datetime,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> UncheckedReply:
+    """Return what a model replies to the last turns of a conversation, in one call. Raises any `PipelineError`."""
+    steps = list[Step]()
+    prompter = Prompter(
+        llm,
+        BudgetMeter(),
+        note=lambda step, _: steps.append(step),
+        now=now,
+        random=Random(0),
+        student=limits.student,
+    )
+    seen = Conversation(talk.turns[-limits.turns :])
+    said = await prompter.ask("generate", _REPLY, stage="generate", talk=seen, reading="")
+    sent, came = (sum(step.facts.get(name, 0) for step in steps) for name in ("prompt_tokens", "completion_tokens"))
+    return UncheckedReply(said, sent, came)
