@@ -287,13 +287,13 @@ QUERY_SEPARATOR, MAX_QUERIES = "|", 2  # as the model writes it where a question
 MAX_BULLETS = 8  # bullets of one passage
 
 
-async def choose_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
+async def choose_query(context: TurnContext, kit: Kit, template: str = "query") -> SearchQuery | None:
     """Choose what to look up, and of what time; None where the user asks for no fact.
 
     A model that declines, or whose reply cannot be read, keeps nobody from looking up the question as it stands.
     """
     try:
-        return await kit.ask("query", QUERY, stage="query", talk=context.talk, reading=context.reading)
+        return await kit.ask(template, QUERY, stage="query", talk=context.talk, reading=context.reading)
     except (UnreadableReply, ModelRefused):
         return SearchQuery(resolve_question(context.talk).query)
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from pipeline.kit import Kit
@@ -42,6 +42,12 @@ class TurnContext:
         return english_name(self.library_language)
 
 
+def read_conversation(talk: Conversation, kit: Kit) -> TurnContext:
+    """Return the last turns and the asker's language, for who searches elsewhere than in the corpora."""
+    turns = Conversation(talk.turns[-kit.limits.turns :])
+    return TurnContext(turns, detect_asker_language(talk), search_query=resolve_question(talk).query)
+
+
 async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     """Search once for the question, and find the languages of asker and library.
 
@@ -49,11 +55,11 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
     search also comes before all calls of a model: an outage is said before anything is paid.
     Raises `SearchUnavailable`.
     """
-    sought = resolve_question(talk).query
-    found = await kit.search(SearchQuery(sought), WIDER * kit.limits.passages)
-    nearest, language = drop_copies(found, sought)[: kit.limits.passages], detect_asker_language(talk)
-    turns = Conversation(talk.turns[-kit.limits.turns :])
-    return TurnContext(turns, language, find_library_language(language, nearest), sought, found, nearest)
+    context = read_conversation(talk, kit)
+    found = await kit.search(SearchQuery(context.search_query), WIDER * kit.limits.passages)
+    nearest = drop_copies(found, context.search_query)[: kit.limits.passages]
+    library = find_library_language(context.asker_language, nearest)
+    return replace(context, library_language=library, found=found, nearest=nearest)
 
 
 def find_library_language(language: str, hits: Iterable[Hit]) -> str:

@@ -85,9 +85,10 @@ async def run(
     supports: Supports = check_verbatim,
     tone: str = "",
     pool: Sequence[Demonstration] = (),
+    web: Shelf | None = None,
 ) -> Told:
-    """Run a system in this world, as the bot does."""
-    stage = Stage(shelf, talk, limits, llm, supports, tone, pool)
+    """Run a system in this world, as the bot does; `web` is what its search engine knows, if it has one."""
+    stage = Stage(shelf, talk, limits, llm, supports, tone, pool, web)
     status = await system(talk, stage.kit)
     return stage.told(status)
 
@@ -104,9 +105,10 @@ class Stage:
         supports: Supports,
         tone: str = "",
         pool: Sequence[Demonstration] = (),
+        web: Shelf | None = None,
     ) -> None:
         self.events: list[Event] = []
-        self.recorder = Recorder(shelf.search, tell=self.events.append)
+        self.recorder = Recorder(shelf.search, tell=self.events.append, engine=web.search if web else None)
         random, asked, ask = Random(1), None, kit.ask_unconfigured
         self.demos = TurnDemos(partial(_load, pool), shelf.compare)
         if llm:
@@ -133,6 +135,7 @@ class Stage:
             ask=ask,
             stream=asked.stream if asked else kit.stream_unconfigured,
             search=self.recorder.search,
+            engine=self.recorder.engine,
             compare=shelf.compare,
             demos=self.demos,
             supports=supports,
