@@ -38,6 +38,7 @@ FEEDBACK_OF_IT = FEEDBACK.from_text(
 )
 FACTS: Mapping[str, Mapping[str, Any]] = {
     "query": {"talk": TALK, "reading": ""},
+    "web_query": {"talk": TALK, "reading": ""},
     "summarise": {"query": "bell cast", "sentences": SENTENCES[:2]},
     "bullets": {"query": "bell cast", "sentences": SENTENCES},
     "generate": {"talk": TALK, "reading": "English"},
@@ -60,7 +61,7 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
 }
 SHOWN = {
     "query": 7, "summarise": 7, "generate": 0, "split": 8, "verify": 7, "draft": 4, "feedback": 6, "refine": 6,
-    "bullets": 3, "claims": 3, "verdicts": 2, "answer": 5,
+    "web_query": 5, "bullets": 3, "claims": 3, "verdicts": 2, "answer": 5,
 }  # fmt: skip
 MANNERS = [
     PromptMode(structured=structured, student=student) for structured in (False, True) for student in (False, True)
@@ -125,6 +126,7 @@ def _form(template: str, facts: Mapping[str, Any]) -> ReplyFormat[Any]:
     count = len(facts.get("sentences", ()))
     forms = {
         "query": QUERY,
+        "web_query": QUERY,
         "summarise": bullets_format(count),
         "bullets": bullets_format(count),
         "split": CLAIMS,
@@ -134,7 +136,7 @@ def _form(template: str, facts: Mapping[str, Any]) -> ReplyFormat[Any]:
     return forms[template]
 
 
-@pytest.mark.parametrize("template", ["query", "summarise", "bullets", "split", "verify", "feedback"])
+@pytest.mark.parametrize("template", ["query", "web_query", "summarise", "bullets", "split", "verify", "feedback"])
 def test_examples_are_read_alike_in_both_formats(template: str) -> None:
     """What an example shows as text means what it shows as JSON: each is a worked example of template and parser."""
     in_text, in_json = (
@@ -208,7 +210,7 @@ def test_structured_replies_are_asked_for_in_json(template: str) -> None:
     """The instruction names the format of the manner and no other."""
     text, structured = (render_prefix(template, PromptMode(structured=which))[0].text for which in (False, True))
 
-    has_schema = template in {"query", "summarise", "bullets", "split", "verify", "feedback"}
+    has_schema = template in {"query", "web_query", "summarise", "bullets", "split", "verify", "feedback"}
     assert ("JSON" in structured) == has_schema
     assert "JSON" not in text
 
