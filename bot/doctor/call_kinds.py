@@ -286,6 +286,7 @@ def _read_draft(case: GoldCase, _: PromptMode) -> DraftSplitter:
 
 CALL_KINDS = (
     _build_kind("query", "talk reading", lambda _, __: QUERY, grade_query),
+    _build_kind("web_query", "talk reading", lambda _, __: QUERY, grade_query, stage="query", file="query"),
     _build_kind("summarise", "query sentences", lambda case, _: bullets_format(_count_sentences(case)), grade_summary),
     _build_kind(
         "bullets",

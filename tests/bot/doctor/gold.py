@@ -17,6 +17,7 @@ NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
 BY_KIND = {kind.name: kind for kind in CALL_KINDS}
 _KEYS: dict[str, Callable[[GoldCase], list[str]]] = {
     "query": lambda case: [turn.text for turn in case.facts["talk"].turns],
+    "web_query": lambda case: [turn.text for turn in case.facts["talk"].turns],
     "generate": lambda case: [turn.text for turn in case.facts["talk"].turns],
     "summarise": lambda case: [f"Query: {case.facts['query']}", _line(case.facts["sentences"][0].text)],
     "split": lambda case: [case.facts["reply_text"]],
@@ -35,6 +36,7 @@ _BEGIN = {
     "claims": "You know many things",
     "verdicts": "You check claims",
     "query": "You prepare the replies",
+    "web_query": "You use a public search engine",
     "summarise": "You read a passage",
     "generate": "You are a friendly",
     "split": "You read a conversation",
@@ -184,7 +186,7 @@ _OBJECTS: dict[str, Callable[[GoldCase], dict[str, Any]]] = {
         for point in case.facts["feedback"].points
     },
 }
-_OBJECTS |= {"bullets": _OBJECTS["summarise"], "claims": _OBJECTS["split"]}
+_OBJECTS |= {"web_query": _query, "bullets": _OBJECTS["summarise"], "claims": _OBJECTS["split"]}
 _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "query": lambda said: (
         f"Search: yes\nQuery: {said['query']}\nTime: {said['time']}" if said["search"] else "Search: no"
@@ -203,4 +205,4 @@ _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
         for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
     ),
 }
-_TEXTS |= {"bullets": _TEXTS["summarise"], "claims": _TEXTS["split"]}
+_TEXTS |= {"web_query": _TEXTS["query"], "bullets": _TEXTS["summarise"], "claims": _TEXTS["split"]}

@@ -117,10 +117,12 @@ def test_dates_follow_the_day() -> None:
 
 def test_each_system_has_its_kinds() -> None:
     """A student is asked all but refinement; what the gate asks is of both."""
-    seven, fast = (list_call_kinds(student=False, system=name) for name in ("wikichat", "wikichat-fast"))
+    seven, fast, web = (
+        list_call_kinds(student=False, system=name) for name in ("wikichat", "wikichat-fast", "search-engine")
+    )
     names = [kind.name for kind in list_call_kinds(student=False, system="wikichat", stages=("refine", "verify"))]
 
-    assert {*seven, *fast} == {*CALL_KINDS}
+    assert {*seven, *fast, *web} == {*CALL_KINDS}
     assert {kind.name for kind in {*seven} & {*fast}} == {"query", "verify", "verdicts"}
     assert {*seven} - {*list_call_kinds(student=True, system="wikichat")} == {BY_KIND["feedback"], BY_KIND["refine"]}
     assert list_call_kinds(student=True, system="wikichat-fast") == fast
