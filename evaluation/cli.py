@@ -16,7 +16,7 @@ from evaluation.speed.refresh_benchmark import measure_refresh
 from evaluation.speed.search_benchmark import search
 from evaluation.speed.turn_benchmark import turn
 from evaluation.speed.wikipedia_benchmark import wikipedia
-from evaluation.system_comparison import systems
+from evaluation.systems.system_comparison import systems
 
 app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")

@@ -1,0 +1,1 @@
+"""Systems side by side over the same conversations, and the model alone beside them."""
