@@ -19,7 +19,7 @@ from pipeline.prompts.demonstrations import load_own_demos
 from pipeline.replies.reply_format import extract_json_object
 from pipeline.replies.stage_replies import QUERY
 from pipeline.types import Answer, DemoClaim, DemoNote, Demonstration, Status
-from storage.audit import ApprovedExamples
+from storage.record.admin_choices import ApprovedExamples
 from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, SearchQuery, Verdict
 
 MAX_EARLIER = 4  # earlier turns that an example shows

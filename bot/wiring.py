@@ -52,7 +52,6 @@ from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker, check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from pipeline.types import Conversation, Event
-from storage.audit import ApprovedExamples, AuditLog, ChannelOverrides, Spending
 from storage.database.engine import Database, open_database, open_record
 from storage.database.refresh_log import Leases
 from storage.home_folder import lock_home
@@ -62,6 +61,9 @@ from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore, refuse_lost_database
 from storage.queue import Queue
+from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
+from storage.record.audit_log import AuditLog
+from storage.record.spending import Spending
 from storage.types import DocumentId
 
 if TYPE_CHECKING:

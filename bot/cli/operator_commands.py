@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.cli.rendering.audit_view import RecordCheck
     from bot.doctor.diagnosis import CheckResult
     from bot.doctor.model_exam import ExamRequest, ExamResults
-    from storage.audit import AuditLog
+    from storage.record.audit_log import AuditLog
     from storage.types import LogEntry
 
 

@@ -15,12 +15,12 @@ from bot.settings.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM
-from storage.audit import Clocks, read_clocks
 from storage.database.engine import open_database
 from storage.errors import contain_panics
 from storage.home_folder import DatabaseFileState, find_lock_owner, inspect_database_file
 from storage.manifest import Manifest
 from storage.passages import find_probe
+from storage.record.audit_log import Clocks, read_clocks
 from storage.types import CorpusInfo
 
 CHECK_TIMEOUT = 60.0

@@ -16,8 +16,9 @@ from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.errors import UnknownSystem
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, Status, Turn
-from storage.audit import AuditLog, verify_turn
 from storage.errors import HomeUnusable, Panic, StorageError, UnknownCorpus
+from storage.record.audit_log import AuditLog
+from storage.record.verification import verify_turn
 from storage.types import EntryKind, Evidence, LogEntry, SearchQuery
 from tests.fakes import PageSource
 from tests.pipeline.world import registered

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ingest.refresh.corpus_refresh import refresh_corpus
-from storage.audit import AuditLog
 from storage.database.engine import open_database
 from storage.passages import refuse_lost_database
+from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.bot.server.server import run, told
 from tests.fakes import PageSource

@@ -12,8 +12,8 @@ from bot.settings.settings_tables import LimitSettings
 from bot.views.catalog import find_asked_claim, translate
 from evaluation.simulated_model.chat_protocol import HANG, Reply, answer_error
 from pipeline.types import ClaimChecked, DraftStarted, SentencePassed, Status
-from storage.audit import verify_turn
 from storage.language.detection import detect_language
+from storage.record.verification import verify_turn
 from storage.types import EntryKind, Verdict
 from tests.bot import modelled as house
 from tests.bot.modelled import KEY, Cut, Stalled, modelled, stage_of

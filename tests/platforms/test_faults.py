@@ -17,10 +17,10 @@ from bot.desk.types import DeliveryOutcome, QuestionState
 from bot.server.supervisor import Clock
 from bot.views.catalog import translate
 from pipeline.errors import ModelUnavailable
-from storage.audit import AuditLog
 from storage.database.engine import open_database
 from storage.errors import IndexStale
 from storage.queue import Queue
+from storage.record.audit_log import AuditLog
 from tests.pipeline.scripted import ScriptedLLM, quoting
 from tests.platforms.bots import Bot, text
 from tests.platforms.contract import FakeStreet

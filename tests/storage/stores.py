@@ -11,7 +11,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from storage.audit import ApprovedExamples, AuditLog, ChannelOverrides, Spending
 from storage.database.engine import Database, open_database
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder
@@ -19,6 +18,9 @@ from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
 from storage.queue import Queue
+from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
+from storage.record.audit_log import AuditLog
+from storage.record.spending import Spending
 from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
 

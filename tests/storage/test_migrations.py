@@ -17,11 +17,12 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from storage.audit import AuditLog, Spending
 from storage.database.engine import MIGRATION_SCRIPTS, migrate_database, open_database, sqlite_engine
 from storage.database.schema import REVISION, metadata
 from storage.errors import DatabaseUnusable
 from storage.manifest import Manifest
+from storage.record.audit_log import AuditLog
+from storage.record.spending import Spending
 from storage.types import Checkpoint, CorpusInfo, DocumentRef, EntryKind, LogEntry, SpendingTotal
 from tests.storage.stores import listed_passages
 

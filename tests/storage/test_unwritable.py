@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, event
 
-from storage.audit import AuditLog, ChannelOverrides
 from storage.database.engine import Database, open_database, open_record
 from storage.errors import DatabaseUnusable, HomeUnusable, StorageError
 from storage.queue import Queue
+from storage.record.admin_choices import ChannelOverrides
+from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry, NewQuestion
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

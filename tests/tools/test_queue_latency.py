@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from storage.audit import AuditLog
 from storage.database.engine import open_database
 from storage.queue import Queue
+from storage.record.audit_log import AuditLog
 from tests.storage.stores import opened
 from tools.benchmarks.queue_latency import QueueLoad, _lines, measure_under
 

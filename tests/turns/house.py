@@ -20,8 +20,8 @@ from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import DocumentSource
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import ClaimChecked, Event, Status, Turn
-from storage.audit import verify_turn
 from storage.indexes.embedding import LazyReader, load_token_states, open_embedder
+from storage.record.verification import verify_turn
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
 from tests.pipeline.scripted import Script, ScriptedLLM
 from tests.storage.stores import kept, opened

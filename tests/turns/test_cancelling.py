@@ -14,7 +14,7 @@ from evaluation.simulated_model.chat_protocol import HANG, Reply
 from pipeline.stages import STAGES
 from pipeline.systems import SYSTEMS
 from pipeline.types import Event, SentencePassed
-from storage.audit import AuditLog
+from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.bot.modelled import asking, following, modelled, stage_of
 

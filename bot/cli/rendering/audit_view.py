@@ -19,7 +19,7 @@ from rich.text import Text
 from bot.cli.rendering.answer_view import WIDTH, render_sources
 from bot.cli.terminal_output import build_table, format_count, format_moment
 from bot.views.sanitize import sanitize_line, sanitize_text
-from storage.audit import AuditFinding, verify_turn
+from storage.record.verification import AuditFinding, verify_turn
 from storage.types import Citation, EntryKind, LogEntry
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from bot.doctor.checks import CHECKS, home_checks, server_checks, settings_check
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, inspect_home, run_checks
 from bot.settings.settings_tables import Settings
 from pipeline.errors import ModelRefused, ModelUnavailable
-from storage.audit import Clocks
 from storage.database.engine import open_database
 from storage.errors import DatabaseUnusable
 from storage.home_folder import DatabaseFileState, lock_home
+from storage.record.audit_log import Clocks
 from storage.types import CorpusInfo
 from tests.bot.doctor.gold import GoldLLM, opens
 

@@ -13,9 +13,10 @@ import pytest
 
 from bot.desk.types import DeliveryOutcome
 from bot.views.catalog import translate
-from storage.audit import AuditLog, verify_turn
 from storage.database.engine import open_database
 from storage.queue import DONE, Queue
+from storage.record.audit_log import AuditLog
+from storage.record.verification import verify_turn
 from storage.types import EntryKind, LogEntry, QueuedQuestion
 from tests.platforms.contract import Read
 from tests.platforms.houses import SCENES

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.audit import AuditLog
 from storage.database.engine import open_database, to_json_value
+from storage.record.audit_log import AuditLog
 from storage.types import CheckedClaim, Claim, EntryKind, LogEntry, Step, Verdict
 from tests.storage.stores import open_empty_database
 
@@ -119,7 +119,7 @@ def test_what_was_appended_is_there_after_a_kill(tmp_path: Path) -> None:
     """`append` returns when it is on the disk."""
     code = (
         "import asyncio, os, signal, sys; from pathlib import Path\n"
-        "from storage.audit import AuditLog; from storage.database.engine import open_database\n"
+        "from storage.record.audit_log import AuditLog; from storage.database.engine import open_database\n"
         "from storage.types import EntryKind, LogEntry\n"
         "with open_database('', home=Path(sys.argv[1])) as database:\n"
         "    asyncio.run(AuditLog(database).append(LogEntry('a', EntryKind.TURN_OPENED, {})))\n"

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.audit import AuditLog, Spending, measure_spending
 from storage.database.engine import Database
+from storage.record.audit_log import AuditLog
+from storage.record.spending import Spending, measure_spending
 from storage.types import EntryKind, LogEntry, SpendingTotal
 from tests.storage.stores import open_empty_database
 

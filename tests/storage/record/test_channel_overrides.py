@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from storage.audit import AuditLog, ChannelOverrides
 from storage.database.engine import Database
+from storage.record.admin_choices import ChannelOverrides
+from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.storage.stores import open_empty_database
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.audit import ApprovedExamples, AuditLog
 from storage.database.engine import Database
+from storage.record.admin_choices import ApprovedExamples
+from storage.record.audit_log import AuditLog
 from storage.types import ApprovedExample, EntryKind, LogEntry
 from tests.storage.stores import open_empty_database
 

@@ -1,0 +1,114 @@
+"""The audit log: append entries and read them.
+
+Entries are only ever added; the database refuses the rest. The manifest holds what is indexed now, the log what was so
+then.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select
+
+from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
+from storage.database.schema import entries
+from storage.record.spending import record_spending
+from storage.types import EntryKind, LogEntry
+
+
+@dataclass(frozen=True)
+class AuditLog:
+    """The entries. Every method is one transaction, and raises `StorageError`."""
+
+    database: Database
+    clock: Callable[[], datetime] = utc_now
+
+    async def append(self, *added: LogEntry) -> tuple[int, ...]:
+        """Append entries, all or none, and return their numbers. They are on the disk when this returns.
+
+        Raises `TypeError` or `ValueError` for a body that is no strict JSON.
+        """
+        rows = encode_entries(added, self.clock())
+        return await self.database.write(lambda connection: insert_entries(connection, rows))
+
+    async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
+        """Return the entries of one turn, oldest first."""
+        query = select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)
+        return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(query))))
+
+    async def unfinished(self, before: datetime | None = None) -> tuple[LogEntry, ...]:
+        """Return how each turn was opened, oldest first, that was never closed; of those opened `before` then."""
+        closings = func.count().filter(entries.c.kind == EntryKind.TURN_CLOSED.value)
+        # A turn's first entry opens it. So the index alone tells: this is asked at every start, and records are long.
+        left = select(func.min(entries.c.seq)).group_by(entries.c.turn_id).having(closings == 0)
+        query = select(entries).where(entries.c.kind == EntryKind.TURN_OPENED.value, entries.c.seq.in_(left))
+        query = query if before is None else query.where(entries.c.at < before)
+        ordered = query.order_by(entries.c.seq)
+        return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(ordered))))
+
+    async def find(self, prefix: str, *, limit: int = 10) -> tuple[str, ...]:
+        """Return the ids, at most `limit`, of turns that begin with `prefix`."""
+        matching = select(entries.c.turn_id).where(entries.c.turn_id.startswith(prefix, autoescape=True))
+        query = matching.distinct().order_by(entries.c.turn_id).limit(limit)
+        return await self.database.read(lambda connection: tuple(connection.execute(query).scalars()))
+
+    async def turns(self, limit: int, *, before: int | None = None) -> tuple[tuple[LogEntry, LogEntry | None], ...]:
+        """Return the last turns, newest first: how each was opened, and how it was closed if it was.
+
+        `before` is the number of an opening entry, for the next page: only turns opened before it.
+        """
+        return await self.database.read(lambda connection: _fetch_turns(connection, limit, before))
+
+
+def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str, Any]]:
+    """Turn entries into rows; `at` is the moment of those that do not state one. Raises as `append` does."""
+    return [
+        {"turn_id": entry.turn_id, "kind": entry.kind.value, "at": entry.at or at, "body": encode_json(entry.body)}
+        for entry in added
+    ]
+
+
+def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+    """Insert rows within a transaction, record the spending of closed turns, and return the rows' numbers."""
+    numbers = [connection.execute(insert(entries).returning(entries.c.seq), row).scalar_one() for row in rows]
+    record_spending(connection, numbers)
+    return tuple(numbers)
+
+
+def _fetch_turns(
+    connection: Connection, limit: int, before: int | None
+) -> tuple[tuple[LogEntry, LogEntry | None], ...]:
+    newest = select(entries).where(entries.c.kind == EntryKind.TURN_OPENED.value).order_by(entries.c.seq.desc())
+    if before is not None:
+        newest = newest.where(entries.c.seq < before)
+    opened = [_parse_entry(row) for row in connection.execute(newest.limit(limit))]
+    closed: dict[str, LogEntry] = {}
+    for ids in split_chunks([entry.turn_id for entry in opened]):
+        query = select(entries).where(entries.c.turn_id.in_(ids), entries.c.kind == EntryKind.TURN_CLOSED.value)
+        closed |= {row.turn_id: _parse_entry(row) for row in connection.execute(query)}
+    return tuple((entry, closed.get(entry.turn_id)) for entry in opened)
+
+
+def _parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
+    return LogEntry(row.turn_id, EntryKind(row.kind), decode_json(row.body), row.seq, row.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Clocks other than this process's own."""
+
+    server: datetime | None  # the database server's, now; None for SQLite, which has none
+    newest: datetime | None  # when the last entry of the log was written; None where there is none
+
+
+async def read_clocks(database: Database) -> Clocks:
+    return await database.read(_fetch_clocks)
+
+
+def _fetch_clocks(connection: Connection) -> Clocks:
+    newest = connection.execute(select(entries.c.at).order_by(entries.c.seq.desc()).limit(1)).scalar()
+    if connection.dialect.name == "sqlite":
+        return Clocks(None, newest)
+    server: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return Clocks(server.astimezone(UTC), newest)
