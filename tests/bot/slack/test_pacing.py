@@ -145,6 +145,10 @@ async def test_whoever_has_no_patience_is_told_when() -> None:
     with pytest.raises(Busy) as caught:
         await pacing.turn("chat.startStream", patience=60)
     assert caught.value.seconds == pytest.approx(61.2)
+    waits = asyncio.create_task(pacing.turn("chat.startStream", patience=100))
+    await asyncio.sleep(0)
+    assert pacing.room("chat.startStream") == -1
+    await cancel_tasks([waits])
     await pacing.turn("chat.update", patience=0)
 
 
