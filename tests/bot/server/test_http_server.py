@@ -141,19 +141,30 @@ async def test_who_does_not_read_the_answers_is_given_up() -> None:
     "sent", [b"", b"POST /slack/events HT", b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf"]
 )
 async def test_requests_that_are_never_whole_are_given_up(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    """However slowly they go on coming; who sends whole ones may ask again and again."""
+    """However slowly they go on coming; who sends whole ones may ask again and again, and wait for the answer."""
+    begun, given_up = asyncio.Event(), asyncio.Event()
 
     async def echo(request: Request) -> Response:
         return PlainTextResponse(str(len(await request.body())))
 
-    app, limits = build_http_app({}, str, [Route("/slack/events", echo, methods=["POST"])]), ConnectionLimits(0.05)
+    async def think(_: Request) -> Response:
+        begun.set()
+        await given_up.wait()
+        return PlainTextResponse("42")
+
+    routes = [Route("/slack/events", echo, methods=["POST"]), Route("/think", think)]
+    app, limits = build_http_app({}, str, routes), ConnectionLimits(0.05)
     async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(9):
+        thinking = asyncio.create_task(client.get(address + "/think"))
+        await begun.wait()
         reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
         writer.write(sent)
         assert (await client.get(address + "/healthz")).status_code == 200
         with suppress(ConnectionError):
             assert await reader.read() == b""
         writer.close()
+        given_up.set()
+        assert (await thinking).text == "42"
 
     assert "Traceback" not in caplog.text
 
