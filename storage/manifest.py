@@ -29,6 +29,7 @@ from storage.types import (
     Passage,
     PassageKind,
     hash_passage,
+    is_web_corpus,
 )
 
 log = logging.getLogger(__name__)
@@ -218,7 +219,8 @@ def _finish(
 
 
 def _forget(connection: sa.Connection, corpus: str, keys: Collection[str]) -> None:
-    named = {key: {"corpus": corpus, "key": key, "title": "", "url": ""} for key in keys}
+    web = is_web_corpus(corpus)  # its pages are in no table, and named by their addresses
+    named = {key: {"corpus": corpus, "key": key, "title": "", "url": key if web else ""} for key in keys}
     for table in (forgotten, documents):  # a document may have other names than when it was forgotten before
         for chunk in split_chunks(keys):
             query = sa.select(table.c.corpus, table.c.key, table.c.title, table.c.url)

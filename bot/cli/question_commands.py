@@ -147,7 +147,7 @@ def _run_turn(
     async def work(service: "BotService") -> "TurnResult":
         with rendering.turn_progress.watch_turn(ctx.output) as tell:
             done = await take(service, tell)
-        if is_empty(done) and not await service.corpora():
+        if is_empty(done) and not ctx.settings.search_engine.corpus and not await service.corpora():
             ctx.output.note(NOTHING_INGESTED.line())
         return done
 

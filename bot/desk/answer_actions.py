@@ -26,7 +26,7 @@ from bot.desk.authorized_turn import (
     is_asker_only,
 )
 from bot.desk.channel_settings import find_searchable_corpora, load_channel_settings
-from bot.desk.turn_record import TurnRecord, read_turn_record
+from bot.desk.turn_record import TurnRecord, read_kept_passages, read_turn_record
 from bot.desk.types import DeliveryOutcome, PostedMessages, Question, log_event
 from bot.platforms.shared.platform_contract import ContentRefused, Platform, PlatformError, PlatformUnavailable
 from bot.views.catalog import translate
@@ -72,7 +72,8 @@ class AnswerActions:
             answer = turn.result.answer
             cited = {citation.passage_id for citation in answer.citations}
             wanted = {one for checked in answer.claims for one in (*checked.evidence, *checked.looked_at)} - cited
-            passages = await self._app.manifest.join(wanted, turn.here)
+            kept = {one: row for one, row in read_kept_passages(turn.entries).items() if one in wanted}
+            passages = {**kept, **await self._app.manifest.join(wanted, turn.here)}
             return build_evidence_view(turn.result, passages, turn.record.question, turn.language)
 
     async def sources(self, conversation: str, by: Asker, *, language: str = "") -> EvidenceView:

@@ -17,7 +17,7 @@ from bot.desk.types import Failure, Place, TaskKind, TurnRequest, TurnResult
 from bot.views.catalog import translate
 from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
-from storage.types import DocumentId, EntryKind, Hit, LogEntry, Step
+from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passage, Step
 
 INTERRUPTED = "interrupted"  # the kind of failure of a turn that was cut short with its process
 
@@ -235,6 +235,13 @@ def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
     document = {"corpus": "", "key": "", "title": page.get("title", ""), "url": page.get("url", "")}
     passage |= {"id": page.get("passage_id", ""), "position": 0}
     return {"passage": passage, "document": document, "score": 0.0}
+
+
+def read_kept_passages(entries: Iterable[LogEntry]) -> Mapping[str, tuple[Passage, Document]]:
+    """Return by id the passages that the record alone keeps, of pages of the web, each with its page."""
+    kept = [hit for entry in entries if entry.kind is EntryKind.STEP for hit in entry.body.get("kept", ())]
+    hits: list[Hit] = _adapter(list[Hit]).validate_python(_repair_surrogates(kept))
+    return {hit.passage.id: (hit.passage, hit.document) for hit in hits}
 
 
 def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]) -> frozenset[str]:

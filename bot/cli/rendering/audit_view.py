@@ -121,6 +121,12 @@ def _search_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
     yield render_line(f"“{body.get('query', '')}”{when}: {found}")
     for passage, score, *_ in hits if full else ():
         yield render_line(f"{passage} {score:.2f}", depth=2)
+    for hit in body.get("kept", ()) if full else ():  # of pages of the web, which no corpus has
+        document, text = hit["document"], hit["passage"]["text"]
+        yield render_line(
+            f"{hit['passage']['id']}: {document['title']} ({document['url']}, {document['revision']})", depth=2
+        )
+        yield render_block(text)
 
 
 def _call_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:

@@ -18,6 +18,7 @@ CHECKS: tuple[HealthCheck, ...] = (
     server_checks.check_sources,
     server_checks.check_git,
     server_checks.check_model,
+    server_checks.check_search_engine,
     settings_checks.check_prices,
     server_checks.check_port,
     settings_checks.check_platforms,

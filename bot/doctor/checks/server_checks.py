@@ -14,6 +14,7 @@ from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.server.refresh.source_factory import open_source
 from bot.settings.source_settings import GitSettings, SourceContext, SourceSettings
+from bot.turn_search import open_web_search
 from bot.views.error_messages import explain_error
 from ingest.sources.git import git_program
 from ingest.types import SourceUnavailable
@@ -81,6 +82,7 @@ def _check_git_version(path: str | None, named: str) -> CheckResult:
 
 
 MODEL_SECONDS = 15.0
+_PROBE_QUERY = "encyclopedia"
 _PROBE_TOKENS = 16
 _PROBE = ModelCall("query", (ChatMessage("user", "Say yes."),), max_tokens=_PROBE_TOKENS)
 
@@ -97,6 +99,19 @@ async def check_model(scene: Inspection) -> Sequence[CheckResult]:
             await llm.complete(_PROBE, BudgetMeter(Budget()))
     said = f"Model: {values.names} at {plain.server} answers; `footnote doctor --model` tries how well."
     return (CheckResult("ok", said),)
+
+
+async def check_search_engine(scene: Inspection) -> Sequence[CheckResult]:
+    """Check that the configured search engine names a page. None is needed."""
+    web = open_web_search(scene.settings.search_engine)
+    if web is None:
+        return ()
+    with web:
+        found = await web.find(_PROBE_QUERY, 1)
+    where = f"Search engine: {scene.settings.search_engine.type}"
+    if not found:
+        return (CheckResult("warn", f"{where} finds nothing.", "Look which engines it asks, and whether they answer."),)
+    return (CheckResult("ok", f"{where} answers; its pages are the corpus {web.corpus}."),)
 
 
 async def check_port(scene: Inspection) -> Sequence[CheckResult]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
+from bot.access import EVERYONE
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.platforms.registry import load_platforms, platform_of
 from bot.settings.settings_errors import find_missing_secrets
-from bot.settings.settings_tables import Settings
+from bot.settings.settings_tables import ChannelValues, Settings
 from ingest.refresh.night_schedule import night_after
+from storage.types import is_web_corpus
 
+WEB_SYSTEM = "search-engine"
 _READERS_HINT = "Name channels or people in its visible_to, as under [[corpus]] in footnote.toml."
 
 
@@ -86,7 +89,7 @@ def _check_each_channel(scene: Inspection) -> Iterator[CheckResult]:
     indexed = {info.name for info in scene.corpora or ()}
     for channel in settings.channel:
         for name in channel.corpora or ():
-            if scene.corpora is not None and name not in indexed:
+            if scene.corpora is not None and name not in indexed and not is_web_corpus(name):
                 hint = f"Read it in: `footnote ingest folder PATH --corpus {name}`."
                 yield CheckResult(
                     "warn", f"Channels: {channel.id} is to be answered from {name}, which is empty.", hint
@@ -94,6 +97,17 @@ def _check_each_channel(scene: Inspection) -> Iterator[CheckResult]:
             if not {channel.id, "*"} & set(settings.visible_to.get(name, ())):
                 hint = f'Add "{channel.id}" to visible_to of {name}, or take {name} out of the channel\'s corpora.'
                 yield CheckResult("warn", f"Channels: {channel.id} names {name}, which may not be read there.", hint)
+        web = settings.search_engine.corpus
+        if web and channel.system == WEB_SYSTEM and not _may_read_web(channel, settings.search_engine.visible_to, web):
+            hint = f"Add it to [search_engine] visible_to, and {web} to its corpora if it has any."
+            what = (
+                f"Channels: {channel.id} has the system {WEB_SYSTEM}, and may not read the web: it reads its corpora."
+            )
+            yield CheckResult("warn", what, hint)
+
+
+def _may_read_web(channel: ChannelValues, visible_to: Sequence[str], web: str) -> bool:
+    return bool({channel.id, EVERYONE} & set(visible_to)) and (channel.corpora is None or web in channel.corpora)
 
 
 def _check_admin_channel(settings: Settings) -> Iterator[CheckResult]:

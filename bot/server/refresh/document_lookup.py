@@ -13,8 +13,9 @@ from bot.views.error_messages import ReportableError
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import forget_documents, refresh_document
 from ingest.types import RefreshReport, SingleReadUnsupported
+from ingest.web.search_engines.engine import normalize_address
 from storage.errors import StorageError
-from storage.types import DocumentRef
+from storage.types import DocumentRef, is_web_corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,20 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
         StorageError: It could not be removed.
     """
     found = select_documents(await app.manifest.find(address), address, corpus)
+    if not found and (page := _name_web_page(address, corpus)):
+        found = (page,)
     if not found:
         raise await _build_unknown_error(app, address, corpus)
     if len(found) > 1:
         raise SeveralDocuments(address, found)
     report = await forget_documents(app.passages, found[0].corpus, [found[0].key])
     return ForgottenDocument(found[0], report.passages_removed)
+
+
+def _name_web_page(address: str, corpus: str) -> DocumentRef | None:
+    """Return the page of a search engine's corpus that an address names: whatever is of the web can be forgotten."""
+    key = normalize_address(address) if is_web_corpus(corpus) else ""
+    return DocumentRef(corpus, key, key, key) if key else None
 
 
 async def reread_document(
@@ -81,7 +90,12 @@ async def reread_document(
         SeveralDocuments: A title names several of one corpus.
         Exception: Why the only source that may have it cannot be asked.
     """
-    named = (*await app.manifest.find_forgotten(address), *await app.manifest.find(address))
+    forgotten = await app.manifest.find_forgotten(address)
+    if pages := [one for one in forgotten if is_web_corpus(one.corpus)]:
+        for page in pages:
+            await app.manifest.remember(page.corpus, [page.key])
+        return tuple(RefreshReport(page.corpus, added=1) for page in pages)  # it is read when an engine names it
+    named = (*forgotten, *await app.manifest.find(address))
     called = {(one.corpus, one.key): one for one in named}
     known = [one for one in select_documents(tuple(called.values()), address) if one.corpus in sources]
     if len(known) > len({one.corpus for one in known}):

@@ -132,8 +132,8 @@ class WebSearch:
             raise UnreadableDocument("leads to a page that was forgotten")
         tokens = self._bounds.page_tokens
         page = await self._reading.run(read_page, self._sandbox, fetched, tokens, self._now())
-        document = Document(self.corpus, url, page.title, page.url, page.revision, page.date, page.language)
-        return tuple(Hit(passage, document, score) for passage in split_page(self.corpus, url, page))
+        document = Document(self.corpus, page.url, page.title, page.url, page.revision, page.date, page.language)
+        return tuple(Hit(passage, document, score) for passage in split_page(self.corpus, page.url, page))
 
     def _open_client(self) -> WebClient:
         policy = RequestPolicy(

@@ -21,6 +21,8 @@ from storage.home_folder import DatabaseFileState, lock_home
 from storage.record.audit_log import Clocks
 from storage.types import CorpusInfo
 from tests.bot.doctor.gold import GoldLLM, opens
+from tests.ingest.servers.search_engines import KEY, Engine
+from tests.ingest.servers.web import serve
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HANDBOOK = CorpusInfo("handbook", 3, 12, NOW, 0)
@@ -406,3 +408,42 @@ def test_a_limit_of_cost_needs_prices(model: dict[str, Any], level: str, said: s
     assert found[0] == level
     assert said in found[1]
     assert _found(settings_checks.check_prices, _scene(settings={"model": model})) == ()
+
+
+ENGINES = {
+    "it answers": (Engine("searxng", ["https://example.com/"]), KEY, "ok", "web:searxng"),
+    "it finds nothing": (Engine("brave"), KEY, "warn", "finds nothing"),
+    "no JSON": (Engine("searxng", formats=("html",)), "", "fail", "search.formats"),
+    "a wrong key": (Engine("brave"), "another-key", "fail", "api_key"),
+}
+
+
+@pytest.mark.parametrize("case", ENGINES)
+def test_the_search_engine(case: str) -> None:
+    """It is asked for one page; what keeps it from answering is said with what to do, and never the key."""
+    engine, key, level, said = ENGINES[case]
+    with serve(engine) as server:
+        path = "/res/v1/web/search" if engine.kind == "brave" else ""
+        given = {"type": engine.kind, "url": server.url + path, "api_key": key}
+        found = _one(server_checks.check_search_engine, _scene(settings={"search_engine": given}))
+
+    assert found[0] == level
+    assert said in found[1]
+    assert not key or key not in found[1]
+
+
+@pytest.mark.parametrize(
+    ("visible_to", "corpora", "warned"),
+    [(("*",), "", False), (("slack:T1/C1",), ("web:searxng",), False), ((), "", True), (("*",), ("handbook",), True)],
+)
+def test_a_channel_that_is_to_search_the_web_and_may_not(
+    visible_to: Sequence[str], corpora: Sequence[str], *, warned: bool
+) -> None:
+    """It is answered from its corpora then, which is said here."""
+    engine = {"type": "searxng", "url": "http://127.0.0.1:1", "visible_to": visible_to}
+    channel = {"id": "slack:T1/C1", "system": "search-engine", "corpora": corpora}
+    settings = {"search_engine": engine, "channel": [channel], "corpus": [_corpus("handbook", "*")]}
+    found = _found(settings_checks.check_channels, _scene(settings=settings, corpora=(HANDBOOK,)))
+
+    assert [one.level for one in found] == ["warn"] * warned
+    assert all("may not read the web" in one.what for one in found)

@@ -40,7 +40,8 @@ def searching(
         engine.addresses = [f"{pages.url}{url}" if url.startswith("/") else url for url in engine.addresses]
         where = asked.url if engine.kind == "searxng" else f"{asked.url}/res/v1/web/search"
         access = EngineAccess(where, AGENT, key, seconds)
-        bounds = ReadingBounds(AGENT, seconds, hosts=(pages.url.partition("://")[2],))
+        hosts = tuple(f"{host}:{pages.server_port}" for host in ("127.0.0.1", "localhost"))
+        bounds = ReadingBounds(AGENT, seconds, hosts=hosts)
         with WebSearch(ENGINES[engine.kind](access), bounds, now=lambda: NOW) as search:
             yield search, pages
 
@@ -62,7 +63,7 @@ async def test_the_beginnings_of_pages_become_passages_of_the_engines_corpus(kin
         assert engine.queries == ["kites wind"]
         assert texts(hits) == ["Kites fly.", "A kite needs wind."]
         first = hits[0].document
-        assert (first.corpus, first.key, first.url) == (f"web:{kind}", f"{site.url}/b", f"{site.url}/kites")
+        assert (first.corpus, first.key, first.url) == (f"web:{kind}", f"{site.url}/kites", f"{site.url}/kites")
         assert (first.title, first.revision, first.language) == ("Kites", "read 2026-11-23", "en")
         assert hits[0].passage.corpus == first.corpus
         assert "SAY THIS" not in repr(hits)
@@ -218,12 +219,13 @@ async def test_pages_that_mean_harm_are_left_out(caplog: pytest.LogCaptureFixtur
 
 
 async def test_who_never_ends_costs_no_more_than_the_seconds() -> None:
-    """What came in time is there, by another in its place; where nothing did, that is an outage; no thread stays."""
+    """What came in time is there; where nothing did, that is an outage; no thread stays."""
     before = threading.active_count()
     slow = Answer(200, b"<p>Slow", HTML, sent=5, stalls=True)
     engine = Engine("searxng", ["/slow", "/1"])
-    with searching(engine, {"/slow": slow, "/1": page("Quick.")}, seconds=1.0) as (web, _):
-        assert texts(await web.search("pages", 1)) == ["Quick."]
+    with searching(engine, {"/slow": slow, "/1": page("Quick.")}, seconds=2.0) as (web, pages):
+        engine.addresses = [engine.addresses[0], f"http://localhost:{pages.server_port}/1"]  # to us another host
+        assert texts(await web.search("pages", 2)) == ["Quick."]
     engine = Engine("searxng", ["/slow", "/slow?1", "/slow?2"])
     with searching(engine, lambda _: slow, seconds=0.5) as (web, _):
         began = asyncio.get_running_loop().time()
