@@ -401,7 +401,7 @@ async def test_a_platform_that_lacks_a_secret_ends_it_before_it_begins() -> None
 async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
     """Though nobody asks; not what is only passing, such as that a socket is not open yet at the start."""
     none, full = {"model": "None."}, {"disk": "Full."}
-    found = [{"slack": "Not open."} | none, none, none, {}, {"slack": "Not open."}, full, full, full]
+    found = [{"slack": "Not open."} | none, none, none, {}, {"slack": "Not open."}, full, {}, full, full]
     heard, looks = Log(), asyncio.Event()
     logger = logging.getLogger("bot.server.health")
     logger.addHandler(heard)
