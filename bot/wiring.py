@@ -161,7 +161,7 @@ async def find_visible_corpora(app: App, asker: Asker) -> tuple[str, ...]:
     return select_readable({info.name: readers.get(info.name, ()) for info in there}, asker)
 
 
-async def find_forgotten_documents(app: App, documents: Collection[DocumentId]) -> frozenset[DocumentId]:
+async def find_forgotten_documents(app: App | Records, documents: Collection[DocumentId]) -> frozenset[DocumentId]:
     """Return those of the documents that were forgotten. Raises `StorageError`.
 
     One without a key is one that nobody knows: it may be any that was forgotten in its corpus.

@@ -12,13 +12,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.cli import chat_session, corpus_commands, operator_commands, question_commands
+from bot.cli import chat_session, corpus_commands, example_commands, operator_commands, question_commands
 from bot.cli.command_context import find_cli_state, format_examples
 from bot.cli.terminal_output import open_output, report_errors
 
 PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packages offer commands
 
-ORDER = ("init", "doctor", "ingest", "forget", "corpora", "reindex", "search", "ask", "check", "chat", "serve", "audit")
+ORDER = (
+    "init", "doctor", "ingest", "forget", "corpora", "reindex",
+    "search", "ask", "check", "chat", "serve", "audit", "examples",
+)  # fmt: skip
 
 
 class CommandGroup(TyperGroup):
@@ -107,6 +110,7 @@ app.command(epilog=format_examples("footnote serve", "footnote --config /etc/foo
     operator_commands.serve
 )
 app.add_typer(operator_commands.audit_app, name="audit")
+app.add_typer(example_commands.examples_app, name="examples")
 
 
 def _print_version(*, wanted: bool) -> None:

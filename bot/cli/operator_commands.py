@@ -236,7 +236,7 @@ def show(
     Also where it was posted, and what people did with it. Of a channel: what admins set there, and when.
     """
     with open_command(context, as_json=as_json) as ctx:
-        entries = ctx.call_records(lambda records: _load_turn(records.audit, answer_id))
+        entries = ctx.call_records(lambda records: load_turn(records.audit, answer_id))
         view = rendering.audit_view.render_turn(entries, ctx.settings.zone, full=full)
         ctx.output.give(rendering.json_documents.build_turn_document(entries), view)
 
@@ -255,7 +255,7 @@ def verify(context: typer.Context, *, as_json: JsonOption = False) -> None:
             raise typer.Exit(1)
 
 
-async def _load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]":
+async def load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]":
     match await audit.find(beginning, limit=2) if beginning else ():
         case (only,):
             return await audit.turn(only)

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from bot.access import Asker, is_same_channel, is_same_person, may_view_turn
@@ -28,6 +29,8 @@ from bot.desk.authorized_turn import (
 from bot.desk.channel_settings import find_searchable_corpora, load_channel_settings
 from bot.desk.turn_record import TurnRecord, read_kept_passages, read_turn_record
 from bot.desk.types import DeliveryOutcome, PostedMessages, Question, log_event
+from bot.example_pool import UnfitExample, approve_turn, build_demo
+from bot.platforms.registry import is_admin
 from bot.platforms.shared.platform_contract import ContentRefused, Platform, PlatformError, PlatformUnavailable
 from bot.views.catalog import translate
 from bot.views.message_layout import render_plain_text
@@ -109,6 +112,31 @@ class AnswerActions:
             if (known.get("what"), known.get("comment")) != (what, kept) and (comment or known.get("what") != what):
                 await self._record(turn, what, comment=kept)
             return translate("feedback_cut" if kept != comment else "feedback_noted", turn.language, most=MAX_COMMENT)
+
+    async def offers_example(self, ticket: int, by: Asker) -> bool:
+        """Return whether somebody is offered to approve an answer as an example: an admin, of one that can be."""
+        if not is_admin(self._app.settings, by):
+            return False
+        async with self._act(ticket, by, "") as turn:
+            try:
+                build_demo(turn.entries)
+            except UnfitExample:
+                return False
+            return turn.record.turn_id not in {one.turn_id for one in await self._app.examples.all()}
+
+    async def approve(self, ticket: int, by: Asker, *, language: str = "") -> str:
+        """Make an answer an example for those to come, and return what the admin is told; it is on record."""
+        async with self._act(ticket, by, language) as turn:
+            if not is_admin(self._app.settings, by):
+                raise turn.denied("example_admins")
+            find_forgotten = partial(find_forgotten_documents, self._app)
+            try:
+                new = await approve_turn(
+                    turn.entries, self._app.examples, by.user_id, find_forgotten, where=by.channel_id
+                )
+            except UnfitExample as unfit:
+                raise turn.denied("example_unfit") from unfit
+            return translate("example_done" if new else "example_known", turn.language)
 
     async def ask_person(self, ticket: int, by: Asker, *, language: str = "") -> str:
         """Call the people whom the channel's settings name to a question, and return what whoever wanted it is told.

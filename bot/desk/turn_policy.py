@@ -19,7 +19,7 @@ from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.memory import recall_conversation
 from bot.desk.turn_record import TurnRecord
 from bot.desk.types import DeliveryOutcome, Failure, Question, TurnResult, build_turn_request
-from bot.platforms.registry import load_platforms
+from bot.platforms.registry import is_admin
 from bot.platforms.shared.platform_contract import Platform
 from bot.server.supervisor import Clock
 from bot.settings.settings_tables import BudgetSettings
@@ -268,7 +268,6 @@ class TurnPolicy:
 
     async def may_govern(self, question: Question, by: Asker) -> bool:
         """Return whether somebody may set the question's channel, and so stop and retract what others asked."""
-        place, settings = question.place, self.app.settings
+        place = question.place
         same = (by.platform, by.workspace) == (place.platform, place.workspace)
-        named = any(by.user_id in entry.read(settings).admins for entry in load_platforms().values())
-        return same and (named or (by.moderates and by.channel == place.channel))
+        return same and (is_admin(self.app.settings, by) or (by.moderates and by.channel == place.channel))

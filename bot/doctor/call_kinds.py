@@ -12,7 +12,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pipeline.prompts.prompt_templates import PromptMode, WorkedExample, load_examples
+from pipeline.prompts.demonstrations import WorkedExample
+from pipeline.prompts.prompt_templates import PromptMode, load_examples
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.cited_sentences import MarkedSentence
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter

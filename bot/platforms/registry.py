@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self, cast
 
 from pydantic import AfterValidator, SecretStr
 
-from bot.access import EVERYONE
+from bot.access import EVERYONE, Asker
 from bot.settings.field_types import SettingsTable
 from storage.language.lazy_pattern import lazy_compile
 
@@ -157,3 +157,8 @@ class PlatformSettings(SettingsTable):
         open_ones = [name for name in self.SECRETS if not getattr(self, name)]
         found = {name: SecretStr(environ.get(self.SECRETS[name], "").strip()) for name in open_ones}
         return self.model_copy(update=found)
+
+
+def is_admin(settings: "Settings", by: Asker) -> bool:
+    """Return whether a platform's table of the settings names somebody as an admin."""
+    return any(by.user_id in entry.read(settings).admins for entry in load_platforms().values())

@@ -22,6 +22,7 @@ class ButtonAction(StrEnum):
     ASK = "ask"  # ask a person
     SHARE = "share"  # show the channel an answer that only the asker sees
     RETRACT = "retract"
+    EXAMPLE = "example"  # approve an answer as a worked example; offered to admins alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,6 +319,10 @@ def build_answer_buttons(
     return tuple(_build_button(action, ticket, language, alone=only_asker) for action in actions)
 
 
+def build_example_button(ticket: int, language: str) -> Button:
+    return _build_button(ButtonAction.EXAMPLE, ticket, language)
+
+
 def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
     """Return the buttons where there is nobody to share an answer with, as in a DM."""
     return tuple(one for one in buttons if one.action is not ButtonAction.SHARE)

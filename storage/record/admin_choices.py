@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from storage.database.engine import Database, decode_json, encode_json, utc_now
-from storage.database.schema import examples, overrides
+from storage.database.schema import entries, examples, overrides
 from storage.record.audit_log import encode_entries, insert_entries
 from storage.types import ApprovedExample, EntryKind, LogEntry
 
@@ -48,10 +48,20 @@ class ApprovedExamples:
     clock: Callable[[], datetime] = utc_now
 
     async def all(self) -> tuple[ApprovedExample, ...]:
-        """Return all of them, the newest first."""
+        """Return all of them, the newest first, but those whose answer was taken back since."""
         query = select(examples).order_by(examples.c.at.desc(), examples.c.turn_id)
-        rows = await self.database.read(lambda connection: connection.execute(query).all())
-        return tuple(ApprovedExample(row.turn_id, row.by, decode_json(row.body), row.at, row.pinned) for row in rows)
+        edited = select(entries.c.turn_id, entries.c.body).join(examples, examples.c.turn_id == entries.c.turn_id)
+        edited = edited.where(entries.c.kind == EntryKind.EDITED.value)
+
+        def fetch(connection: Connection) -> tuple[ApprovedExample, ...]:
+            edits = connection.execute(edited).all()
+            gone = {row.turn_id for row in edits if decode_json(row.body).get("retracted")}
+            rows = [row for row in connection.execute(query) if row.turn_id not in gone]
+            return tuple(
+                ApprovedExample(row.turn_id, row.by, decode_json(row.body), row.at, row.pinned) for row in rows
+            )
+
+        return await self.database.read(fetch)
 
     async def add(self, example: ApprovedExample, entry: LogEntry) -> bool:
         """Keep an example; return whether it was new. One that is kept stays as it was approved."""

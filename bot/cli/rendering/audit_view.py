@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
+    from pipeline.types import Demonstration
+    from storage.types import ApprovedExample
+
 
 TurnEnds: TypeAlias = tuple[LogEntry, LogEntry | None]  # how a turn was opened, and how it was closed if it was
 
@@ -38,6 +41,19 @@ class RecordCheck:
     sentences: int = 0
     citations: int = 0
     findings: tuple[AuditFinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedExample:
+    """An answer that was approved as an example, as far as this version can read it."""
+
+    kept: ApprovedExample
+    demo: Demonstration | None
+    shown: bool  # whether it may be shown at all: none of its pages was forgotten
+
+    @property
+    def question(self) -> str:
+        return self.demo.turns[-1][1] if self.demo else ""
 
 
 def check_turns(turns: Iterable[TurnEnds]) -> RecordCheck:
@@ -246,6 +262,17 @@ def render_turns(turns: Sequence[TurnEnds], zone: tzinfo) -> RenderableType:
     for opened, closed in turns:
         question = sanitize_line(str(opened.body.get("question", "")))
         rows.add_row(format_moment(opened.at, zone), opened.turn_id, find_status(closed), question[:WIDTH])
+    return rows
+
+
+def render_examples(listed: Sequence[ListedExample], zone: tzinfo) -> RenderableType:
+    if not listed:
+        return Text("No answer is an example yet. `footnote examples add ID` makes one of an answer.")
+    rows = build_table("Approved", "Answer", "By", "State", "Question")
+    for one in listed:
+        state = ("pinned" if one.kept.pinned else "") if one.shown else "not shown: a page was forgotten"
+        question = sanitize_line(one.question)[:WIDTH]
+        rows.add_row(format_moment(one.kept.at, zone), one.kept.turn_id, sanitize_line(one.kept.by), state, question)
     return rows
 
 

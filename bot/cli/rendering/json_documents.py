@@ -14,7 +14,7 @@ from storage.types import EntryKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bot.cli.rendering.audit_view import RecordCheck, TurnEnds
+    from bot.cli.rendering.audit_view import ListedExample, RecordCheck, TurnEnds
     from bot.desk.types import TurnResult
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.server.refresh.run_history import RefreshSummary
@@ -156,6 +156,15 @@ def build_turn_document(entries: Iterable[LogEntry]) -> Document:
     return build_document(
         **{named: listed[0].turn_id}, entries=[pick(entry, "seq at kind") | {"body": entry.body} for entry in listed]
     )
+
+
+def build_examples_document(listed: Iterable[ListedExample]) -> Document:
+    return build_document(examples=[_build_example(one) for one in listed])
+
+
+def _build_example(one: ListedExample) -> Document:
+    known = {"question": one.question, "corpora": list(one.demo.corpora) if one.demo else []}
+    return {"answer_id": one.kept.turn_id, **known, **pick(one.kept, "by at pinned"), "shown": one.shown}
 
 
 def build_verification_document(checked: RecordCheck) -> Document:

@@ -20,6 +20,7 @@ from bot.platforms.discord.discord_messages import (
     V2,
     DoubtPrompt,
     build_button,
+    build_buttons,
     build_label,
     is_numeric_id,
     parse_button,
@@ -31,7 +32,7 @@ from bot.platforms.shared.payload_text import JsonObject
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
 from bot.views.turn_view import ButtonAction, EvidenceView
-from bot.views.view_reducer import build_confirmation
+from bot.views.view_reducer import build_confirmation, build_example_button
 from storage.errors import StorageError
 
 COMMENT, PAGE = f"{PREFIX}comment", f"{PREFIX}page"
@@ -172,8 +173,10 @@ class DiscordActions:
             case ButtonAction.SHARE:
                 name = found.shown_name
                 await self._act(found, lambda by: act.share(ticket, by, language=language, name=name))
+            case ButtonAction.EXAMPLE:
+                await self._act(found, lambda by: act.approve(ticket, by, language=language))
             case ButtonAction.UP:
-                await self._act(found, lambda by: act.feedback(ticket, by, "up", language=language))
+                await self._act(found, lambda by: act.feedback(ticket, by, "up", language=language), offer=ticket)
 
     async def _confirm(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
         """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
@@ -231,10 +234,24 @@ class DiscordActions:
             raise ActionDenied(translate("acting_unavailable", found.locale)) from error
         return await self._actions.sources(conversation, by, language=found.locale)
 
-    async def _act(self, found: DiscordInvocation, do: Callable[[Asker], Awaitable[str]]) -> None:
-        """Do what a button is for, and only then say so: what is deferred stays so where the process ends meanwhile."""
+    async def _act(
+        self, found: DiscordInvocation, do: Callable[[Asker], Awaitable[str]], *, offer: int | None = None
+    ) -> None:
+        """Do what a button is for, and only then say so: what is deferred stays so where the process ends meanwhile.
+
+        An admin is offered to make the answer of a ticket an example.
+        """
         await self._replies.accept(found)
-        await self._replies.add(found, await _words_of(do(await self.by(found))))
+        by = await self.by(found)
+        words = await _words_of(do(by))
+        await self._replies.add(found, words, *(await self._build_offer(offer, by, found.locale) if offer else ()))
+
+    async def _build_offer(self, ticket: int, by: Asker, language: str) -> tuple[JsonObject, ...]:
+        try:
+            offered = await self._actions.offers_example(ticket, by)
+        except ActionDenied:
+            return ()
+        return tuple(build_buttons([[build_example_button(ticket, language)]])) if offered else ()
 
     async def _reply_with(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
         await self._replies.change(found, build_sentence(await _words_of(doing)))

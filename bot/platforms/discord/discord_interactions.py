@@ -295,9 +295,10 @@ class InteractionReplies:
         application, token = found.handle.application, found.handle.token
         await _call_logging_refusal(self._call(DELETE_REPLY, application=application, token=token, message="@original"))
 
-    async def add(self, found: DiscordInvocation, words: str) -> None:
+    async def add(self, found: DiscordInvocation, words: str, *rows: Json) -> None:
         application, token = found.handle.application, found.handle.token
-        await _call_logging_refusal(self._call(FOLLOW_UP, build_sentence(words), application=application, token=token))
+        body = {**build_sentence(words), "components": list(rows)}
+        await _call_logging_refusal(self._call(FOLLOW_UP, body, application=application, token=token))
 
     async def _reply_first(self, found: DiscordInvocation, kind: int, data: Json | None = None) -> bool:
         body = {"type": kind, "data": data} if data else {"type": kind}

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Literal
@@ -21,6 +21,7 @@ from bot.platforms.slack.slack_messages import (
     MODAL,
     NOTHING,
     PREFIX,
+    build_actions,
     build_label,
     parse_action,
     render_plain,
@@ -28,6 +29,7 @@ from bot.platforms.slack.slack_messages import (
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage, MessagePart, PartKind, paginate_evidence
 from bot.views.turn_view import ButtonAction, EvidenceView
+from bot.views.view_reducer import build_example_button
 from storage.errors import StorageError
 
 log = logging.getLogger(__name__)
@@ -179,7 +181,8 @@ class SlackActions:
             log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
             words = translate("acting_unavailable", language)
         if words:
-            await self._tell(press, words)
+            rated_up = found[0] is ButtonAction.UP
+            await self._tell(press, words, await self._build_offer(found[1], by, language) if rated_up else [])
 
     async def comment(self, body: Json) -> Json | None:
         """Note a comment that was sent, and return the modal that says what came of it; None if it is none of ours."""
@@ -216,11 +219,13 @@ class SlackActions:
             case ButtonAction.EVIDENCE:
                 shown = await self._show_evidence(ticket, press, by, language)
                 return "" if shown else translate("acting_unavailable", language)
-            case ButtonAction.UP:
-                return await self._actions.feedback(ticket, by, "up", language=language)
-            case ButtonAction.DOWN:
-                words = await self._actions.feedback(ticket, by, "down", language=language)
-                await self._open_modal(press, build_comment_modal(ticket, "down", language, at=press.channel))
+            case ButtonAction.EXAMPLE:
+                return await self._actions.approve(ticket, by, language=language)
+            case ButtonAction.UP | ButtonAction.DOWN:
+                opinion: Literal["up", "down"] = "up" if action is ButtonAction.UP else "down"
+                words = await self._actions.feedback(ticket, by, opinion, language=language)
+                if action is ButtonAction.DOWN:
+                    await self._open_modal(press, build_comment_modal(ticket, "down", language, at=press.channel))
                 return words
 
     async def _show_evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
@@ -264,9 +269,19 @@ class SlackActions:
         except PlatformError as error:
             log.warning("a modal could not be changed", extra={"cause": str(error)})
 
-    async def _tell(self, press: ButtonPress, words: str) -> None:
+    async def _build_offer(self, ticket: int, by: Asker, language: str) -> list[JsonObject]:
+        """Return what an admin who finds an answer good may press: to make it an example. Nothing for others."""
+        try:
+            offered = await self._actions.offers_example(ticket, by)
+        except ActionDenied:
+            return []
+        return build_actions([[build_example_button(ticket, language)]]) if offered else []
+
+    async def _tell(self, press: ButtonPress, words: str, buttons: Sequence[Json] = ()) -> None:
+        said = [{"type": "section", "text": {"type": "mrkdwn", "text": escape_mrkdwn(words)}}, *buttons]
         thread = {"thread_ts": press.thread} if press.thread else {}
         body = {"response_type": "ephemeral", "replace_original": False, "text": escape_mrkdwn(words), **thread}
+        body |= {"blocks": said} if buttons else {}
         try:
             await self._call.respond(press.url, body)
         except PlatformError as error:

@@ -35,6 +35,10 @@ COMMANDS = [
     ["audit", "list"],
     ["audit", "show"],
     ["audit", "verify"],
+    ["examples", "add"],
+    ["examples", "list"],
+    ["examples", "drop"],
+    ["examples", "pin"],
 ]
 SOURCES = """
 [[corpus]]
@@ -62,7 +66,7 @@ def document(result: Result) -> dict[str, Any]:
     return read
 
 
-@pytest.mark.parametrize("command", [[], ["ingest"], ["audit"], ["serve"], *COMMANDS])
+@pytest.mark.parametrize("command", [[], ["ingest"], ["audit"], ["examples"], ["serve"], *COMMANDS])
 def test_every_command_has_help_with_an_example(command: list[str]) -> None:
     """One that can be typed as it stands."""
     result = run(*command, "--help")

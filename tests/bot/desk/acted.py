@@ -17,6 +17,7 @@ from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Turn,
 from storage.database.engine import to_json_value
 from storage.errors import StorageError
 from storage.types import (
+    ApprovedExample,
     CheckedClaim,
     Citation,
     Claim,
@@ -132,6 +133,24 @@ def _claim(corpus: str, verdict: Verdict) -> CheckedClaim:
 
 
 @dataclass
+class Examples:
+    """The approved answers, and what is on record of them."""
+
+    record: "Record"
+    kept: list[ApprovedExample] = field(default_factory=list)
+
+    async def all(self) -> tuple[ApprovedExample, ...]:
+        return tuple(self.kept)
+
+    async def add(self, example: ApprovedExample, entry: LogEntry) -> bool:
+        new = example.turn_id not in {one.turn_id for one in self.kept}
+        if new:
+            await self.record.append(entry)
+            self.kept.append(example)
+        return new
+
+
+@dataclass
 class Record:
     """An app, as far as acting uses it."""
 
@@ -146,6 +165,9 @@ class Record:
     """What is raised when something is written."""
     unreadable: StorageError | None = None
     """What is raised when something is read."""
+
+    def __post_init__(self) -> None:
+        self.examples = Examples(self)
 
     @property
     def queue(self) -> "Record":

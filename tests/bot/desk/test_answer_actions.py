@@ -8,6 +8,7 @@ import pytest
 from bot.desk.answer_actions import MAX_COMMENT as LONGEST_COMMENT
 from bot.desk.answer_actions import remove_shared_answer
 from bot.platforms.shared.platform_contract import CannotPost, ContentRefused, PlatformUnavailable
+from bot.settings.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction
 from bot.views.view_reducer import MAX_QUOTED_QUESTION, shorten_question
@@ -15,10 +16,11 @@ from pipeline.types import Status
 from storage.database.engine import to_json_value
 from storage.errors import HomeUnusable
 from storage.types import EntryKind, LogEntry
-from tests.bot.desk.acted import ASKED, NOTHING, Told, denial, house, in_channel, in_dm, settings
+from tests.bot.desk.acted import ASKED, NOTHING, Told, denial, document, house, in_channel, in_dm, settings
 
 PRIVATE = Told(only_asker=True)
 FULL = HomeUnusable("The disk is full.")
+ADMINISTERED = Settings.model_validate({"slack": {"admins": ["slack:T1/U1"]}}).slack
 
 
 async def test_evidence_shows_every_claim_with_its_verdict_and_the_passages_words():
@@ -377,7 +379,7 @@ async def test_sources_of_others_private_answers_and_of_what_was_taken_back_are_
     assert view.text == translate("sources_none", "en")
 
 
-@pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share"])
+@pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share", "approve"])
 async def test_an_answer_that_cites_a_page_that_was_forgotten_is_shown_to_nobody_again(act):
     """Not its evidence and not in its channel, in the words that are said of what never was; the record keeps it."""
     record, stage, acting = house()
@@ -415,11 +417,11 @@ async def test_a_retracted_answer_is_gone_for_everybody(how):
     assert await denial(acting.feedback(ticket, in_channel(), "up")) == NOTHING
 
 
-@pytest.mark.parametrize("act", ["feedback", "ask_person", "share"])
+@pytest.mark.parametrize("act", ["feedback", "ask_person", "share", "approve"])
 async def test_what_cannot_be_recorded_is_not_done_and_one_sentence_says_so(act, caplog):
     """The cause is in the log."""
     record, stage, acting = house()
-    record.settings = settings(ask=("slack:T1/U9",))
+    record.settings = settings(ask=("slack:T1/U9",)).model_copy(update={"slack": ADMINISTERED})
     ticket = record.add(PRIVATE)
     record.broken = FULL
     more = ("up",) if act == "feedback" else ()
@@ -458,3 +460,43 @@ async def test_a_platform_that_is_not_there_is_no_crash():
     ticket = record.add(PRIVATE)
 
     assert await denial(acting.share(ticket, in_channel())) == translate("acting_unavailable", "en")
+
+
+@pytest.mark.parametrize("told", [Told(), PRIVATE])
+async def test_an_admin_makes_an_answer_an_example_once(told):
+    """It is on record who did; others are offered nothing, and can do nothing."""
+    record, _, acting = house()
+    ticket = record.add(told)
+    assert not await acting.offers_example(ticket, in_channel())
+    assert await denial(acting.approve(ticket, in_channel())) == translate("example_admins", "en")
+    record.settings = settings().model_copy(update={"slack": ADMINISTERED})
+
+    assert await acting.offers_example(ticket, in_channel())
+    assert await acting.approve(ticket, in_channel()) == translate("example_done", "en")
+    assert not await acting.offers_example(ticket, in_channel())
+    assert await acting.approve(ticket, in_channel(), language="de") == translate("example_known", "de")
+    assert record.acts("example") == [
+        {"what": "example", "by": "slack:T1/U1", "where": "slack:T1/C1", "state": "added"},
+    ]
+    (kept,) = record.examples.kept
+    assert kept.body["corpora"] == ("alpha",)
+    assert ("alpha", document("alpha").key) in kept.body["documents"]
+
+
+async def test_an_answer_of_which_something_was_refuted_is_no_example():
+    record, _, acting = house()
+    record.settings = settings().model_copy(update={"slack": ADMINISTERED})
+    ticket = record.add(Told(found=("beta",)))
+
+    assert not await acting.offers_example(ticket, in_channel())
+    assert await denial(acting.approve(ticket, in_channel())) == translate("example_unfit", "en")
+    assert record.examples.kept == []
+
+
+async def test_an_admin_who_stands_elsewhere_finds_nothing_to_approve():
+    record, _, acting = house()
+    record.settings = settings().model_copy(update={"slack": ADMINISTERED})
+    ticket = record.add(Told(asker=in_channel("C2", "U2")))
+
+    assert await denial(acting.approve(ticket, in_channel())) == NOTHING
+    assert await denial(acting.offers_example(ticket, in_channel())) == NOTHING

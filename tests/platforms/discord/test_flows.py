@@ -14,7 +14,7 @@ from tests.platforms.discord.talking import THINKING, Talk, actions, field_of, t
 from tests.platforms.discord.world import BOT, GUILD, THREAD, Channel
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
-RETRACT = translate("button_retract", "en")
+RETRACT, EXAMPLE = translate("button_retract", "en"), translate("button_example", "en")
 ANSWERED = f"""\
 Ana: @Footnote When was Skarholm lighthouse built?
 Footnote, to Ana: Skarholm lighthouse was built in 1887. [1]
@@ -351,6 +351,24 @@ async def test_evidence_opinions_and_comments(talk: Talk) -> None:
     assert [one["what"] for one in bodies] == ["up", "down", "down"]
     assert bodies[-1]["comment"] == "The year is wrong."
     assert talk.sees(by="103").count("only you") == 0
+
+
+async def test_an_admin_who_finds_an_answer_good_may_make_it_an_example(talk: Talk) -> None:
+    """Others are thanked and offered nothing; who approved it is on record."""
+    await talk.start(discord={"token": "x", "admins": [f"discord:{GUILD}/102"]})
+    answer = await talk.answered(await talk.acts.mention(BUILT))
+    await talk.press("up", answer)
+    assert EXAMPLE not in await talk.until(translate("feedback_noted", "en"))
+    await talk.press("up", answer, user="102")
+    await talk.until(EXAMPLE, by="102")
+    (offer,) = [one for one in talk.discord.world.ours() if "example" in actions(one)]
+    await talk.press("example", offer, user="102")
+    await talk.until(translate("example_done", "en"), by="102")
+
+    assert talk.app
+    (kept,) = await talk.app.examples.all()
+    assert kept.by == f"discord:{GUILD}/102"
+    assert (await talk.app.audit.turn(kept.turn_id))[-1].body["state"] == "added"
 
 
 async def test_buttons_work_after_a_restart(talk: Talk) -> None:

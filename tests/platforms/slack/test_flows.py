@@ -23,6 +23,7 @@ Ana: @footnote When was Skarholm lighthouse built?
     [Evidence] [Take back]
     [👍] [👎]"""
 NONSENSE = "Do penguins love jazz?"
+EXAMPLE = translate("button_example", "en")
 ADMIN = {"slack": {"bot_token": "x", "app_token": "x", "admins": ["slack:T1/U9"]}}
 
 
@@ -290,6 +291,26 @@ async def test_feedback_is_thanked_for_and_a_bad_answer_may_be_commented_on(talk
     assert translate("feedback_noted", "en") in await talk.modal("Thank you", user="U2")
     said = [(one["what"], one["by"], one["comment"]) for one in await _acts(talk, asked)]
     assert said == [("up", "slack:T1/U1", ""), ("down", "slack:T1/U2", ""), ("down", "slack:T1/U2", "It was 1888.")]
+
+
+async def test_an_admin_who_finds_an_answer_good_may_make_it_an_example(talk: Talk) -> None:
+    """Others are thanked and offered nothing; who approved it is on record."""
+    await talk.start(**ADMIN)
+    asked = await talk.acts.mention(BUILT)
+    await talk.until(ANSWERS[BUILT])
+    (answer,) = talk.acts.answers(asked)
+    await talk.acts.press("footnote:feedback", answer.ts, chosen="positive")
+    assert EXAMPLE not in await talk.until(translate("feedback_noted", "en"))
+    await talk.acts.press("footnote:feedback", answer.ts, user="U9", chosen="positive")
+    await talk.until(EXAMPLE, by="U9")
+    (offer,) = [one for one in talk.slack.world.ours() if one.only == "U9"]
+    await talk.acts.press("footnote:example", offer.ts, user="U9")
+    await talk.until(translate("example_done", "en"), by="U9")
+
+    assert talk.app
+    assert [one.by for one in await talk.app.examples.all()] == ["slack:T1/U9"]
+    approved = {"what": "example", "by": "slack:T1/U9", "where": "slack:T1/C1", "state": "added"}
+    assert (await _acts(talk, asked))[-1] == approved
 
 
 async def test_a_person_is_called_whom_settings_name(talk: Talk) -> None:

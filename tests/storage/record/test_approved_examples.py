@@ -42,3 +42,11 @@ async def test_an_example_is_kept_pinned_and_dropped_and_each_is_on_record(datab
     told = await AuditLog(database).turn("t1")
     assert [one.body["state"] for one in told] == ["added", "pinned", "dropped"]
     assert await AuditLog(database).turn("t2") == ()
+
+
+async def test_an_answer_that_was_taken_back_is_no_example(database: Database) -> None:
+    pool, log = ApprovedExamples(database, clock=lambda: NOON), AuditLog(database)
+    for turn_id in ("t1", "t2"):
+        await pool.add(ApprovedExample(turn_id, ADMIN, {}), entry("added", turn_id))
+    await log.append(LogEntry("t1", EntryKind.EDITED, {"retracted": True}), LogEntry("t2", EntryKind.EDITED, {}))
+    assert [one.turn_id for one in await pool.all()] == ["t2"]

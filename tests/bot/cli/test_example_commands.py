@@ -1,0 +1,81 @@
+"""Examples from the command line: added, listed, pinned and dropped, in a home as it is."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
+from storage.database.engine import open_database
+from storage.manifest import Manifest
+from storage.record.audit_log import AuditLog
+from storage.types import LogEntry
+from tests.bot.test_example_pool import turn
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Iterator[Path]:
+    """Settings of a home whose record has two answers."""
+    other = [LogEntry("t2", entry.kind, entry.body, at=entry.at) for entry in turn(status="abstained")]
+    with open_database("", home=tmp_path / "home") as database:
+        asyncio.run(AuditLog(database).append(*turn(), *other))
+    file = tmp_path / "footnote.toml"
+    file.write_text(f'home = "{tmp_path / "home"}"\n')
+    return file
+
+
+def run(config: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(app, ["examples", *arguments], obj=CliState(config=config), prog_name="footnote")
+
+
+def listed(config: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run(config, "list", "--json").stdout)["examples"]
+    return found
+
+
+def test_an_answer_is_made_an_example_pinned_and_dropped(config: Path) -> None:
+    assert "No answer is an example yet." in run(config, "list").stdout
+    assert "t1 is an example now." in run(config, "add", "t1").stdout
+    assert "t1 was an example already." in run(config, "add", "t1").stdout
+    (one,) = listed(config)
+    assert (one["answer_id"], one["question"], one["by"]) == ("t1", "When?", "terminal")
+    assert (one["corpora"], one["pinned"], one["shown"]) == (["handbook"], False, True)
+    assert json.loads(run(config, "pin", "t", "--json").stdout)["done"] == "is shown before all others"
+    assert "pinned" in run(config, "list").stdout
+    run(config, "pin", "t1", "--off")
+    assert [one["pinned"] for one in listed(config)] == [False]
+    assert "t1 is no example any more." in run(config, "drop", "t1").stdout
+    assert listed(config) == []
+    with open_database("", home=config.parent / "home") as database:
+        told = [entry.body for entry in asyncio.run(AuditLog(database).turn("t1")) if entry.body.get("what")]
+    assert [one["state"] for one in told] == ["added", "pinned", "unpinned", "dropped"]
+
+
+def test_one_whose_page_was_forgotten_is_listed_as_not_shown(config: Path) -> None:
+    run(config, "add", "t1")
+    with open_database("", home=config.parent / "home") as database:
+        asyncio.run(Manifest(database).forget("handbook", ["light"]))
+    assert [one["shown"] for one in listed(config)] == [False]
+    run(config, "drop", "t1")
+    assert "A page that the answer stands on was forgotten since" in run(config, "add", "t1").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("add", "t2"), "That question was not answered."),
+        (("add", "zz"), "There is no answer “zz” in the record."),
+        (("add", "t"), "Several answers begin with “t”."),
+        (("drop", "t1"), "There is no example “t1”."),
+        (("pin", ""), "There is no example “”."),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_what_to_do(config: Path, arguments: tuple[str, ...], told: str) -> None:
+    done = run(config, *arguments)
+    assert done.exit_code == 1
+    assert told.rstrip(".") in done.stderr
