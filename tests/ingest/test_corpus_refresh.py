@@ -141,7 +141,7 @@ class CrashingIndex:
 
     def __getattr__(self, name):
         method = getattr(self._index, name)
-        if name not in {"upsert", "delete", "write"}:
+        if name not in {"upsert", "delete", "write", "clear"}:
             return method
         return lambda *args: self._call(method, args)
 
@@ -208,6 +208,19 @@ async def test_reindexing_gives_the_same_indexes(tmp_path):
         assert (count, heard[-1]) == (4, (4, 4))
         assert await contents(store, "handbook") == before
         await store.check()
+
+
+async def test_a_reindexing_that_dies_leaves_no_index_of_what_the_database_does_not_know(tmp_path):
+    """Else a database whose last pages were just removed would be taken for a lost one."""
+    with opened(tmp_path) as store:
+        await run(store, FIRST)
+        crashing = replace(store, lexical=CrashingIndex(store.lexical, 0, after=False))
+        with pytest.raises(StorageError, match="power"):
+            await refresh_corpus(PageSource({}), "handbook", crashing, progress=lambda _: None, confirm_removal=True)
+        with pytest.raises(StorageError, match="power"):
+            await crashing.reindex(lambda *_: None)
+
+        assert len(await store.manifest.unlisted()) == 4
 
 
 async def test_a_batch_is_embedded_in_few_calls(tmp_path):
