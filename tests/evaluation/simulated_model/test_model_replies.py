@@ -35,6 +35,7 @@ FEEDBACK_OF_IT = FEEDBACK.from_text(
 )
 FACTS: Mapping[str, Mapping[str, Any]] = {
     "query": {"talk": TALK, "reading": ""},
+    "web_query": {"talk": TALK, "reading": ""},
     "summarise": {"query": "bell", "sentences": SENTENCES[:2]},
     "bullets": {"query": "bell", "sentences": SENTENCES},
     "generate": {"talk": TALK, "reading": ""},
@@ -48,9 +49,10 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
     "refine": {"talk": TALK, "draft": DRAFT, "feedback": FEEDBACK_OF_IT},
 }
 SIMULATED = SimulatedModel()
-KINDS = {"bullets": "summarise", "claims": "split", "answer": "draft"}
+KINDS = {"web_query": "query", "bullets": "summarise", "claims": "split", "answer": "draft"}
 FORMS: Mapping[str, ReplyFormat[Any]] = {
     "query": QUERY,
+    "web_query": QUERY,
     "summarise": bullets_format(2),
     "bullets": bullets_format(3),
     "split": CLAIMS,
