@@ -168,6 +168,16 @@ class EntryKind(StrEnum):
     EDITED = "edited"  # a post was changed or retracted, by whom and why
     FEEDBACK = "feedback"  # somebody rated an answer, asked a person, or shared it
     SETTING = "setting"  # a command changed a channel's settings; the turn's id is the channel's
+    # Of the record itself, under the turn's id `RECORD`:
+    TREE_BEGUN = "tree_begun"  # entries that are older than the record's tree entered it
+    SIGNING_KEY = "signing_key"  # checkpoints are signed by another key from here on
+    ERASURE = "erasure"  # the words of entries were erased: of which, by whom and why
+    HOLD = "hold"  # something must not be erased, or may be again
+    RESTORED = "restored"  # the database was restored from a backup
+
+
+RECORD = "record"
+"""The turn's id of entries about the record itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +189,7 @@ class LogEntry:
     body: Mapping[str, Any]
     seq: int = 0
     at: datetime | None = None
+    erased: bool = False  # whether the body was erased; it is empty then
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -20,7 +21,7 @@ from sqlalchemy import (
     false,
 )
 
-REVISION = "0006"
+REVISION = "0007"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -104,16 +105,25 @@ failures = _table(
     Column("reason", Text, nullable=False),
 )
 
-# Triggers refuse every change of a row and every removal; they stand in the migration.
+# Triggers refuse every removal of a row, and every change but what erases a body; they stand in the migrations.
 entries = _table(
     "entries",
     Column("seq", Integer, primary_key=True),
     *_texts("turn_id", "kind"),
     Column("at", Moment, nullable=False),
     Column("body", Text, nullable=False),
+    # The entry's leaf in the record's tree; see `storage.record.leaves`.
+    *(Column(name, LargeBinary, nullable=False, server_default="") for name in ("salt", "commitment", "leaf")),
     Index("entries_by_turn", "turn_id", "kind"),
     Index("entries_by_kind", "kind", "seq"),
     sqlite_autoincrement=True,
+)
+
+# The signed heads of the record's tree; see `storage.record.checkpoints`.
+checkpoints = _table(
+    "checkpoints",
+    Column("size", Integer, primary_key=True, autoincrement=False),
+    Column("note", Text, nullable=False),
 )
 
 # Questions that were taken. They stay when they are done: by them it is known what was taken before.

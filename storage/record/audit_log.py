@@ -1,18 +1,20 @@
 """The audit log: append entries and read them.
 
-Entries are only ever added; the database refuses the rest. The manifest holds what is indexed now, the log what was so
-then.
+Entries are only ever added, and each enters the record's tree by its leaf; the database refuses the rest. The manifest
+holds what is indexed now, the log what was so then.
 """
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import Connection, Row, func, insert, select, text
 
 from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
 from storage.database.schema import entries
+from storage.record.leaves import SALT_BYTES, commit_body, format_moment, hash_entry
 from storage.record.spending import record_spending
 from storage.types import EntryKind, LogEntry
 
@@ -71,9 +73,39 @@ def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str,
 
 def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
     """Insert rows within a transaction, record the spending of closed turns, and return the rows' numbers."""
-    numbers = [connection.execute(insert(entries).returning(entries.c.seq), row).scalar_one() for row in rows]
-    record_spending(connection, numbers)
-    return tuple(numbers)
+    first = _lock_numbers(connection) + 1
+    sealed = [_seal_row(number, row) for number, row in enumerate(rows, first)]
+    if sealed:
+        connection.execute(insert(entries), sealed)
+    record_spending(connection, [row["seq"] for row in sealed if row["kind"] == EntryKind.TURN_CLOSED])
+    return tuple(row["seq"] for row in sealed)
+
+
+def _lock_numbers(connection: Connection) -> int:
+    """Return the highest number ever given, and keep others from giving one until the transaction ends.
+
+    So numbers have no gaps, and their order is the order in which they were committed.
+    """
+    if connection.dialect.name == "sqlite":  # whoever writes is alone
+        return int(connection.execute(_LAST_NUMBER).scalar_one())
+    connection.execute(select(func.pg_advisory_xact_lock(_NUMBERS_LOCK)))
+    return int(connection.execute(select(func.coalesce(func.max(entries.c.seq), 0))).scalar_one())
+
+
+_NUMBERS_LOCK = 0x666F6F74  # of PostgreSQL's advisory locks, the one for the numbers of entries
+# SQLite keeps the highest number apart: where the last entries were removed, theirs are not given again.
+_LAST_NUMBER = text(
+    """SELECT max(coalesce((SELECT max(seq) FROM entries), 0),
+    coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0))"""
+)
+
+
+def _seal_row(seq: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give a row its number and its leaf."""
+    salt = secrets.token_bytes(SALT_BYTES)
+    commitment = commit_body(salt, row["body"].encode())
+    leaf = hash_entry(seq, row["turn_id"], row["kind"], format_moment(row["at"]), commitment)
+    return {**row, "seq": seq, "salt": salt, "commitment": commitment, "leaf": leaf}
 
 
 def _fetch_turns(
@@ -91,7 +123,8 @@ def _fetch_turns(
 
 
 def _parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
-    return LogEntry(row.turn_id, EntryKind(row.kind), decode_json(row.body), row.seq, row.at)
+    body = decode_json(row.body) if row.body else {}
+    return LogEntry(row.turn_id, EntryKind(row.kind), body, row.seq, row.at, erased=not row.body)
 
 
 @dataclass(frozen=True, slots=True)

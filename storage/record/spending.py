@@ -45,7 +45,7 @@ def record_spending(connection: Connection, numbers: Sequence[int]) -> None:
 def _fetch_askers(connection: Connection, turns: Iterable[str]) -> dict[str, Mapping[str, Any]]:
     query = select(entries.c.turn_id, entries.c.body).where(entries.c.turn_id.in_(list(turns)))
     opened = connection.execute(query.where(entries.c.kind == EntryKind.TURN_OPENED.value))
-    return {row.turn_id: decode_json(row.body).get("asker") or {} for row in opened}
+    return {row.turn_id: decode_json(row.body).get("asker") or {} for row in opened if row.body}
 
 
 def measure_spending(asker: Mapping[str, Any], closed: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,101 @@
+"""The leaves of entries: written with them, and kept where a body is erased."""
+
+import json
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from storage.database.engine import migrate_database, open_database, sqlite_engine
+from storage.record.audit_log import AuditLog
+from storage.types import EntryKind, LogEntry
+from tests.storage.stores import open_empty_database
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WORDS = LogEntry("t\u00e4", EntryKind.TURN_OPENED, {"question": "Größe? \udce4"})
+
+
+def rows(home: Path) -> list[tuple]:
+    with closing(sqlite3.connect(home / "footnote.db")) as connection:
+        return connection.execute("SELECT seq, turn_id, kind, body, salt, commitment, leaf FROM entries").fetchall()
+
+
+def leaf(seq: int, turn: str, kind: str, commitment: bytes) -> bytes:
+    """Hash a leaf as the guide describes it, of an entry at noon."""
+    parts = f'[1,{seq},"{turn}","{kind}","2026-03-01T12:00:00.000000Z","{commitment.hex()}"]'
+    return sha256(b"\x00" + parts.encode()).digest()
+
+
+async def test_each_entry_has_a_leaf_that_commits_to_all_of_it(tmp_path: Path) -> None:
+    with open_empty_database(tmp_path) as database:
+        await AuditLog(database, clock=lambda: NOON).append(WORDS, LogEntry("b", EntryKind.STEP, {}))
+
+    for number, (seq, turn, kind, body, salt, commitment, found) in enumerate(rows(tmp_path), 1):
+        assert (seq, len(salt)) == (number, 16)
+        assert commitment == sha256(salt + body.encode()).digest()
+        assert found == leaf(seq, turn, kind, commitment)
+
+
+async def test_entries_that_are_older_than_the_tree_enter_it(tmp_path: Path) -> None:
+    """The record says that they did; numbers that were never given are named."""
+    engine = sqlite_engine(tmp_path / "footnote.db")
+    migrate_database(engine, None, head="0006")
+    engine.dispose()
+    with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
+        statement = "INSERT INTO entries (seq, turn_id, kind, at, body) VALUES (?, 'a', 'step', ?, '{}')"
+        connection.executemany(statement, [(seq, "2026-03-01 12:00:00.000000") for seq in range(1, 1300) if seq != 7])
+
+    with open_database("", home=tmp_path) as database:
+        (begun,) = await AuditLog(database).turn("record")
+
+    assert (begun.kind, begun.seq, begun.body) == (EntryKind.TREE_BEGUN, 1300, {"entries": 1298, "gaps": [[7, 7]]})
+    assert all(one[6] == leaf(one[0], "a", "step", one[5]) for one in rows(tmp_path)[:-1])
+
+
+ERASE = "UPDATE entries SET body = '', salt = x''"
+
+
+@pytest.mark.parametrize(
+    ("erased", "statement"),
+    [
+        ([], f"{ERASE} WHERE seq = 1"),
+        ([[2, 2]], f"{ERASE} WHERE seq = 1"),
+        ([[1, 9]], f"{ERASE} WHERE seq = 3"),
+        ([[1, 1]], "UPDATE entries SET body = '{}', salt = x'' WHERE seq = 1"),
+        ([[1, 1]], "UPDATE entries SET body = '' WHERE seq = 1"),
+        ([[1, 1]], f"{ERASE}, leaf = x'' WHERE seq = 1"),
+        ([[1, 1]], f"{ERASE}, kind = 'step' WHERE seq = 1"),
+        ([[1, 1]], "DELETE FROM entries WHERE seq = 1"),
+    ],
+)
+async def test_the_database_refuses_all_but_what_an_erasure_names(tmp_path: Path, erased: list, statement: str) -> None:
+    with open_empty_database(tmp_path) as database:
+        log = AuditLog(database)
+        await log.append(WORDS, WORDS, LogEntry("record", EntryKind.ERASURE, {"erased": erased}))
+    with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection:
+        with pytest.raises(sqlite3.IntegrityError, match="insert-only"):
+            connection.execute(statement)
+
+        assert json.loads(rows(tmp_path)[0][3])["question"]
+
+
+async def test_a_body_can_be_erased_under_the_newest_entry_alone(tmp_path: Path) -> None:
+    erasure = LogEntry("record", EntryKind.ERASURE, {"erased": [[1, 1]]})
+    with open_empty_database(tmp_path) as database:
+        await AuditLog(database).append(WORDS, erasure)
+        before = rows(tmp_path)
+        with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
+            connection.execute(f"{ERASE} WHERE seq = 1")
+        await AuditLog(database).append(WORDS)
+        with (
+            closing(sqlite3.connect(tmp_path / "footnote.db")) as connection,
+            pytest.raises(sqlite3.IntegrityError, match="insert-only"),
+        ):
+            connection.execute(f"{ERASE} WHERE seq = 1")
+        (first, *_) = await AuditLog(database).turn(WORDS.turn_id)
+
+    assert (first.erased, first.body) == (True, {})
+    assert rows(tmp_path)[0] == (*before[0][:3], "", b"", *before[0][5:])
