@@ -7,7 +7,8 @@ The gate trusts no system: evidence must be a passage that was retrieved in this
 that is no quotation must be free of links, images and mentions; and what is withheld is counted and kept with its
 reason for the record. Where there is a model, it judges every sentence that is no quotation and not surely false, with
 the conversation beside it; where it cannot be asked, only what the local check is sure of leaves. What copies a
-passage and changes it on the way is no better for the model's consent: the passage is to be quoted in its place.
+passage and changes it on the way is no better for the model's consent: the passage is quoted in its place, and the
+model is not asked.
 """
 
 import asyncio
@@ -185,6 +186,15 @@ def is_sure(support: Support) -> bool:
 
 def is_judged(support: Support) -> bool:
     """Return whether a sentence is put to the model, where there is one. Pure."""
+    return _may_hold(support) and not support.better_quoted
+
+
+def is_quoted(support: Support) -> bool:
+    """Return whether its passage is quoted in a sentence's place, where there is a model to write it. Pure."""
+    return _may_hold(support) and support.better_quoted
+
+
+def _may_hold(support: Support) -> bool:
     return not support.verbatim and (support.holds or support.appealable)
 
 
@@ -268,6 +278,9 @@ class Gate:
         claim = Claim(sentence.text, origin="retrieved")
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
         held = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
+        if self._verify and is_quoted(support):
+            self._quoted_instead.add((sentence.text, sentence.evidence))
+            return f"its passage is quoted instead: {reasons}"
         if self._verify and is_judged(support):
             try:
                 checked = await self._verify(
@@ -276,10 +289,7 @@ class Gate:
             except PipelineError as error:
                 return held if is_sure(support) else f"{reasons}; it could not be verified: {error}"
             if checked and checked.verdict is Verdict.SUPPORTS:
-                if not support.better_quoted:
-                    return checked
-                self._quoted_instead.add((sentence.text, sentence.evidence))
-                return f"the model supports it, but its passage is quoted instead: {reasons}"
+                return checked
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
             return f"the model was asked, and says {verdict}"
         return held if is_sure(support) else reasons or "its passages do not support it"

@@ -115,13 +115,13 @@ def _count_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
     return {
         "supported": len(true),
         "said": _share(one.sure for one in true),
-        "quoted": _share(one.judged and not one.sure for one in true),
-        "said by a judge": _share(one.judged or one.sure for one in true),
-        "quoted with a judge": _share(one.judged and one.better_quoted for one in true),
+        "quoted": _share((one.judged or one.quoted) and not one.sure for one in true),
+        "said by a judge": _share(one.judged or one.quoted or one.sure for one in true),
+        "quoted with a judge": _share(one.quoted for one in true),
         "others": len(false),
         "caught": _share(not one.sure for one in false),
-        "passed by a lenient judge": _share(one.sure or (one.judged and not one.better_quoted) for one in false),
-        "caught by a judge": _share(one.judged or not one.sure for one in false),
+        "passed by a lenient judge": _share(one.judged or (one.sure and not one.quoted) for one in false),
+        "caught by a judge": _share(one.judged or one.quoted or not one.sure for one in false),
     }
 
 

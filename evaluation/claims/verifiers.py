@@ -16,7 +16,7 @@ from typing import Protocol
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.workbench import open_checker
-from pipeline.gate import is_judged, is_sure
+from pipeline.gate import is_judged, is_quoted, is_sure
 from pipeline.support.support_check import SupportChecker
 from storage.indexes.embedding import MINILM, Embedder, open_embedder
 from storage.language.sentences import sentence_spans
@@ -33,7 +33,7 @@ class ClaimJudgement:
     reasons: tuple[str, ...] = ()
     sure: bool | None = None  # whether it leaves the gate as it is; None from a verifier that does not stand there
     judged: bool = False  # whether a model, where there is one, is asked before it leaves
-    better_quoted: bool = False  # whether it is quoted instead even so
+    quoted: bool = False  # whether its passage is quoted instead, where there is a model
 
 
 class Verifier(Protocol):
@@ -108,7 +108,7 @@ def build_local_verifier(check: SupportChecker) -> Verifier:
             reasons,
             sure=is_sure(found),
             judged=is_judged(found),
-            better_quoted=found.better_quoted,
+            quoted=is_quoted(found),
         )
 
     return judge

@@ -178,14 +178,14 @@ class TestJudgement:
             assert not await gate.say(self.SENTENCE)
             assert gate.withheld[0].reason == f"the model was asked, and says {verdict}: Sentence 1 tells."
 
-    async def test_a_changed_copy_is_quoted_even_where_the_model_consents(self) -> None:
-        """A careless verdict is not enough; where the model objects, it is withheld as anything is."""
-        for verdict, quoted in ((Verdict.SUPPORTS, True), (Verdict.REFUTES, False), (Verdict.NOT_ENOUGH_INFO, False)):
-            gate = self.gate(replace(DOUBTFUL, better_quoted=True), self.opinion(verdict))
+    @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
+    async def test_a_changed_copy_is_quoted_and_no_model_is_asked(self, support: Support) -> None:
+        """A careless verdict could not free it."""
+        gate = self.gate(replace(support, better_quoted=True), self.opinion(Verdict.SUPPORTS))
 
-            assert not await gate.say(self.SENTENCE)
-            assert gate.prefers_quotation(self.SENTENCE) is quoted
-            assert gate.withheld[0].reason.startswith("the model supports it, but") is quoted
+        assert not await gate.say(self.SENTENCE)
+        assert gate.prefers_quotation(self.SENTENCE)
+        assert gate.withheld[0].reason.startswith("its passage is quoted instead")
 
     @pytest.mark.parametrize("error", [UnreadableReply("odd"), BudgetExceeded("spent"), ModelUnavailable("away")])
     async def test_what_cannot_be_judged_leaves_only_where_the_local_check_is_sure(self, error: PipelineError) -> None:

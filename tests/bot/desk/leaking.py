@@ -42,23 +42,24 @@ STANDINGS: Sequence[Mapping[str, str]] = ({"U2": "grouped"}, {"U1": "guest", "U2
 WHO = (*itertools.product(CHANNELS, USERS), *(("", user) for user in USERS))
 """Channel and user of everybody who asks; without a channel in a DM."""
 NEAREST = "Which vaults are near?"
+FOUND = "Where are the vaults?"
 HELD = "What do the vaults hold?"
 FOLLOW_UP = "And what else do they hold?"
 CHECKED = "The vaults hold maps."
 
 
 async def telling_all(talk, kit):
-    """Search, and say all that can be said."""
+    """Search, and say all that can be said; where it is asked what is only found, check nothing."""
     hits = await kit.search(SearchQuery(talk.question.text), 9)
     heard = [turn.text for turn in talk.earlier if turn.speaker == "bot"]
     for verdict, text in zip(itertools.cycle((Verdict.SUPPORTS, Verdict.REFUTES)), heard, strict=False):
         kit.tell(ClaimChecked(CheckedClaim(Claim(text, "model"), verdict, (), f"because {text}")))
-    for hit in hits:
+    for hit in () if talk.question.text == FOUND else hits:
         claim = Claim(hit.passage.text, "model")
         kit.tell(
             ClaimChecked(CheckedClaim(claim, Verdict.SUPPORTS, (hit.passage.id,), f"as {hit.document.title} says"))
         )
-    if talk.question.text.startswith("Which") or not hits:
+    if talk.question.text in {NEAREST, FOUND} or not hits:
         return Status.ABSTAINED
     for hit in hits:
         text = hit.passage.text

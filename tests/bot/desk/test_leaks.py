@@ -18,6 +18,7 @@ from tests.bot.desk.leaking import (
     CHECKED,
     CORPORA,
     FOLLOW_UP,
+    FOUND,
     HELD,
     NEAREST,
     STANDINGS,
@@ -108,7 +109,7 @@ async def test_an_answer_is_shared_only_where_all_of_it_may_be_read_by_then(hous
     assert all((one.channel, one.only) == ("C2", "") for one in shown)
 
 
-@pytest.mark.parametrize(("text", "forgotten"), [(HELD, False), (NEAREST, False), (NEAREST, True)])
+@pytest.mark.parametrize(("text", "forgotten"), [(HELD, False), (NEAREST, False), (FOUND, True)])
 async def test_an_answer_that_a_crash_held_up_shows_what_may_be_read_by_then(house, text, forgotten):
     """It cites what may not: it is asked anew; its nearest pages: those are left out, and what was forgotten."""
     await house.allow(OPEN, frozenset())

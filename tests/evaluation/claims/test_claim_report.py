@@ -213,14 +213,14 @@ def test_what_becomes_of_claims_at_the_gate() -> None:
         replace(
             outcome("a", score, label, UNKNOWN),
             claim=LabelledClaim(str(score), "a", "It is.", ("So.",), label, "g", kind=kind),
-            judged=ClaimJudgement(score, UNKNOWN, sure=sure, judged=asked, better_quoted=score in {0.8, 0.5}),
+            judged=ClaimJudgement(score, UNKNOWN, sure=sure, judged=asked, quoted=quoted),
         )
-        for score, label, kind, sure, asked in [
-            (0.9, SUPPORTS, "plain", True, True),
-            (0.8, SUPPORTS, "plain", False, True),
-            (0.1, SUPPORTS, "other", False, False),
-            (0.9, REFUTES, "other", True, False),
-            (0.5, REFUTES, "other", False, True),
+        for score, label, kind, sure, asked, quoted in [
+            (0.9, SUPPORTS, "plain", True, True, False),
+            (0.8, SUPPORTS, "plain", False, False, True),
+            (0.1, SUPPORTS, "other", False, False, False),
+            (0.9, REFUTES, "other", True, False, False),
+            (0.5, REFUTES, "other", False, False, True),
         ]
     ]
     report = report_claims("x", judged)

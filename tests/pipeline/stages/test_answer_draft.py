@@ -152,18 +152,12 @@ async def marks_altered(sentence: str, evidence: Sequence[Evidence], *, asked: S
 
 
 @pytest.mark.parametrize(
-    ("verdict", "note", "borrowed", "said"),
-    [
-        ("SUPPORTS", "The bell was cast in 1887.", False, ["The bell was cast in 1887."]),
-        ("SUPPORTS", ALTERED, False, ["The bell was cast in 1887."]),
-        ("SUPPORTS", ALTERED, True, ["The bell was cast in 1887."]),
-        ("REFUTES", ALTERED, False, ["The bell was cast in 1887.", "It hangs in the tower of the mill."]),
-    ],
+    ("note", "borrowed"), [("The bell was cast in 1887.", False), (ALTERED, False), (ALTERED, True)]
 )
-async def test_a_changed_copy_is_quoted_at_once(verdict: str, note: str, *, borrowed: bool, said: list[str]) -> None:
-    """However careless the judge is, and without another draft; what the judge objects to is drafted anew."""
+async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) -> None:
+    """Neither is the model asked nor another draft written."""
     talk = question("When was the bell cast?")
-    stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({"verify": f"1. {verdict} [1]"}), marks_altered)
+    stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({}), marks_altered)
     await stage.kit.search(SearchQuery("bell"), 1)
     cast, hangs = collect_sentences([BELL])
     drafts = iter(
@@ -180,5 +174,5 @@ async def test_a_changed_copy_is_quoted_at_once(verdict: str, note: str, *, borr
     findings = (SourcedFinding(note, (cast,)), SourcedFinding(hangs.text, (hangs,)))
     assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
 
-    assert [one.text for one in stage.told(Status.ANSWERED).answer.sentences] == said
-    assert len(list(drafts)) == (1 if verdict == "SUPPORTS" else 0)
+    assert [one.text for one in stage.told(Status.ANSWERED).answer.sentences] == ["The bell was cast in 1887."]
+    assert len(list(drafts)) == 1
