@@ -125,7 +125,8 @@ class Recorder:
             raise
         # The corpus of a hit decides who may see it on record, and its document whether it was forgotten since.
         found = tuple((hit.passage.id, hit.score, hit.passage.corpus, hit.passage.document) for hit in hits)
-        self._note(query, k, began, {"hits": found} | ({"kept": hits} if kept else {}))
+        new = tuple(hit for hit in hits if hit.passage.id not in self._found)
+        self._note(query, k, began, {"hits": found} | ({"kept": new} if kept else {}))
         for hit in hits:
             self._found.setdefault(hit.passage.id, hit)
         self._tell(PassagesFound("" if query.unchecked else query.text, hits))

@@ -95,7 +95,8 @@ def ingest_one(
     if not address:
         raise typer.BadParameter("Name the document with --only, or say what to ingest: `footnote ingest --help`.")
     with open_command(context, as_json=as_json) as ctx:
-        wanted = _select_sources(ctx, corpus)
+        web = ctx.settings.search_engine.corpus  # whose pages have no source
+        wanted = {} if web and (corpus == web or not ctx.settings.sources) else _select_sources(ctx, corpus)
         reports = ctx.call_service(lambda service: service.read_one(address, wanted))
         document = rendering.json_documents.build_ingest_all_document(reports, {})
         ctx.output.give(document, rendering.corpus_view.render_reports(reports))

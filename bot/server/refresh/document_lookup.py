@@ -113,7 +113,7 @@ async def reread_document(
             failures.append(error)
     # What is read as a whole says so of any address: that tells something only of a document that is its own.
     unheard = [one for one in failures if known or not isinstance(one, SingleReadUnsupported)]
-    if not reports and (unheard or len(failures) == len(names)):
+    if not reports and (unheard or (failures and len(failures) == len(names))):
         raise (*unheard, *failures)[0]
     if not reports:
         raise await _build_unknown_error(app, address, "", sources)

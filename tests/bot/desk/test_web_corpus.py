@@ -130,6 +130,8 @@ async def test_a_page_that_is_forgotten_is_read_and_shown_no_more(tmp_path: Path
         assert "/1" not in site.paths()
         await reread_document(app, address, {}, SourceContext(tmp_path, {}))
         assert await app.manifest.forgotten(WEB) == frozenset()
+        with pytest.raises(NoSuchDocument):
+            await reread_document(app, address, {}, SourceContext(tmp_path, {}))
 
 
 async def test_a_page_that_is_forgotten_meanwhile_is_not_cited(tmp_path: Path) -> None:
