@@ -1,13 +1,14 @@
 """A whole bot with three corpora, two users, three channels and their DMs, for the matrix of what may be read where.
 
-The system of these turns tells all it can: it cites every page that is found, makes claims of every passage and of all
-that was said earlier, and, where it is asked to, only shows the nearest pages.
+The system of these turns tells all it can: it cites every page that is found, makes claims of every passage, of all
+that was said earlier and of every example, and, where it is asked to, only shows the nearest pages.
 """
 
 import itertools
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from bot.desk.authorized_turn import ActionDenied
 from bot.desk.jobs.job import encode_question as kept_question
 from bot.desk.turn_policy import open_desk
 from bot.desk.types import IntakeStatus, Question
+from bot.example_pool import approve_turn
 from bot.settings.settings_tables import Settings
-from bot.wiring import App
+from bot.wiring import App, find_forgotten_documents
 from ingest.refresh.corpus_refresh import forget_documents, refresh_corpus
 from pipeline.types import CitedSentence, ClaimChecked, Status
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
@@ -51,6 +53,8 @@ CHECKED = "The vaults hold maps."
 async def telling_all(talk, kit):
     """Search, and say all that can be said; where it is asked what is only found, check nothing."""
     hits = await kit.search(SearchQuery(talk.question.text), 9)
+    for text in [one.demo.answer for one in await kit.demos(talk.question.text, 9) if one.demo.corpora]:
+        kit.tell(ClaimChecked(CheckedClaim(Claim(text, "model"), Verdict.SUPPORTS, (), "as an example")))
     heard = [turn.text for turn in talk.earlier if turn.speaker == "bot"]
     for verdict, text in zip(itertools.cycle((Verdict.SUPPORTS, Verdict.REFUTES)), heard, strict=False):
         kit.tell(ClaimChecked(CheckedClaim(Claim(text, "model"), verdict, (), f"because {text}")))
@@ -126,6 +130,12 @@ class House:
         """Have an operator forget a corpus's page."""
         await forget_documents(self.app.passages, corpus, [f"{corpus}.md"])
         self.gone |= {corpus}
+
+    async def approve(self, question: Question) -> None:
+        """Have an admin make an answer an example."""
+        row = await self.app.queue.by_key(question.key)
+        forgotten = partial(find_forgotten_documents, self.app)
+        assert await approve_turn(await self.app.audit.turn(row.turn_id), self.app.examples, "admin", forgotten)
 
     async def narrow(self, channel: str, corpora: tuple[str, ...] | None) -> None:
         """Have an admin narrow a channel, or take that back."""

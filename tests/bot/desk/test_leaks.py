@@ -5,7 +5,7 @@ Everything that the platform receives is looked at, and everything that comes ba
 
 import itertools
 import shutil
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ import pytest
 from bot.access import Exclusion
 from bot.views.catalog import translate
 from bot.views.turn_view import EvidenceView
-from pipeline.kit import Kit
 from tests.bot.desk.leaking import (
     CHECKED,
     CORPORA,
@@ -224,9 +223,24 @@ async def test_nobody_but_the_configured_person_is_called_and_with_the_question_
     assert not found_in([one.parts for one in calls])
 
 
-def test_a_turn_has_no_worked_examples_that_could_leak():
-    """Whoever gives the kit some adds them to this matrix."""
-    assert "demos" not in {field.name for field in fields(Kit)}
+@pytest.mark.parametrize("then", ["", "narrowed", "forgotten", "taken back"])
+async def test_an_approved_answer_is_an_example_only_where_all_of_it_may_be_read(house, then):
+    """And while none of it is forgotten, nor the answer taken back."""
+    await house.allow(OPEN, frozenset())
+    taught = (await house.ask({("C2", "U1"): HELD}))["C2", "U1"]
+    await house.approve(taught)
+    house.look()
+    match then:
+        case "narrowed":
+            await house.narrow("C1", CORPORA[:1])
+        case "forgotten":
+            await house.forget(CORPORA[0])
+        case "taken back":
+            await house.retract(taught)
+
+    asked = await house.ask({("C1", "U1"): FOUND})
+    evidence = await house.act("evidence", await house.ticket(asked["C1", "U1"]), ("C1", "U1"))
+    assert found_in(evidence) == (frozenset() if then else set(CORPORA))
 
 
 def _could_be_told(owner: tuple[str, str], who: tuple[str, str]) -> bool:
