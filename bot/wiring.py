@@ -63,6 +63,7 @@ from storage.passages import IndexThreads, PassageStore, refuse_lost_database
 from storage.queue import Queue
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
+from storage.record.record_search import RecordSearch
 from storage.record.spending import Spending
 from storage.types import DocumentId
 
@@ -110,6 +111,7 @@ class Records:
     audit: AuditLog
     manifest: Manifest
     examples: ApprovedExamples
+    search: RecordSearch
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ async def open_records(settings: Settings) -> AsyncIterator[Records]:
         StorageError: the database cannot be used; the message says what to do.
     """
     with open_record_database(settings) as database:
-        yield Records(AuditLog(database), Manifest(database), ApprovedExamples(database))
+        yield Records(AuditLog(database), Manifest(database), ApprovedExamples(database), RecordSearch(database))
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from sqlalchemy import (
     false,
 )
 
-REVISION = "0007"
+REVISION = "0008"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -177,6 +177,42 @@ spending = _table(
     Index("spending_by_moment", "at"),
     Index("spending_of_channel", "channel", "at"),
     Index("spending_of_asker", "asker", "at"),
+)
+
+# What the record is found by: a row for each turn, derived from its entries in the transaction that adds them.
+turns = _table(
+    "turns",
+    Column("seq", Integer, ForeignKey("entries.seq"), primary_key=True, autoincrement=False),
+    Column("turn_id", Text, nullable=False, unique=True),
+    Column("at", Moment, nullable=False),
+    *_texts("task", "platform", "workspace", "channel", "channel_name", "asker", "asker_name", "question"),
+    *_texts("status", "system", "model", "outcome"),
+    Column("retracted", Boolean, nullable=False),
+    *_counts("sentences", "withheld", "claims", "supported", "refuted", "up", "down", "tokens"),
+    Column("seconds", Float, nullable=False, server_default="0"),
+    Column("cost", Float, nullable=False, server_default="0"),
+    Index("turns_by_moment", "at"),
+    Index("turns_of_channel", "channel", "seq"),
+    Index("turns_of_asker", "asker", "seq"),
+    Index("turns_by_status", "status", "seq"),
+)
+
+# The documents that an answer cites, and those that came nearest where nothing was answered.
+turn_documents = _table(
+    "turn_documents",
+    Column("corpus", Text, primary_key=True),
+    Column("document", Text, primary_key=True),
+    Column("seq", Integer, ForeignKey("turns.seq"), primary_key=True, autoincrement=False),
+    Column("title", Text, nullable=False),
+    Column("cited", Boolean, nullable=False),
+    Index("documents_of_turn", "seq"),
+)
+
+# The terms of questions and answers, by the turn's number. SQLite has it as a table of FTS5, with an index of its own.
+turn_words = _table(
+    "turn_words",
+    Column("rowid", Integer, primary_key=True, autoincrement=False),
+    Column("terms", Text, nullable=False),
 )
 
 # What admins set by command for a channel; the log tells who and when.

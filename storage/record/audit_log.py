@@ -16,6 +16,7 @@ from storage.database.engine import Database, decode_json, encode_json, split_ch
 from storage.database.schema import entries
 from storage.record.leaves import SALT_BYTES, commit_body, format_moment, hash_entry
 from storage.record.spending import record_spending
+from storage.record.turn_index import index_entries
 from storage.types import EntryKind, LogEntry
 
 
@@ -72,12 +73,13 @@ def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str,
 
 
 def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
-    """Insert rows within a transaction, record the spending of closed turns, and return the rows' numbers."""
+    """Insert rows within a transaction, with what is derived from them, and return their numbers."""
     first = _lock_numbers(connection) + 1
     sealed = [_seal_row(number, row) for number, row in enumerate(rows, first)]
     if sealed:
         connection.execute(insert(entries), sealed)
     record_spending(connection, [row["seq"] for row in sealed if row["kind"] == EntryKind.TURN_CLOSED])
+    index_entries(connection, sealed)
     return tuple(row["seq"] for row in sealed)
 
 

@@ -1,0 +1,63 @@
+"""Group questions by likeness: those that ask for the same in other words stand together. Pure."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from storage.language.words import content_terms, terms
+
+T = TypeVar("T")
+LIKENESS = 0.4
+"""From which cosine of their weighted terms on two questions are alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionGroup(Generic[T]):
+    """Questions that are alike, in the order in which they were given; the first one stands for them."""
+
+    members: tuple[T, ...]
+
+
+def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[QuestionGroup[T], ...]:
+    """Group what was asked: each joins the group whose first question it is most like, or begins one.
+
+    The largest group comes first; of equal ones, the one that was given first.
+    """
+    listed = [_list_terms(text(one)) for one in asked]
+    weights = _weigh_terms(listed)
+    groups: list[list[T]] = []
+    heads: list[dict[str, float]] = []
+    by_term: defaultdict[str, list[int]] = defaultdict(list)  # which groups' first questions have a term
+    for one, found in zip(asked, listed, strict=True):
+        vector = _normalize({term: weights[term] for term in found})
+        likeness: Counter[int] = Counter()
+        for term, weight in vector.items():
+            for place in by_term[term]:
+                likeness[place] += weight * heads[place][term]  # type: ignore[assignment]
+        place, best = max(likeness.items(), key=lambda pair: (pair[1], -pair[0]), default=(0, 0.0))
+        if best >= LIKENESS:
+            groups[place].append(one)
+            continue
+        for term in vector:
+            by_term[term].append(len(groups))
+        groups.append([one])
+        heads.append(vector)
+    return tuple(QuestionGroup(tuple(group)) for group in sorted(groups, key=len, reverse=True))
+
+
+def _list_terms(question: str) -> frozenset[str]:
+    """Return what a question is told by: the terms of its content words, or of all where it has no others."""
+    return frozenset(content_terms(question) or terms(question) or [question.strip().casefold()])
+
+
+def _weigh_terms(listed: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Weigh terms: the fewer questions have one, the more it tells."""
+    counts = Counter(term for found in listed for term in found)
+    return {term: math.log(1 + len(listed) / count) for term, count in counts.items()}
+
+
+def _normalize(vector: dict[str, float]) -> dict[str, float]:
+    length = math.sqrt(sum(weight * weight for weight in vector.values())) or 1.0
+    return {term: weight / length for term, weight in vector.items()}

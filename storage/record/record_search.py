@@ -1,0 +1,356 @@
+"""Find turns in the record: by filters and words, page by page; what found nothing; and figures over time."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    case,
+    distinct,
+    false,
+    func,
+    literal_column,
+    or_,
+    select,
+)
+
+from storage.database.engine import Database
+from storage.database.schema import entries, turn_documents, turn_words, turns
+from storage.language.words import words
+from storage.record.question_groups import QuestionGroup, group_questions
+from storage.record.turn_index import list_terms, read_body
+from storage.types import EntryKind, LogEntry, Verdict
+
+UNFINISHED = "unfinished"  # the status of a turn that was never closed
+RETRACTED = "retracted"  # whatever its status was, its answer was taken back
+Step = Literal["day", "week", "month"]
+_MOST_GROUPED = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """What turns must be to be found; an empty field is no condition."""
+
+    platform: str = ""
+    workspace: str = ""
+    channel: str = ""  # such as `slack:T1/C1`, `C1`, or a name
+    asker: str = ""  # such as `slack:T1/U1`, `U1`, or a name
+    since: datetime | None = None
+    until: datetime | None = None  # exclusive
+    status: str = ""
+    verdict: str = ""  # of any of its claims
+    corpus: str = ""  # of a page that it cites, or that came nearest
+    document: str = ""  # the key or the title of such a page
+    rating: str = ""  # `up`, `down`, or `any`
+    words: str = ""
+    """Words in the question or the answer, in any form and order; "as a phrase" in quotes, `begin*` by a beginning."""
+    before: int | None = None  # the number of an opening entry, for the next page
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSummary:
+    """A turn in a line of a list."""
+
+    turn_id: str
+    seq: int
+    at: datetime
+    task: str
+    platform: str
+    workspace: str
+    channel: str  # such as `slack:T1/C1`; empty at the terminal
+    channel_name: str
+    asker: str  # such as `slack:T1/U1`
+    asker_name: str
+    question: str
+    status: str
+    system: str
+    model: str
+    outcome: str  # how its question was done with on its platform
+    retracted: bool
+    sentences: int
+    withheld: int
+    claims: int
+    supported: int
+    refuted: int
+    up: int  # how many people found it helpful, by what each said last
+    down: int
+    seconds: float
+    tokens: int
+    cost: float
+    erased: bool  # whether its question was erased from the record
+
+
+@dataclass(frozen=True, slots=True)
+class CitedDocument:
+    """A document, how many answers cite it, and when it was cited last."""
+
+    corpus: str
+    document: str
+    title: str
+    answers: int
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was asked and answered in a stretch of time."""
+
+    begin: datetime
+    end: datetime
+    turns: int = 0
+    askers: int = 0
+    answered: int = 0
+    abstained: int = 0
+    failed: int = 0  # refused, failed, cancelled, or never closed
+    retracted: int = 0
+    claims: int = 0
+    supported: int = 0
+    up: int = 0
+    down: int = 0
+    seconds: float = 0.0  # the median of how long answers took
+    slow_seconds: float = 0.0  # the 95th percentile
+    tokens: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True)
+class RecordSearch:
+    """Every method is one transaction that reads, and raises `StorageError`."""
+
+    database: Database
+
+    async def find(self, wanted: RecordFilter) -> tuple[TurnSummary, ...]:
+        """Return the turns that pass a filter, newest first."""
+        return await self.database.read(lambda connection: _find_turns(connection, wanted))
+
+    async def count(self, wanted: RecordFilter) -> int:
+        def count(connection: Connection) -> int:
+            query = select(func.count()).select_from(turns).where(*_conditions(connection, wanted))
+            return connection.execute(query).scalar_one()
+
+        return await self.database.read(count)
+
+    async def unanswered(
+        self, since: datetime | None = None, until: datetime | None = None, *, corpus: str = ""
+    ) -> tuple[QuestionGroup[TurnSummary], ...]:
+        """Return what was asked and found nothing, grouped by likeness, the most frequent first."""
+        wanted = RecordFilter(since=since, until=until, corpus=corpus, status="abstained", limit=_MOST_GROUPED)
+        found = await self.find(wanted)
+        return group_questions([one for one in found if not one.erased], lambda turn: turn.question)
+
+    async def nearest_corpora(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """Return the corpora of the pages of turns, by the turns' numbers."""
+        query = select(turn_documents.c.seq, turn_documents.c.corpus).distinct().order_by(turn_documents.c.corpus)
+        chosen = query.where(turn_documents.c.seq.in_(numbers))
+        rows = await self.database.read(lambda connection: connection.execute(chosen).all())
+        found: dict[int, tuple[str, ...]] = {}
+        for row in rows:
+            found[row.seq] = (*found.get(row.seq, ()), row.corpus)
+        return found
+
+    async def figures(self, since: datetime, until: datetime, step: Step = "day") -> tuple[Figures, ...]:
+        """Return figures step by step; days, weeks and months begin in the time zone of `since`."""
+        steps = tuple(list_steps(since, until, step))
+        return await self.database.read(lambda connection: tuple(_measure(connection, *one) for one in steps))
+
+    async def first(self) -> datetime | None:
+        """Return when the first turn was opened."""
+        query = select(turns.c.at).order_by(turns.c.seq).limit(1)
+        return await self.database.read(lambda connection: connection.execute(query).scalar())
+
+    async def citing(self, corpus: str, document: str, *, limit: int = 50) -> tuple[TurnSummary, ...]:
+        """Return the turns whose answers cite a document, newest first."""
+        cited = turn_documents.c.corpus == corpus, turn_documents.c.document == document, turn_documents.c.cited
+        chosen = turns.c.seq.in_(select(turn_documents.c.seq).where(*cited))
+        query = _summaries().where(chosen).order_by(turns.c.seq.desc()).limit(limit)
+        return await self.database.read(lambda connection: tuple(map(_parse_summary, connection.execute(query))))
+
+    async def cited_documents(self, corpus: str = "", *, limit: int = 1_000) -> tuple[CitedDocument, ...]:
+        """Return the documents that answers cite, the most cited first."""
+        named = func.max(turn_documents.c.title), func.count(), func.max(turns.c.at)
+        key = turn_documents.c.corpus, turn_documents.c.document
+        query = select(*key, *named).join_from(turn_documents, turns, turns.c.seq == turn_documents.c.seq)
+        query = query.where(turn_documents.c.cited).group_by(*key).order_by(func.count().desc(), *key).limit(limit)
+        query = query.where(turn_documents.c.corpus == corpus) if corpus else query
+        return await self.database.read(
+            lambda connection: tuple(CitedDocument(*row) for row in connection.execute(query))
+        )
+
+    async def feedback(self, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
+        """Return what people did with the turns that pass a filter, newest first; `before` is an entry's number."""
+        return await self.database.read(lambda connection: _find_feedback(connection, wanted))
+
+
+def _summaries() -> Select[*tuple[Any, ...]]:
+    erased = (entries.c.body == "").label("erased")
+    return select(turns, erased).join_from(turns, entries, entries.c.seq == turns.c.seq)
+
+
+def _find_turns(connection: Connection, wanted: RecordFilter) -> tuple[TurnSummary, ...]:
+    query = _summaries().where(*_conditions(connection, wanted)).order_by(turns.c.seq.desc()).limit(wanted.limit)
+    return tuple(map(_parse_summary, connection.execute(query)))
+
+
+def _parse_summary(row: Row[*tuple[Any, ...]]) -> TurnSummary:
+    facts = {name: value for name, value in row._asdict().items() if not name.startswith("act_")}
+    return TurnSummary(**facts | {"status": row.status or UNFINISHED, "erased": bool(row.erased)})
+
+
+def _conditions(connection: Connection, wanted: RecordFilter, *, paged: bool = True) -> Iterator[ColumnElement[bool]]:
+    for column in (turns.c.platform, turns.c.workspace):
+        if value := getattr(wanted, column.name):
+            yield column == value
+    if wanted.channel:
+        yield _named(turns.c.channel, turns.c.channel_name, wanted.channel.removeprefix("#"))
+    if wanted.asker:
+        yield _named(turns.c.asker, turns.c.asker_name, wanted.asker.removeprefix("@"))
+    if wanted.since:
+        yield turns.c.at >= wanted.since
+    if wanted.until:
+        yield turns.c.at < wanted.until
+    if wanted.before is not None and paged:
+        yield turns.c.seq < wanted.before
+    yield from _outcome_conditions(wanted)
+    if wanted.corpus or wanted.document:
+        yield turns.c.seq.in_(select(turn_documents.c.seq).where(*_document_conditions(wanted)))
+    if wanted.words.strip():
+        yield turns.c.seq.in_(_match_words(connection, wanted.words))
+
+
+def _named(column: ColumnElement[str], name: ColumnElement[str], value: str) -> ColumnElement[bool]:
+    """Compare with a whole id, with its last part, or with a name."""
+    if ":" in value and "/" in value:
+        return column == value
+    ids = column.endswith(f"/{value}", autoescape=True)
+    return or_(ids, func.lower(name) == value.lower())
+
+
+def _outcome_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
+    if wanted.status == RETRACTED:
+        yield turns.c.retracted
+    elif wanted.status:
+        yield turns.c.status == ("" if wanted.status == UNFINISHED else wanted.status)
+    match wanted.verdict:
+        case Verdict.SUPPORTS.value:
+            yield turns.c.supported > 0
+        case Verdict.REFUTES.value:
+            yield turns.c.refuted > 0
+        case Verdict.NOT_ENOUGH_INFO.value:
+            yield turns.c.claims > turns.c.supported + turns.c.refuted
+    match wanted.rating:
+        case "up":
+            yield turns.c.up > 0
+        case "down":
+            yield turns.c.down > 0
+        case "any":
+            yield turns.c.up + turns.c.down > 0
+
+
+def _document_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
+    if wanted.corpus:
+        yield turn_documents.c.corpus == wanted.corpus
+    if wanted.document:
+        title = func.lower(turn_documents.c.title) == wanted.document.lower()
+        yield or_(turn_documents.c.document == wanted.document, title)
+
+
+_SIMPLE: ColumnElement[str] = literal_column("'simple'")
+_UNIT = re.compile(r'"([^"]*)"?|([^\s"]+)')
+
+
+def _match_words(connection: Connection, typed: str) -> Select[int]:
+    """Select the numbers of the turns that have all words and phrases that somebody typed."""
+    units = list(_parse_words(typed))
+    matching = select(turn_words.c.rowid)
+    if connection.dialect.name == "sqlite":
+        query = " AND ".join(f'"{phrase}"{"*" if begins else ""}' for phrase, begins in units)
+        return matching.where(turn_words.c.terms.match(query) if units else false())
+    vector = func.to_tsvector(_SIMPLE, turn_words.c.terms)
+    queries = [
+        func.to_tsquery(_SIMPLE, f"'{phrase}':*".replace("\\", ""))
+        if begins
+        else func.phraseto_tsquery(_SIMPLE, phrase)
+        for phrase, begins in units
+    ]
+    return matching.where(and_(*(vector.op("@@")(query) for query in queries)) if units else false())
+
+
+def _parse_words(typed: str) -> Iterator[tuple[str, bool]]:
+    """Return phrases of terms, and whether each is only a beginning. Terms of unspaced scripts stand alone."""
+    for quoted, word in _UNIT.findall(typed):
+        text = quoted or word.rstrip("*")
+        found = list_terms(text).replace('"', "").replace("'", "").split()
+        if word.endswith("*") or len(found) != len(words(text)):
+            yield from ((term, word.endswith("*")) for term in found)
+        elif found:
+            yield " ".join(found), False
+
+
+def list_steps(since: datetime, until: datetime, step: Step) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the begin and end of each step from `since` until then, cut at both ends."""
+    begin = since
+    while begin < until:
+        day = begin.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+        match step:
+            case "day":
+                end = day + timedelta(days=1)
+            case "week":
+                end = day + timedelta(days=7 - day.weekday())
+            case "month":
+                end = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+        yield begin, min(end, until)
+        begin = end
+
+
+_ANSWERED, _ABSTAINED = "answered", "abstained"
+_ENDED_WELL = (_ANSWERED, _ABSTAINED, "chatted")
+
+
+def _measure(connection: Connection, begin: datetime, end: datetime) -> Figures:
+    within = turns.c.at >= begin, turns.c.at < end
+    counts = {
+        "turns": func.count(),
+        "askers": func.count(distinct(func.nullif(turns.c.asker, ""))),
+        "answered": _count_where(turns.c.status == _ANSWERED),
+        "abstained": _count_where(turns.c.status == _ABSTAINED),
+        "failed": _count_where(turns.c.status.not_in(_ENDED_WELL)),
+        "retracted": _count_where(turns.c.retracted),
+        **{name: _sum(turns.c[name]) for name in ("claims", "supported", "up", "down", "tokens", "cost")},
+    }
+    query = select(*(value.label(name) for name, value in counts.items())).where(*within)
+    found = connection.execute(query).one()._asdict()
+    timed = select(turns.c.seconds).where(*within, turns.c.status == _ANSWERED).order_by(turns.c.seconds)
+    quantile = [timed.limit(1).offset(int(found["answered"] * part)) for part in (0.5, 0.95)]
+    median, slow = (connection.execute(one).scalar() or 0.0 for one in quantile)
+    return Figures(begin, end, seconds=median, slow_seconds=slow, **found)
+
+
+def _count_where(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+
+
+def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    return func.coalesce(func.sum(column), 0)
+
+
+def _find_feedback(connection: Connection, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
+    acts = entries.alias("acts")
+    told = [acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "at", "body")]
+    query = _summaries().add_columns(*told).join(acts, acts.c.turn_id == turns.c.turn_id)
+    query = query.where(acts.c.kind == EntryKind.FEEDBACK.value, *_conditions(connection, wanted, paged=False))
+    if wanted.before is not None:
+        query = query.where(acts.c.seq < wanted.before)
+    rows = connection.execute(query.order_by(acts.c.seq.desc()).limit(wanted.limit)).all()
+    return tuple((_parse_summary(row), _parse_act(row)) for row in rows)
+
+
+def _parse_act(row: Row[*tuple[Any, ...]]) -> LogEntry:
+    return LogEntry(row.turn_id, EntryKind(row.act_kind), read_body(row.act_body), row.act_seq, row.act_at)

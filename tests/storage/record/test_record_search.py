@@ -1,0 +1,251 @@
+"""Turns are found by what the record says of them, and what was asked in vain stands together."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.database.engine import Database
+from storage.record.audit_log import AuditLog
+from storage.record.question_groups import group_questions
+from storage.record.record_search import RecordFilter, RecordSearch, list_steps
+from storage.record.turn_index import blank_turns, clear_turns, rebuild_index
+from storage.types import EntryKind, LogEntry
+from tests.storage.stores import open_empty_database
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ADA = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": "U1"}
+NAMED = {"platform": "discord", "workspace": "S1", "channel": "9", "user": "7", "name": "Bo", "channel_name": "sales"}
+CITED = {"corpus": "handbook", "document": "leave.md", "title": "Leave"}
+NEAREST = {"document": {"corpus": "wiki", "key": "pay.md", "title": "Pay"}}
+
+
+def opened(turn: str, question: str = "Why?", at: datetime = NOON, **asker: str) -> LogEntry:
+    return LogEntry(turn, EntryKind.TURN_OPENED, {"asker": ADA | asker, "question": question, "task": "ask"}, at=at)
+
+
+def closed(turn: str, status: str = "answered", at: datetime = NOON, **body: Any) -> LogEntry:
+    return LogEntry(turn, EntryKind.TURN_CLOSED, {"status": status, **body}, at=at)
+
+
+def thought(turn: str, what: str, by: str = "slack:T1/U1", **facts: str) -> LogEntry:
+    return LogEntry(turn, EntryKind.FEEDBACK, {"what": what, "by": by, **facts})
+
+
+def said(*verdicts: str) -> dict[str, Any]:
+    return {"claims": [{"claim": {"text": "It is."}, "verdict": verdict} for verdict in verdicts]}
+
+
+RECORD = (
+    opened("leave", "How many days of leave do I get?"),
+    closed("leave", text="27 days. [1]", citations=[CITED], sentences=[{}], seconds=2.0, **said("SUPPORTS")),
+    opened("pay", "When is the pay day?", NOON + timedelta(days=1), user="U2"),
+    closed("pay", "abstained", nearest=[NEAREST], text="I found nothing.", **said("REFUTES", "NOT ENOUGH INFO")),
+    opened("refund", "Wie lange gilt die Rückgabe?", NOON + timedelta(days=2), **NAMED),
+    closed("refund", text="Vierzehn Tage. [1]", citations=[CITED], usage={"prompt_tokens": 9, "cost": 0.5}, seconds=4),
+    LogEntry("refund", EntryKind.DELIVERED, {"outcome": "delivered"}),
+    LogEntry("refund", EntryKind.EDITED, {"retracted": True}),
+    opened("open", "東京都の休暇は？", NOON + timedelta(days=3)),
+    thought("leave", "up"),
+    thought("leave", "down", comment="Wrong."),
+    thought("leave", "up", "slack:T1/U2"),
+    thought("leave", "share"),
+)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with open_empty_database(tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+async def search(database: Database) -> RecordSearch:
+    await AuditLog(database).append(*RECORD)
+    return RecordSearch(database)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({}, "open refund pay leave"),
+        ({"limit": 2}, "open refund"),
+        ({"before": 5}, "pay leave"),
+        ({"platform": "discord"}, "refund"),
+        ({"workspace": "T1"}, "open pay leave"),
+        ({"channel": "slack:T1/C1"}, "open pay leave"),
+        ({"channel": "C1"}, "open pay leave"),
+        ({"channel": "#Sales"}, "refund"),
+        ({"channel": "%"}, ""),
+        ({"asker": "slack:T1/U2"}, "pay"),
+        ({"asker": "7"}, "refund"),
+        ({"asker": "@bo"}, "refund"),
+        ({"since": NOON + timedelta(days=1), "until": NOON + timedelta(days=2)}, "pay"),
+        ({"status": "abstained"}, "pay"),
+        ({"status": "unfinished"}, "open"),
+        ({"status": "retracted"}, "refund"),
+        ({"verdict": "SUPPORTS"}, "leave"),
+        ({"verdict": "REFUTES"}, "pay"),
+        ({"verdict": "NOT ENOUGH INFO"}, "pay"),
+        ({"corpus": "wiki"}, "pay"),
+        ({"document": "leave.md"}, "refund leave"),
+        ({"document": "leave", "corpus": "handbook", "platform": "slack"}, "leave"),
+        ({"rating": "up"}, "leave"),
+        ({"rating": "any"}, "leave"),
+        ({"words": "DAY"}, "pay leave"),
+        ({"words": '"days of leave"'}, "leave"),
+        ({"words": '"leave days"'}, ""),
+        ({"words": "ruckg*"}, "refund"),
+        ({"words": "tage vierzehn"}, "refund"),
+        ({"words": "nothing"}, ""),
+        ({"words": "* \" ' -- \x00 ("}, ""),
+    ],
+)
+async def test_turns_are_found_by_what_they_are(search: RecordSearch, wanted: dict[str, Any], expected: str) -> None:
+    found = await search.find(RecordFilter(**wanted))
+
+    assert " ".join(one.turn_id for one in found) == expected
+    if not {"limit", "before"} & set(wanted):
+        assert await search.count(RecordFilter(**wanted)) == len(found)
+
+
+async def test_a_summary_says_who_asked_where_and_how_it_went(search: RecordSearch) -> None:
+    """Of a rating, what each person said last."""
+    leave, refund = (await search.find(RecordFilter(document="leave.md")))[::-1]
+
+    assert (leave.asker, leave.channel, leave.up, leave.down, leave.supported) == (
+        "slack:T1/U1",
+        "slack:T1/C1",
+        1,
+        1,
+        1,
+    )
+    assert (leave.at, leave.seconds, leave.sentences, leave.status) == (NOON, 2.0, 1, "answered")
+    assert (refund.asker_name, refund.channel_name, refund.asker) == ("Bo", "sales", "discord:S1/7")
+    assert (refund.outcome, refund.retracted, refund.tokens, refund.cost) == ("delivered", True, 9, 0.5)
+
+
+async def test_words_of_unspaced_scripts_are_found_once_their_turn_is_closed(
+    database: Database, search: RecordSearch
+) -> None:
+    await AuditLog(database).append(closed("open", "failed"))
+
+    assert [one.turn_id for one in await search.find(RecordFilter(words="東京"))] == ["open"]
+    assert [one.turn_id for one in await search.find(RecordFilter(words='"休暇"'))] == ["open"]
+
+
+async def test_documents_know_the_answers_that_cite_them(search: RecordSearch) -> None:
+    (cited,) = await search.cited_documents()
+
+    assert (cited.corpus, cited.document, cited.title, cited.answers) == ("handbook", "leave.md", "Leave", 2)
+    assert cited.last == NOON + timedelta(days=2)
+    assert [one.turn_id for one in await search.citing("handbook", "leave.md")] == ["refund", "leave"]
+    assert await search.citing("wiki", "pay.md") == ()  # it came nearest, and no answer cites it
+    assert await search.cited_documents("wiki") == ()
+
+
+async def test_feedback_is_listed_with_its_turn_newest_first(search: RecordSearch) -> None:
+    found = await search.feedback(RecordFilter(limit=3))
+
+    assert [(turn.turn_id, entry.body["what"]) for turn, entry in found] == [
+        ("leave", "share"),
+        ("leave", "up"),
+        ("leave", "down"),
+    ]
+    assert len(await search.feedback(RecordFilter(before=found[-1][1].seq))) == 1
+
+
+async def test_figures_are_counted_step_by_step(search: RecordSearch) -> None:
+    first, second, third = await search.figures(NOON, NOON + timedelta(days=2, hours=12), "day")
+
+    assert (first.turns, first.answered, first.up, first.down, first.seconds) == (1, 1, 1, 1, 2.0)
+    assert (second.abstained, second.claims, second.supported) == (1, 2, 0)
+    assert (third.turns, third.retracted, third.tokens, third.cost, third.slow_seconds) == (1, 1, 9, 0.5, 4.0)
+    (month,) = await search.figures(NOON, NOON + timedelta(days=5), "month")
+    assert (month.turns, month.askers, month.failed) == (4, 3, 1)
+
+
+@given(
+    st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(ZoneInfo("Europe/Berlin"))),  # noqa: DTZ001
+    st.integers(1, 400),
+    st.sampled_from(["day", "week", "month"]),
+)
+def test_steps_cover_a_stretch_of_time_without_gaps(since: datetime, days: int, step: Any) -> None:
+    until = since + timedelta(days=days)
+    steps = list(list_steps(since, until, step))
+
+    assert (steps[0][0], steps[-1][1]) == (since, until)
+    assert all(one[1] == other[0] and one[0] < one[1] for one, other in pairwise(steps))
+
+
+async def test_the_index_made_again_is_the_same(database: Database, search: RecordSearch) -> None:
+    """In pages, from the entries alone."""
+    before = await search.find(RecordFilter())
+    await database.write(lambda connection: clear_turns(connection, ["leave"]))
+    assert len(await search.find(RecordFilter())) == 3
+
+    assert await rebuild_index(database) == 4
+    assert await search.find(RecordFilter()) == before
+    assert len(await search.find(RecordFilter(words="leave"))) == 1
+
+
+async def test_of_a_turn_that_is_blanked_only_figures_stay(database: Database, search: RecordSearch) -> None:
+    """Its words stand nowhere in the index, not even in what it would merge later."""
+    await database.write(lambda connection: blank_turns(connection, ["refund"]))
+    (found,) = await search.find(RecordFilter(status="retracted"))
+
+    assert (found.asker, found.asker_name, found.question, found.tokens) == ("", "", "", 9)
+    assert await search.find(RecordFilter(words="vierzehn")) == ()
+    for kept in ("SELECT block FROM turn_words_data", "SELECT c0 FROM turn_words_content"):
+        rows = await database.read(lambda connection, kept=kept: connection.exec_driver_sql(kept).scalars().all())
+        assert b"vierzehn" not in b"".join(row if isinstance(row, bytes) else row.encode() for row in rows)
+
+
+@pytest.mark.parametrize("body", ["", "[]", "null", '"x"', '{"asker": [], "question": 7, "claims": {}, "usage": [1]}'])
+async def test_a_body_that_says_nothing_is_indexed_as_nothing(database: Database, body: str) -> None:
+    """Erased, or damaged by hand."""
+    statement = "INSERT INTO entries (turn_id, kind, at, body) VALUES (?, ?, '2026-03-01 12:00:00', ?)"
+    kinds = [kind.value for kind in EntryKind]
+    rows = [("t1", kind, body) for kind in kinds]
+    await database.write(lambda connection: [connection.exec_driver_sql(statement, row) for row in rows])
+
+    assert await rebuild_index(database) == 1
+    (found,) = await RecordSearch(database).find(RecordFilter())
+    assert (found.question, found.erased, found.status) == ("", not body, "erased" if not body else "unfinished")
+
+
+ASKED = [
+    "How many days of paid leave do I get?",
+    "Where is the printer?",
+    "How much paid leave do I get each year?",
+    "paid leave days?",
+    "Where's the printer on floor two?",
+    "Who is the CEO?",
+]
+
+
+async def test_questions_that_found_nothing_are_grouped_by_likeness(database: Database) -> None:
+    log = AuditLog(database)
+    for number, question in enumerate(ASKED):
+        await log.append(opened(f"t{number}", question), closed(f"t{number}", "abstained"))
+
+    groups = await RecordSearch(database).unanswered()
+
+    assert [sorted(one.question for one in group.members) for group in groups] == [
+        sorted(ASKED[place] for place in places) for places in ([0, 2, 3], [1, 4], [5])
+    ]
+
+
+@given(st.lists(st.text("ab cä東 ?", max_size=12), max_size=12))
+def test_every_question_stands_in_one_group(asked: list[str]) -> None:
+    numbered = list(enumerate(asked))
+    groups = group_questions(numbered, lambda one: one[1])
+
+    assert sorted(one for group in groups for one in group.members) == numbered
+    assert [len(group.members) for group in groups] == sorted((len(group.members) for group in groups), reverse=True)
