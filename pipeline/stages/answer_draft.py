@@ -45,13 +45,20 @@ async def stream_draft(
 
 
 async def collect_draft(
-    context: TurnContext, findings: Sequence[SourcedFinding], kit: Kit
+    context: TurnContext,
+    findings: Sequence[SourcedFinding],
+    kit: Kit,
+    *,
+    refined: bool = False,
+    refused: str = "",
+    feedback: str = "",
 ) -> tuple[MarkedSentence, ...]:
     """Return all sentences of a draft; as none is said yet, a draft that breaks off is asked for once more."""
+    draft = partial(stream_draft, context, findings, kit, refined=refined, refused=refused, feedback=feedback)
     try:
-        return tuple([sentence async for sentence in stream_draft(context, findings, kit)])
+        return tuple([sentence async for sentence in draft()])
     except ReplyBroken:
-        return tuple([sentence async for sentence in stream_draft(context, findings, kit)])
+        return tuple([sentence async for sentence in draft()])
 
 
 async def stream_refinement(
