@@ -34,8 +34,9 @@ def seed_random(kind: str, prompt: str, seed: int) -> Random:
 def detect_kind(asked: Mapping[str, Any]) -> str:
     """Return which kind of reply a request wants: one of `REPLY_KINDS`."""
     fields, instruction = get_schema(asked).get("properties", {}), asked["messages"][0]["content"]
-    by_schema = next((kind for kind in REPLY_KINDS if kind.field and kind.field in fields), None)
-    return (by_schema or next(kind for kind in REPLY_KINDS if re.search(kind.words, instruction, re.MULTILINE))).name
+    by_words = (kind for kind in REPLY_KINDS if re.search(kind.words, instruction, re.MULTILINE))
+    by_schema = [kind for kind in REPLY_KINDS if kind.field and kind.field in fields]
+    return next((kind for kind in by_words if not by_schema or kind in by_schema), *by_schema[-1:]).name
 
 
 def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -50,6 +51,9 @@ _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
 _CLAIM = re.compile(r"^Claim (\d+): (.*)$", re.MULTILINE)
 _NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
 _DRAFTED = re.compile(r"^(.*\[\d+\].*)$", re.MULTILINE)
+NEEDED = 0.25  # how often the model says that what was found is not enough
+SCORES = (40, 90)  # by which it finds a draft of its own wanting or good, each as often
+_ASPECTS_OF_DRAFTS = ("Supported", "Complete")
 _CRITERIA = ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
 _SMALL = re.compile(
     r"\b(?:what|who|when|where|which|how|why|is|are|do|does|did|can|may|must|the|a|an|of|to|in)\b", re.IGNORECASE
@@ -92,6 +96,10 @@ def _make_query(turn: str, length: ReplyLength, _: Random) -> Sequence[str]:
     room = max(12, length.tokens * CHARACTERS_A_TOKEN - len(frame))
     words = _find_topic(turn) or "everything"
     return [frame.format(words[:room].rsplit(" ", 1)[0] if len(words) > room else words)]
+
+
+def _make_need(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
+    return _make_query(turn, length, random) if random.random() < NEEDED else ["Search: no"]
 
 
 def _make_bullets(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
@@ -154,6 +162,11 @@ def _make_feedback(_: str, length: ReplyLength, __: Random) -> Sequence[str]:
     return ["\n".join(lines)]
 
 
+def _make_criticism(_: str, __: ReplyLength, random: Random) -> Sequence[str]:
+    score = random.choice(SCORES)
+    return ["\n".join(f"{name}: It could be said more plainly. {score}/100" for name in _ASPECTS_OF_DRAFTS)]
+
+
 def _make_revision(turn: str, _: ReplyLength, __: Random) -> Sequence[str]:
     return ["".join(_DRAFTED.findall(turn)[-1:]) or "NOTHING"]
 
@@ -201,6 +214,15 @@ def _verdict_object(text: str) -> dict[str, Any]:
     return {"reasoning": _read_label(text, "Reasoning"), "sentences": numbers, "verdict": _read_label(text, "Verdict")}
 
 
+def _query_object(text: str) -> dict[str, Any]:
+    return {"search": "Search: yes" in text, "query": _read_label(text, "Query"), "time": "none"}
+
+
+def _criticism_object(text: str) -> dict[str, Any]:
+    said = ((name.lower(), _read_label(text, name).rpartition(" ")) for name in _ASPECTS_OF_DRAFTS)
+    return {name: {"remark": remark, "score": int(score.removesuffix("/100"))} for name, (remark, _, score) in said}
+
+
 def _feedback_object(text: str) -> dict[str, Any]:
     said = {name.lower().replace("-", "_").replace(" ", "_"): _read_label(text, name) for name in _CRITERIA}
     return {name: {"remark": remark.rpartition(" ")[0], "score": 40} for name, remark in said.items()}
@@ -222,13 +244,17 @@ class ReplyKind:
 
 
 REPLY_KINDS: tuple[ReplyKind, ...] = (
+    ReplyKind("need", r"whether the notes are enough", ReplyLength(15), _make_need, "search", _query_object),
+    ReplyKind(
+        "criticism", r"You criticise your own draft", ReplyLength(40), _make_criticism, "supported", _criticism_object
+    ),
     ReplyKind(
         "query",
         r"^Search: yes or no",
         ReplyLength(15),
         _make_query,
         "search",
-        lambda text: {"search": True, "query": _read_label(text, "Query"), "time": "none"},
+        _query_object,
         scripted=True,
     ),
     ReplyKind(

@@ -17,7 +17,15 @@ from evaluation.simulated_model.model_replies import (
 )
 from pipeline.prompts.prompt_templates import PromptMode, render_prompt
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
-from pipeline.replies.stage_replies import CLAIMS, FEEDBACK, QUERY, ClaimSplitter, DraftSplitter, bullets_format
+from pipeline.replies.stage_replies import (
+    CLAIMS,
+    CRITICISM,
+    FEEDBACK,
+    QUERY,
+    ClaimSplitter,
+    DraftSplitter,
+    bullets_format,
+)
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
 from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.systems import SYSTEMS
@@ -47,6 +55,8 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
     "answer": {"talk": TALK, "findings": NOTES, "language": "German"},
     "feedback": {"talk": TALK, "draft": DRAFT},
     "refine": {"talk": TALK, "draft": DRAFT, "feedback": FEEDBACK_OF_IT},
+    "need": {"talk": TALK, "findings": NOTES, "reading": ""},
+    "criticism": {"talk": TALK, "findings": NOTES, "draft": DRAFT},
 }
 SIMULATED = SimulatedModel()
 KINDS = {"web_query": "query", "bullets": "summarise", "claims": "split", "answer": "draft"}
@@ -58,6 +68,8 @@ FORMS: Mapping[str, ReplyFormat[Any]] = {
     "split": CLAIMS,
     "verify": verification_format(3, reasoned=True),
     "feedback": FEEDBACK,
+    "need": QUERY,
+    "criticism": CRITICISM,
 }
 SPLITTERS: Mapping[str, Callable[[], ReplySplitter[Any]]] = {
     "claims": ClaimSplitter,

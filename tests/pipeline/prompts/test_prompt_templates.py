@@ -24,7 +24,15 @@ from pipeline.prompts.prompt_templates import (
     spell_date,
 )
 from pipeline.replies.reply_format import ReplyFormat
-from pipeline.replies.stage_replies import CLAIMS, FEEDBACK, QUERY, ClaimSplitter, DraftSplitter, bullets_format
+from pipeline.replies.stage_replies import (
+    CLAIMS,
+    CRITICISM,
+    FEEDBACK,
+    QUERY,
+    ClaimSplitter,
+    DraftSplitter,
+    bullets_format,
+)
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
 from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
@@ -58,11 +66,18 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
     },
     "feedback": {"talk": TALK, "draft": "The bell was cast in 1887 [1]."},
     "refine": {"talk": TALK, "draft": "The bell was cast in 1887 [1].", "feedback": FEEDBACK_OF_IT},
+    "need": {"talk": TALK, "findings": (SourcedFinding("The quay is long.", SENTENCES[2:]),), "reading": ""},
+    "criticism": {
+        "talk": TALK,
+        "findings": (SourcedFinding("The quay is long.", SENTENCES[2:]),),
+        "draft": "The quay is long [1].",
+    },
 }
 SHOWN = {
     "query": 7, "summarise": 7, "generate": 0, "split": 8, "verify": 7, "draft": 4, "feedback": 6, "refine": 6,
-    "web_query": 5, "bullets": 3, "claims": 3, "verdicts": 2, "answer": 5,
+    "web_query": 5, "bullets": 3, "claims": 3, "verdicts": 2, "answer": 5, "need": 3, "criticism": 2,
 }  # fmt: skip
+STRUCTURED = ("query", "web_query", "summarise", "bullets", "split", "verify", "feedback", "need", "criticism")
 MANNERS = [
     PromptMode(structured=structured, student=student) for structured in (False, True) for student in (False, True)
 ]
@@ -132,11 +147,13 @@ def _form(template: str, facts: Mapping[str, Any]) -> ReplyFormat[Any]:
         "split": CLAIMS,
         "verify": verification_format(count, reasoned=True),
         "feedback": FEEDBACK,
+        "need": QUERY,
+        "criticism": CRITICISM,
     }
     return forms[template]
 
 
-@pytest.mark.parametrize("template", ["query", "web_query", "summarise", "bullets", "split", "verify", "feedback"])
+@pytest.mark.parametrize("template", STRUCTURED)
 def test_examples_are_read_alike_in_both_formats(template: str) -> None:
     """What an example shows as text means what it shows as JSON: each is a worked example of template and parser."""
     in_text, in_json = (
@@ -210,8 +227,7 @@ def test_structured_replies_are_asked_for_in_json(template: str) -> None:
     """The instruction names the format of the manner and no other."""
     text, structured = (render_prefix(template, PromptMode(structured=which))[0].text for which in (False, True))
 
-    has_schema = template in {"query", "web_query", "summarise", "bullets", "split", "verify", "feedback"}
-    assert ("JSON" in structured) == has_schema
+    assert ("JSON" in structured) == (template in STRUCTURED)
     assert "JSON" not in text
 
 
