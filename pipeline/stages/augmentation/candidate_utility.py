@@ -1,0 +1,135 @@
+"""Draft a candidate, rate it, say in words what is to be mended, and send the best.
+
+Utility is Knowledge F1 with the notes that a candidate cites, or what the model says of it; times the share of its
+sentences that the gate would let out, which is asked only of what is good enough by that.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pipeline.errors import ModelRefused, UnreadableReply
+from pipeline.kit import Kit
+from pipeline.replies.cited_sentences import MarkedSentence
+from pipeline.replies.stage_replies import CRITICISM, PERFECT_SCORE, QUERY
+from pipeline.stages.answer_draft import SentenceAnnotator, collect_draft, format_draft, say_collected
+from pipeline.stages.augmentation.working_memory import Candidate, WorkingMemory
+from pipeline.stages.concurrency import gather_all
+from pipeline.stages.passage_retrieval import SourcedFinding
+from storage.language.words import content_terms
+
+LEAST_KF1 = 0.3
+LEAST_CRITICISM = 0.7
+MAX_NAMED = 8  # words, or sentences, that feedback names
+_FOREIGN = "These words stand in none of the notes that it cites: {}. Say what the notes say, in their words."
+_THIN = "It says little of what the notes say that it cites. Answer with what they say."
+_UNSUPPORTED = "The notes that it cites do not say this: {}"
+
+
+async def ask_itself(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
+    """Ask the model whether what was found is enough, and if not what to look up. Raises any `PipelineError`."""
+    context = memory.context
+    facts = {"talk": context.talk, "findings": memory.evidence, "reading": context.reading}
+    try:
+        lacking = await kit.ask("need", QUERY, stage="query", **facts)
+    except (UnreadableReply, ModelRefused):
+        lacking = None
+    return replace(memory, asked_itself=True, lacking=lacking)
+
+
+async def propose(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
+    """Have the model write a candidate over the evidence, told what was wrong with the last one over it.
+
+    Raises any `PipelineError`.
+    """
+    earlier = memory.latest if memory.latest and memory.latest.sentences else None
+    refused, feedback = (format_draft(earlier.sentences), earlier.feedback) if earlier else ("", "")
+    notes, context = memory.evidence, memory.context
+    drafted = await collect_draft(context, notes, kit, refined=True, refused=refused, feedback=feedback)
+    candidate = Candidate(drafted, notes)
+    return replace(memory, candidates=(*memory.candidates, candidate))
+
+
+async def rate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
+    """Give the last candidate its utility, and feedback unless it is good enough. Raises any `PipelineError`."""
+    *before, latest = memory.candidates
+    if not latest.sentences:
+        return memory
+    judged = await (_criticise if kit.limits.utility == "criticism" else _measure)(memory, latest, kit)
+    if judged.passed:
+        judged = await _ask_gate(memory, judged, kit)
+    return replace(memory, candidates=(*before, judged))
+
+
+async def _measure(memory: WorkingMemory, latest: Candidate, _: Kit) -> Candidate:
+    """Rate by a rule; a reply in another language than its notes shares no words with them, and is left to the gate."""
+    if memory.context.reading:
+        return replace(latest, utility=1.0)
+    cited = cite_notes(latest.sentences, latest.notes)
+    reply = " ".join(one.text for one in latest.sentences)
+    utility = knowledge_f1(reply, " ".join(cited))
+    return replace(latest, utility=utility, feedback="" if utility >= LEAST_KF1 else write_feedback(reply, cited))
+
+
+async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Candidate:
+    """Rate by the model's own criticism; one that cannot be read finds nothing wrong: the gate decides."""
+    draft = format_draft(latest.sentences)
+    facts = {"talk": memory.context.talk, "findings": latest.notes, "draft": draft}
+    try:
+        found = await kit.ask("criticism", CRITICISM, stage="refine", **facts)
+    except (UnreadableReply, ModelRefused):
+        return replace(latest, utility=LEAST_CRITICISM)
+    utility = min(point.score for point in found.points) / PERFECT_SCORE
+    remarks = " ".join(point.remark for point in found.points if point.score / PERFECT_SCORE < LEAST_CRITICISM)
+    return replace(latest, utility=utility, feedback="" if utility >= LEAST_CRITICISM else remarks or _THIN)
+
+
+async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Candidate:
+    """Have the gate rule on all sentences together; nothing leaves, and what it rules holds when they are said."""
+    annotator = SentenceAnnotator(memory.context, candidate.notes)
+    texts = ["", *(one.text for one in candidate.sentences)]
+    kit.end_draft()
+    judged = (kit.judge(annotator.cite(one), before) for one, before in zip(candidate.sentences, texts, strict=False))
+    passed = await gather_all(judged)
+    refused = [one.text for one, good in zip(candidate.sentences, passed, strict=True) if not good][:MAX_NAMED]
+    least = LEAST_CRITICISM if kit.limits.utility == "criticism" else LEAST_KF1
+    utility = candidate.utility * sum(passed) / len(passed)
+    good = passed[0] and utility >= least
+    said = "" if good else _UNSUPPORTED.format(" ".join(f"“{text}”" for text in refused))
+    return replace(candidate, utility=utility, feedback=said, let_out=any(passed))
+
+
+def knowledge_f1(reply: str, knowledge: str) -> float:
+    """Return the harmonic mean of the share of a reply's words that stand in the knowledge, and of its in the reply.
+
+    Words are folded and stemmed, function words left out, and a word counts as often as it stands in both.
+    """
+    said, known = Counter(content_terms(reply)), Counter(content_terms(knowledge))
+    shared = (said & known).total()
+    return 2 * shared / (said.total() + known.total()) if shared else 0.0
+
+
+def cite_notes(sentences: Sequence[MarkedSentence], notes: Sequence[SourcedFinding]) -> tuple[str, ...]:
+    """Return the texts of the notes that sentences cite, each once."""
+    numbers = sorted({number for one in sentences for number in one.numbers})
+    return tuple(notes[number - 1].text for number in numbers)
+
+
+def write_feedback(reply: str, cited: Sequence[str]) -> str:
+    """Return in words why a reply is not grounded in the notes that it cites."""
+    known = set(content_terms(" ".join(cited)))
+    foreign = [word for word in reply.split() if (terms := content_terms(word)) and not known.intersection(terms)]
+    named = list(dict.fromkeys(word.strip(".,;:!?()[]\"'“”") for word in foreign))[:MAX_NAMED]
+    return _FOREIGN.format(", ".join(named)) if named else _THIN
+
+
+async def send(memory: WorkingMemory, kit: Kit) -> bool:
+    """Say the best candidate; return whether a sentence left. Raises the fault that ended the loop where none did."""
+    best, said = memory.best, False
+    if best and best.let_out is None:
+        best = await _ask_gate(memory, best, kit)
+    if best and best.let_out:
+        said = await say_collected(memory.context, best.sentences, best.notes, kit)
+    if memory.fault and not said:
+        raise memory.fault
+    return said

@@ -1,0 +1,119 @@
+"""Consolidate evidence: retrieve for written queries, link names to their pages, chain sentences, and prune.
+
+A chain is a sentence that was found, or such a sentence and one of the page of somebody or something that it names.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.kit import Kit
+from pipeline.stages.augmentation.entity_linker import LinkedEntity, find_entity_names, is_named, link_entities
+from pipeline.stages.augmentation.working_memory import WorkingMemory
+from pipeline.stages.passage_retrieval import (
+    choose_query,
+    collect_sentences,
+    deduplicate_findings,
+    order_rivals_by_date,
+    quote_evidence,
+    retrieve_for_query,
+)
+from pipeline.stages.turn_context import drop_copies
+from storage.language.words import content_terms
+from storage.types import Evidence, Hit, SearchQuery
+
+MAX_NAMES = 4  # names of the question, and again of what was found for it, that are linked
+NAMED_FROM = 8  # the sentences that share most with the question: only their names are linked
+DESCRIPTION = 2  # the first sentences of a linked page, which say what it is; of others only what is to the point
+HOP_COST = 0.1  # what a second hop must bring to be worth its length
+MAX_CHARACTERS = 4_000  # of all notes together
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceChain:
+    links: tuple[Evidence, ...]  # one sentence, or one and what is said of somebody or something that it names
+
+    @property
+    def text(self) -> str:
+        return " ".join(f"{one.document.title}: {one.text}" for one in self.links)
+
+
+async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
+    """Return a memory with chains of evidence for its query. Raises any `PipelineError`.
+
+    A query that the model has written already is not asked for again.
+    """
+    context = memory.context
+    query = memory.lacking or await choose_query(context, kit)
+    if query is None:
+        return replace(memory, consolidated=True, wants_facts=False)
+    wanted = f"{context.search_query} {query.text}"
+    asked = [(name, wanted) for name in find_entity_names(wanted)[:MAX_NAMES]]
+    retrieved = await retrieve_for_query(context, query, kit)
+    known = await link_entities(_leave_out_named(asked, retrieved), kit)
+    hits = drop_copies((*retrieved, *(one.hit for one in known), *context.nearest), query.text)[: kit.limits.passages]
+    sentences = collect_sentences(hits)
+    mentions = [(name, one.text) for one in _find_nearest(sentences, wanted) for name in find_entity_names(one.text)]
+    first = dict(asked)
+    for name, text in mentions:
+        first.setdefault(name, text)
+    unknown = _leave_out_named(list(first.items())[len(asked) :], hits)[:MAX_NAMES]
+    chains = build_chains(sentences, await link_entities(unknown, kit))
+    kept = prune_chains(chains, await score_chains(chains, query, kit), kit.limits.passages)
+    notes = [note for chain in kept for link in chain.links for note in quote_evidence((link,))]
+    evidence = order_rivals_by_date(deduplicate_findings(notes))
+    return replace(memory, evidence=evidence or memory.evidence, consolidated=True)
+
+
+def _leave_out_named(mentions: Iterable[tuple[str, str]], hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
+    hits = tuple(hits)
+    return tuple((name, text) for name, text in mentions if not any(is_named(hit, name) for hit in hits))
+
+
+def _find_nearest(sentences: Sequence[Evidence], wanted: str) -> list[Evidence]:
+    terms = set(content_terms(wanted))
+    shared = [len(terms.intersection(content_terms(one.text))) for one in sentences]
+    best = sorted(range(len(sentences)), key=lambda place: -shared[place])[:NAMED_FROM]
+    return [sentences[place] for place in best if shared[place]]
+
+
+def build_chains(sentences: Sequence[Evidence], linked: Sequence[LinkedEntity]) -> tuple[EvidenceChain, ...]:
+    """Return each sentence alone, and each with the sentences of the pages of what it names. Pure."""
+    alone = [EvidenceChain((one,)) for one in sentences]
+    described = {one.name: collect_sentences((one.hit,)) for one in linked}
+    hops = [
+        EvidenceChain((one, other))
+        for one in sentences
+        for name in find_entity_names(one.text)
+        for other in described.get(name, ())
+    ]
+    return (*alone, *hops)
+
+
+async def score_chains(chains: Sequence[EvidenceChain], query: SearchQuery, kit: Kit) -> tuple[float, ...]:
+    """Return how much each chain bears on a query: the share of its words, and likeness, less what hops cost."""
+    terms = set(content_terms(query.text))
+    cosines = await kit.compare(query.text, [chain.text for chain in chains]) if chains else ()
+    shares = (len(terms.intersection(content_terms(chain.text))) / len(terms) if terms else 0.0 for chain in chains)
+    return tuple(
+        share + cosine - HOP_COST * (len(chain.links) - 1)
+        for chain, share, cosine in zip(chains, shares, cosines, strict=True)
+    )
+
+
+def prune_chains(
+    chains: Sequence[EvidenceChain], scores: Sequence[float], passages: int, characters: int = MAX_CHARACTERS
+) -> tuple[EvidenceChain, ...]:
+    """Return the best chains, as far as they fit into so many passages and characters. Pure.
+
+    What stands in a chain that was taken counts no more.
+    """
+    kept, used, ids = list[EvidenceChain](), set[Evidence](), set[str]()
+    for place in sorted(range(len(chains)), key=lambda place: -scores[place]):
+        new = [one for one in chains[place].links if one not in used]
+        more = {one.passage.id for one in new} - ids
+        room = characters - sum(len(one.text) for one in used)
+        if new and len(ids) + len(more) <= passages and sum(len(one.text) for one in new) <= room:
+            kept.append(EvidenceChain(tuple(new)))
+            used.update(new)
+            ids |= more
+    return tuple(kept)

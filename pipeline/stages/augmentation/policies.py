@@ -1,0 +1,117 @@
+"""Policies: pick the next act by what is in the memory. Pure.
+
+A policy decides when more is looked up than the question as it was asked: `never`, `always`, where the model says so
+(`self-ask`), or by weights that were learned from recorded turns. All else follows from the memory alike.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
+from functools import cache
+from importlib import resources
+
+from pipeline.kit import Limits, Policy
+from pipeline.stages.augmentation.entity_linker import describe_hit, find_entity_names
+from pipeline.stages.augmentation.working_memory import Act, WorkingMemory
+from pipeline.stages.question_analysis import resolve_question, split_question
+from pipeline.stages.turn_context import TurnContext
+from storage.language.words import content_terms
+
+EVEN_CHANCE = 0.5
+
+
+def choose_act(memory: WorkingMemory, limits: Limits) -> Act:
+    """Pick the next act; the memory grows by each, and rounds are bounded, so that `SEND` comes."""
+    latest = memory.latest
+    if memory.fault or not memory.wants_facts or (latest and latest.passed):
+        return Act.SEND
+    if latest is None:
+        return _POLICIES[limits.policy](memory, limits) or _draft_if_possible(memory)
+    if len(memory.candidates) >= limits.rounds:
+        return Act.SEND
+    if latest.sentences or latest.notes != memory.evidence:
+        return Act.DRAFT
+    return Act.SEND if limits.policy == "never" or memory.consolidated else Act.ACQUIRE  # no note there helps
+
+
+def _draft_if_possible(memory: WorkingMemory) -> Act:
+    return Act.DRAFT if memory.evidence else Act.SEND
+
+
+def _acquire_never(_: WorkingMemory, __: Limits) -> Act | None:
+    return None
+
+
+def _acquire_always(memory: WorkingMemory, _: Limits) -> Act | None:
+    return None if memory.consolidated else Act.ACQUIRE
+
+
+def _acquire_if_lacking(memory: WorkingMemory, limits: Limits) -> Act | None:
+    if not memory.evidence:
+        return _acquire_always(memory, limits)
+    if not memory.asked_itself:
+        return Act.SELF_ASK
+    return _acquire_always(memory, limits) if memory.lacking else None
+
+
+def _acquire_as_learned(memory: WorkingMemory, limits: Limits) -> Act | None:
+    return _acquire_always(memory, limits) if is_worth_acquiring(read_signs(memory.context, limits.looked_up)) else None
+
+
+_POLICIES: Mapping[Policy, Callable[[WorkingMemory, Limits], Act | None]] = {
+    "never": _acquire_never,
+    "always": _acquire_always,
+    "self-ask": _acquire_if_lacking,
+    "learned": _acquire_as_learned,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySigns:
+    """What is known before anything but the question itself was looked up, of the passages that are read and others."""
+
+    covered: float  # the share of the question's words that the passages read have
+    beyond: float  # by how much a passage that is not read has a greater share of them
+    nearer: float  # by how much a passage that is not read is nearer in meaning
+    lead: float  # by how much the best passage is ahead of the best that is not read, as a share of its score
+    unlinked: float  # the share of the question's names that are in no title found
+    parts: float  # whether it asks for two things
+    borrowed: float  # whether it leans on what was said before
+
+
+def read_signs(context: TurnContext, read: int) -> PolicySigns:
+    """Return the signs of a turn whose memory begins with so many of the nearest passages."""
+    terms, hits = set(content_terms(context.search_query)), context.nearest
+    shared = [terms.intersection(content_terms(describe_hit(hit))) for hit in hits]
+    shares, cosines = [len(one) / max(1, len(terms)) for one in shared], [hit.dense for hit in hits]
+    titles = {term for hit in hits for term in content_terms(hit.document.title)}
+    names = [set(content_terms(name)) for name in find_entity_names(context.search_query)]
+    question = resolve_question(context.talk)
+    best, other = (hits[0].score, hits[read].score) if len(hits) > read else (1.0, 0.0)
+    return PolicySigns(
+        covered=len(set[str]().union(*shared[:read])) / max(1, len(terms)),
+        beyond=max(shares[read:], default=0.0) - max(shares[:read], default=0.0),
+        nearer=max(cosines[read:], default=0.0) - max(cosines[:read], default=0.0),
+        lead=(best - other) / best if best > 0 else 0.0,
+        unlinked=sum(not name <= titles for name in names) / len(names) if names else 0.0,
+        parts=float(len(split_question(question)) > 1),
+        borrowed=float(bool(question.borrowed)),
+    )
+
+
+def is_worth_acquiring(signs: PolicySigns) -> bool:
+    return predict_gain(signs) >= EVEN_CHANCE
+
+
+def predict_gain(signs: PolicySigns) -> float:
+    """Return how probably evidence is worth what it costs, by the weights that were learned."""
+    bias, weights = _load_weights()
+    return 1 / (1 + math.exp(-bias - sum(weight * sign for weight, sign in zip(weights, astuple(signs), strict=True))))
+
+
+@cache
+def _load_weights() -> tuple[float, tuple[float, ...]]:
+    text = resources.files(__package__).joinpath("policy_weights.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    return found["bias"], tuple(found["weights"][name] for name in PolicySigns.__dataclass_fields__)

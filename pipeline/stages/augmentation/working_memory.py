@@ -1,0 +1,65 @@
+"""The working memory of a turn: query and history, evidence, candidates with their utility, and what was decided. Pure.
+
+Each act returns a new memory; nothing in one ever changes.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pipeline.errors import PipelineError
+from pipeline.replies.cited_sentences import MarkedSentence
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences, order_rivals_by_date, quote_evidence
+from pipeline.stages.turn_context import TurnContext
+from storage.types import SearchQuery
+
+
+class Act(Enum):
+    """What a policy may pick next."""
+
+    SELF_ASK = "ask the model whether what was found is enough"
+    ACQUIRE = "acquire evidence"
+    DRAFT = "ask the model for a candidate"
+    SEND = "send the best candidate, or abstain"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A reply over numbered notes, how good it is from 0 to 1, and what is to be mended, in words."""
+
+    sentences: tuple[MarkedSentence, ...]
+    notes: tuple[SourcedFinding, ...]
+    utility: float = 0.0
+    feedback: str = ""  # empty where it is good enough
+    let_out: bool | None = None  # whether the gate lets any of it out; None where it was not asked
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.sentences) and not self.feedback
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemory:
+    context: TurnContext  # the query, and the history before it
+    evidence: tuple[SourcedFinding, ...]
+    candidates: tuple[Candidate, ...] = ()  # in the order of their rounds
+    consolidated: bool = False  # whether evidence was acquired beyond what the question alone found
+    asked_itself: bool = False  # whether the model was asked if that is needed
+    lacking: SearchQuery | None = None  # what the model says is to be looked up
+    wants_facts: bool = True  # whether the user asks for anything that could be looked up
+    fault: PipelineError | None = None  # what ended the loop
+
+    @property
+    def latest(self) -> Candidate | None:
+        return self.candidates[-1] if self.candidates else None
+
+    @property
+    def best(self) -> Candidate | None:
+        """The candidate with the highest utility of those that the gate may let out; of equal ones the last."""
+        open_ones = [one for one in self.candidates if one.sentences and one.let_out is not False]
+        return max(reversed(open_ones), key=lambda one: one.utility, default=None)
+
+
+def open_memory(context: TurnContext, passages: int) -> WorkingMemory:
+    """Begin with the best passages that the question as it was asked has found."""
+    nearest = collect_sentences(context.nearest[:passages])
+    return WorkingMemory(context, order_rivals_by_date(quote_evidence(nearest)))

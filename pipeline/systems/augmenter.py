@@ -1,0 +1,59 @@
+"""Answer as LLM-Augmenter does: a loop around a fixed model, over a working memory that each act leaves anew.
+
+A policy picks the next act: ask the model whether what was found is enough, acquire evidence, ask for a candidate, or
+send. A candidate that is not good enough is drafted again, told in words what it lacks, for a bounded number of rounds;
+then the best is sent. Nothing of a candidate is said before, and every sentence passes the gate.
+"""
+
+from dataclasses import replace
+
+from pipeline.errors import PipelineError, SearchUnavailable
+from pipeline.kit import Kit, SystemEntry
+from pipeline.stages.augmentation.candidate_utility import ask_itself, propose, rate, send
+from pipeline.stages.augmentation.knowledge_consolidator import consolidate
+from pipeline.stages.augmentation.policies import choose_act
+from pipeline.stages.augmentation.working_memory import Act, WorkingMemory, open_memory
+from pipeline.stages.question_analysis import detect_small_talk, validate_question
+from pipeline.stages.quotation import show_interim_quote
+from pipeline.stages.turn_context import prepare_context
+from pipeline.types import Conversation, Status
+
+
+async def answer(talk: Conversation, kit: Kit) -> Status:
+    """Raises any `PipelineError` that leaves nothing to say."""
+    validate_question(talk.question.text, kit.limits)
+    if detect_small_talk(talk.question.text):
+        return Status.CHATTED
+    context = await prepare_context(talk, kit)
+    memory = open_memory(context, kit.limits.looked_up)
+    async with show_interim_quote(talk, context.found, kit):
+        while (act := choose_act(memory, kit.limits)) is not Act.SEND:
+            memory = await perform(act, memory, kit)
+    if await send(memory, kit):
+        return Status.ANSWERED
+    return Status.ABSTAINED if memory.wants_facts else Status.CHATTED
+
+
+async def perform(act: Act, memory: WorkingMemory, kit: Kit) -> WorkingMemory:
+    """Return the memory as an act leaves it; one that fails ends the loop with the best that there is by then."""
+    try:
+        match act:
+            case Act.SELF_ASK:
+                return await ask_itself(memory, kit)
+            case Act.ACQUIRE:
+                return await consolidate(memory, kit)
+            case _:
+                memory = await propose(memory, kit)
+                return await rate(memory, kit)
+    except SearchUnavailable:
+        raise  # an outage never looks like "I don't know"
+    except PipelineError as fault:
+        return replace(memory, fault=fault)
+
+
+ENTRY = SystemEntry(
+    "augmenter",
+    "Drafts candidates over linked evidence until one is good enough, told what each lacks.",
+    answer,
+    calls=("query", "need", "answer", "criticism", "verify", "verdicts"),
+)

@@ -1,0 +1,63 @@
+"""Names are linked to the pages that bear them, whatever stands behind a title, and by what they stand beside."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.kit import Limits
+from pipeline.stages.augmentation.entity_linker import choose_page, find_entity_names, link_entities
+from pipeline.types import Conversation, Turn
+from storage.types import Hit
+from tests.pipeline.world import Shelf, Stage, hit
+
+
+def page(title: str, text: str, *aliases: str, disambiguation: bool = False, position: int = 0) -> Hit:
+    found = hit(text, key=f"{title}.md", title=title, position=position)
+    return replace(found, document=replace(found.document, aliases=aliases, disambiguation=disambiguation))
+
+
+PLANET = page("Mercury (planet)", "Mercury (planet) goes round the sun in 88 days.")
+METAL = page("Mercury (metal)", "Mercury (metal) is liquid in thermometers.")
+EITHER = page("Mercury", "Mercury (planet)\nMercury (metal)\nHermes, a god of traders", disambiguation=True)
+GOD = page("Hermes", "Hermes carries messages of gods and protects traders.", "Hermes of Olympus")
+BANK = page("Lindø Bank", "Lindø Bank lends money.", "The Bank of Lindø", "LB")
+
+
+@pytest.mark.parametrize(
+    ("name", "context", "meant"),
+    [
+        ("Mercury", "How long does Mercury take round the sun?", PLANET),
+        ("Mercury", "Is Mercury liquid in a thermometer?", METAL),
+        ("Mercury", "Which god of traders is Mercury?", GOD),  # only the disambiguation page leads there
+        ("mercury (Metal)", "", METAL),
+        ("Lindo Bank", "", BANK),
+        ("Bank of Lindø", "", BANK),
+        ("LB", "", BANK),
+        ("Lindø", "What does Lindø Bank do?", None),  # a part of a title is another name
+        ("Venus", "Is Venus liquid?", None),
+    ],
+)
+def test_a_name_means_the_page_that_bears_it_and_fits_where_it_stands(name: str, context: str, meant: Hit) -> None:
+    assert choose_page(name, context, (EITHER, METAL, PLANET, GOD, BANK)) == meant
+
+
+def test_the_beginning_of_a_page_describes_it() -> None:
+    later = page("Mercury (planet)", "The sun burns Mercury (planet) by day.", position=3)
+    assert choose_page("Mercury", "sun by day burns", (later, PLANET)) == PLANET
+    assert choose_page("Mercury", "", (EITHER,)) is None
+
+
+async def test_linking_searches_for_each_name_and_leaves_out_what_nothing_bears() -> None:
+    asked = Conversation((Turn("user", "Mercury?"),))
+    shelf = Shelf((PLANET, BANK))
+    stage = Stage(shelf, asked, Limits(), None, None)
+    linked = await link_entities([("Mercury", "the sun"), ("Oda Hagen", "by Oda Hagen")], stage.kit)
+
+    assert [(one.name, one.hit.document.title) for one in linked] == [("Mercury", "Mercury (planet)")]
+    assert sorted(shelf.queries) == ["Mercury", "Oda Hagen"]
+    assert set(stage.recorder.found) == {PLANET.passage.id}
+
+
+def test_names_are_found_as_they_are_written() -> None:
+    assert find_entity_names("Oda Hagen built the lighthouse of Skarholm for Oda Hagen.") == ("Oda Hagen", "Skarholm")
+    assert find_entity_names("who repairs the lathe?") == ()

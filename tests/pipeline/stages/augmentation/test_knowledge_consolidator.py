@@ -1,0 +1,49 @@
+"""Chains of evidence: built over two hops, scored by the query, and pruned to what fits."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.kit import Limits
+from pipeline.stages.augmentation.entity_linker import LinkedEntity
+from pipeline.stages.augmentation.knowledge_consolidator import EvidenceChain, build_chains, prune_chains, score_chains
+from pipeline.stages.passage_retrieval import collect_sentences
+from storage.types import SearchQuery
+from tests.pipeline.world import Shelf, Stage, hit, question
+
+FOUND = hit("The lens was ground by Tove Lind. It is kept in the cellar.", key="lens.md", title="Lens")
+LINKED = hit("Tove Lind is a grinder. She was born in Bergen.", key="lind.md", title="Tove Lind")
+GROUND, KEPT = collect_sentences([FOUND])
+GRINDER, BORN = collect_sentences([LINKED])
+HOPS = (EvidenceChain((GROUND, GRINDER)), EvidenceChain((GROUND, BORN)))
+
+
+def test_a_chain_goes_from_a_sentence_to_the_page_of_whom_it_names_and_no_farther() -> None:
+    chains = build_chains((GROUND, KEPT), [LinkedEntity("Tove Lind", LINKED), LinkedEntity("Bergen", LINKED)])
+    assert chains == (EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS)
+
+
+async def test_the_second_hop_counts_where_it_brings_words_of_the_query() -> None:
+    """Shares of the query's five words (lens, ground, grinder, born, bergen), by hand; likeness is the same share."""
+    stage = Stage(Shelf(()), question("?"), Limits(), None, None)
+    query = SearchQuery("lens ground grinder born Bergen")
+    chains = (EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS)
+    scores = await score_chains(chains, query, stage.kit)
+
+    assert [round(score, 2) for score in scores] == [0.8, 0.4, 1.1, 1.5]
+    assert prune_chains(chains, scores, passages=2)[0] == HOPS[1]
+
+
+def test_pruned_chains_repeat_nothing_and_keep_to_their_budget() -> None:
+    chains, scores = (EvidenceChain((KEPT,)), *HOPS), (0.5, 0.9, 0.8)
+    assert prune_chains(chains, scores, passages=2) == (HOPS[0], EvidenceChain((BORN,)), EvidenceChain((KEPT,)))
+    assert prune_chains(chains, scores, passages=1) == (EvidenceChain((KEPT,)),)
+    assert prune_chains(chains, scores, passages=2, characters=60) == (HOPS[0],)
+
+
+@given(st.lists(st.floats(-1, 2), min_size=4, max_size=4), st.integers(0, 3), st.integers(0, 200))
+def test_pruning_holds_its_bounds_for_any_scores(scores: list[float], passages: int, characters: int) -> None:
+    kept = [one for chain in prune_chains((EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS), scores, passages,
+                                          characters) for one in chain.links]  # fmt: skip
+    assert len(kept) == len(set(kept))
+    assert len({one.passage.id for one in kept}) <= passages
+    assert sum(len(one.text) for one in kept) <= characters

@@ -1,0 +1,30 @@
+"""Fitting the policy: a sign that tells when evidence is worth its price is learned, on turns that were not seen."""
+
+import pytest
+
+from pipeline.stages.augmentation.policies import PolicySigns
+from tools.training.policy_weights import PRICE, RecordedTurn, acquires, cross_validate, fit_policy
+
+
+def recorded(place: int) -> RecordedTurn:
+    """Return a turn: of every fourth the answer lies beyond what is read, and it can be seen."""
+    lacks = place % 4 == 0
+    signs = PolicySigns(0.5, float(lacks), 0.01 * (place % 7), 0.1, 0.0, 0.0, 0.0)
+    return RecordedTurn(f"talk {place // 3}", signs, float(not lacks), 1.0)
+
+
+def test_the_learned_policy_takes_the_reward_of_both() -> None:
+    turns = [recorded(place) for place in range(120)]
+    found = cross_validate(turns)
+
+    assert found["never"] == {"utility": 0.75, "calls": 0.0, "reward": 0.75}
+    assert found["always"] == {"utility": 1.0, "calls": 1.0, "reward": 1 - PRICE}
+    assert found["learned"] == found["best possible"] == {"utility": 1.0, "calls": 0.25, "reward": 1 - PRICE / 4}
+
+
+def test_a_fit_is_the_same_each_time_and_decides_by_its_weights() -> None:
+    turns = [recorded(place) for place in range(40)]
+    weights = fit_policy(turns)
+
+    assert weights == pytest.approx(fit_policy(turns))
+    assert [acquires(weights, turn) for turn in turns] == [turn.gain > 0 for turn in turns]

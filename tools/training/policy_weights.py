@@ -1,0 +1,169 @@
+"""Fit the weights of the augmenter's learned policy to recorded turns, and write them into the code.
+
+Each turn is played both ways, with evidence acquired and without; the reward of either is the utility of its notes (do
+they hold the known answer) less a price for each call. With both rewards known, the policy of the highest expected
+reward is a logistic regression on which way was better, each turn weighed by how much. Deterministic.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import pipeline.stages.augmentation as code
+from bot.answering import answer
+from bot.desk.types import TurnRequest
+from bot.wiring import App
+from evaluation.claims.claim_metrics import assign_folds
+from evaluation.question_sets import has_all_strings, read_exam
+from evaluation.simulated_model.transcripts import build_transcript_model, read_documents, read_transcripts
+from evaluation.workbench import TERMINAL, StagedLLM, open_corpus
+from pipeline.kit import Kit, SystemEntry
+from pipeline.model import LLM
+from pipeline.stages.augmentation.knowledge_consolidator import consolidate
+from pipeline.stages.augmentation.policies import EVEN_CHANCE, PolicySigns, read_signs
+from pipeline.stages.augmentation.working_memory import WorkingMemory, open_memory
+from pipeline.stages.question_analysis import resolve_question
+from pipeline.stages.turn_context import prepare_context
+from pipeline.types import Conversation, Status, Turn
+from storage.language.words import content_terms, words
+from tools.training.answer_weights import Floats, fit_judge
+
+FOLDS = 8
+PRICE = 0.05  # of one call, in utility: twenty calls are worth one more turn whose notes hold the answer
+SIGNS = [field.name for field in fields(PolicySigns)]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTurn:
+    """What was known before the act, and how good the notes were without it and with it."""
+
+    group: str
+    signs: PolicySigns
+    without: float
+    acquired: float
+
+    @property
+    def gain(self) -> float:
+        """The reward of acquiring evidence, less that of leaving it; the act costs one call, the query."""
+        return self.acquired - self.without - PRICE
+
+
+def fit_policy(turns: Sequence[RecordedTurn]) -> Floats:
+    """Return bias and weights."""
+    signs = np.array([astuple(turn.signs) for turn in turns])
+    gains = np.array([turn.gain for turn in turns])
+    return fit_judge(signs, gains > 0, np.abs(gains))
+
+
+def acquires(weights: Floats, turn: RecordedTurn) -> bool:
+    """Return what a policy of these weights decides."""
+    score = weights[0] + weights[1:] @ np.array(astuple(turn.signs))
+    return bool(1 / (1 + np.exp(-score)) >= EVEN_CHANCE)
+
+
+def cross_validate(turns: Sequence[RecordedTurn]) -> Mapping[str, Mapping[str, float]]:
+    """Return utility, calls for evidence and reward a turn of each policy, on groups that none was fitted to."""
+    folds = assign_folds([turn.group for turn in turns], FOLDS)
+    learned = []
+    for fold in range(FOLDS):
+        weights = fit_policy([turn for turn, other in zip(turns, folds, strict=True) if other != fold])
+        learned += [(turn, acquires(weights, turn)) for turn, other in zip(turns, folds, strict=True) if other == fold]
+    policies = {
+        "never": [(turn, False) for turn in turns],
+        "always": [(turn, True) for turn in turns],
+        "learned": learned,
+        "best possible": [(turn, turn.gain > 0) for turn in turns],
+    }
+    return {name: _measure(decided) for name, decided in policies.items()}
+
+
+def _measure(decided: Sequence[tuple[RecordedTurn, bool]]) -> Mapping[str, float]:
+    utility = float(np.mean([turn.acquired if acts else turn.without for turn, acts in decided]))
+    calls = float(np.mean([acts for _, acts in decided]))
+    return {"utility": round(utility, 4), "calls": round(calls, 4), "reward": round(utility - PRICE * calls, 4)}
+
+
+async def record_file(path: Path, home: Path | None) -> list[RecordedTurn]:
+    """Play the turns of a file of transcripts, with the queries that were written by hand, or of questions.
+
+    The query of a question without a transcript is its words of substance and what it borrows. Raises `UnreadableSet`.
+    """
+    exam = read_documents(path)
+    async with open_corpus(exam.source, exam.corpus, home and home / exam.corpus) as app:
+        if path.parent.name != "transcripts":
+            return [
+                turn
+                for one in read_exam(path).questions
+                if one.answers and not one.held
+                for turn in await _record(app, one.talk, one.answers, _build_simple_model(one.talk), path.stem)
+            ]
+        found = list[RecordedTurn]()
+        for place, (_, turns) in enumerate(read_transcripts(path)):
+            earlier = list[Turn]()
+            for turn in turns:
+                talk = Conversation((*earlier, Turn("user", turn.question)))
+                if turn.answer:
+                    model = build_transcript_model(turn)
+                    found += await _record(app, talk, (turn.answer,), model, f"{path.stem} {place}")
+                earlier.append(Turn("user", turn.question))
+        return found
+
+
+def _build_simple_model(talk: Conversation) -> StagedLLM:
+    resolved = resolve_question(talk)
+    terms = " ".join(word for word in words(resolved.query) if content_terms(word))
+    return StagedLLM("words", {"query": lambda _: f"Search: yes\nQuery: {terms}\nTime: none"})
+
+
+async def _record(
+    app: App, talk: Conversation, answers: Sequence[Sequence[str]], model: LLM, group: str
+) -> list[RecordedTurn]:
+    found = list[RecordedTurn]()
+
+    async def play(asked: Conversation, kit: Kit) -> Status:
+        memory = open_memory(await prepare_context(asked, kit), kit.limits.looked_up)
+        consolidated = await consolidate(memory, kit)
+        holds = [float(_holds(one, answers)) for one in (memory, consolidated)]
+        found.append(RecordedTurn(group, read_signs(memory.context, kit.limits.looked_up), *holds))
+        return Status.ABSTAINED
+
+    entry = SystemEntry("recorder", "Plays a turn both ways.", play)
+    asked = TurnRequest(talk.question.text, TERMINAL, earlier=talk.earlier, system=entry.name)
+    await answer(replace(app, llm=model, systems={entry.name: entry}), asked, lambda _: None)
+    return found
+
+
+def _holds(memory: WorkingMemory, answers: Sequence[Sequence[str]]) -> bool:
+    notes = " ¶ ".join(note.text for note in memory.evidence)
+    return any(has_all_strings(strings, notes) for strings in answers)
+
+
+def train(
+    files: Annotated[list[Path], typer.Argument(help="Files of transcripts, and of questions over handbooks.")],
+    write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
+    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder a corpus.")] = None,
+) -> None:
+    """Fit the learned policy.
+
+    What stands in the code was made by
+
+    python -m tools.training.policy_weights evaluation/questions/transcripts/*.json
+    evaluation/questions/*_handbook*.json
+    """
+    turns = [turn for path in files for turn in asyncio.run(record_file(path, home))]
+    print(json.dumps({"turns": len(turns), "crossvalidated": cross_validate(turns)}, indent=2))
+    if write:
+        bias, *weights = (round(float(value), 4) for value in fit_policy(turns))
+        fitted = {"bias": bias, "weights": dict(zip(SIGNS, weights, strict=True))}
+        path = Path(code.__path__[0]) / "policy_weights.json"
+        path.write_text(json.dumps(fitted, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(train)
