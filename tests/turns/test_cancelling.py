@@ -60,7 +60,7 @@ async def test_a_turn_stopped_in_any_call_leaves_no_open_call_and_a_record_that_
             assert all(step["reply"] for step in steps if step["template"] not in ended)
 
 
-@pytest.mark.parametrize("system", WRITERS)
+@pytest.mark.parametrize("system", [name for name in WRITERS if name != "augmenter"])  # it speaks when all is written
 async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path, system: str) -> None:
     """The stream is closed at the server; what had passed the gate is on record as spoken."""
     sentence = "Skarholm lighthouse was built in 1887 [1]. "

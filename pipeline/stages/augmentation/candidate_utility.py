@@ -18,7 +18,7 @@ from pipeline.stages.concurrency import gather_all
 from pipeline.stages.passage_retrieval import SourcedFinding
 from storage.language.words import content_terms
 
-LEAST_KF1 = 0.3
+LEAST_KF1 = 0.2
 LEAST_CRITICISM = 0.7
 MAX_NAMED = 8  # words, or sentences, that feedback names
 _FOREIGN = "These words stand in none of the notes that it cites: {}. Say what the notes say, in their words."
