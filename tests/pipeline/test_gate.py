@@ -148,9 +148,9 @@ class TestJudgement:
     SENTENCE = sentence(OFFICE, "The office opens at nine.")
 
     def gate(self, support: Support, opinion: CheckedClaim | Exception | None, asked: Sequence[str] = ()) -> Gate:
-        async def checks(_: str, __: object, *, asked: Sequence[str] = ()) -> Support:
+        async def checks(said: str, _: object, *, asked: Sequence[str] = ()) -> Support:
             self.told_asked = asked
-            return support
+            return support if said == self.SENTENCE.text else VERBATIM
 
         async def verify(said: str, cited: object, **_: object) -> CheckedClaim | None:
             assert (said, cited) == (self.SENTENCE.text, self.SENTENCE.evidence)
@@ -180,12 +180,14 @@ class TestJudgement:
 
     @pytest.mark.parametrize("support", [SURE, DOUBTFUL, APPEALABLE])
     async def test_a_changed_copy_is_quoted_and_no_model_is_asked(self, support: Support) -> None:
-        """A careless verdict could not free it."""
+        """A careless verdict could not free it. What is quoted in its place is not left out."""
         gate = self.gate(replace(support, better_quoted=True), self.opinion(Verdict.SUPPORTS))
 
         assert not await gate.say(self.SENTENCE)
         assert gate.prefers_quotation(self.SENTENCE)
         assert gate.withheld[0].reason.startswith("its passage is quoted instead")
+        assert await gate.say(sentence(OFFICE, "It closes at six."))
+        assert gate.answer(Status.ANSWERED).withheld == 0
 
     @pytest.mark.parametrize("error", [UnreadableReply("odd"), BudgetExceeded("spent"), ModelUnavailable("away")])
     async def test_what_cannot_be_judged_leaves_only_where_the_local_check_is_sure(self, error: PipelineError) -> None:
