@@ -5,19 +5,17 @@ that does not exist, and what says the same as another page. A site that refuses
 """
 
 import hashlib
-import mimetypes
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 
-from ingest.readers import file_formats, value_parsers
 from ingest.readers.file_formats import READER_VERSION
 from ingest.sandbox import Sandbox
+from ingest.sources.sites.page_metadata import PageMetadata, declare_encoding, derive_file_name, parse_page_metadata
 from ingest.sources.sites.sitemap import SitemapEntry, make_page_key, resolve_page_url
 from ingest.types import (
     ChangedDocument,
@@ -32,88 +30,6 @@ from ingest.types import (
 from ingest.web.http_reply import AccessDenied, ReadingStopped, ResponseTooLarge, parse_http_date
 from ingest.web.web_client import WebClient, WebResponse
 from storage.language.lazy_pattern import lazy_compile
-
-_TYPES = {
-    "text/html": ".html", "application/xhtml+xml": ".html", "application/pdf": ".pdf", "text/plain": ".txt",
-    "text/markdown": ".md", "text/csv": ".csv", "application/epub+zip": ".epub", "application/json": ".json",
-    "application/rss+xml": ".rss", "application/atom+xml": ".atom", "application/xml": ".xml", "text/xml": ".xml",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
-}  # fmt: skip
-_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
-_CHARSET = lazy_compile(r"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
-_HEAD_BYTES = 4096
-_LOGIN_WORDS = 250
-"""A page with a field for a password and fewer words than this is there to log in."""
-_ROBOTS_NAMES = ("robots", "footnote")
-
-
-@dataclass(frozen=True, slots=True)
-class PageMetadata:
-    canonical: str = ""
-    """The address that it wants to be known by, as a whole; empty if it says none."""
-    noindex: bool = False
-    asks_to_log_in: bool = False
-
-
-def derive_file_name(url: str, content_type: str) -> str:
-    """Return a file name whose ending says how a page is read, by what the server says, else by its address."""
-    path = PurePosixPath(unquote(urlsplit(url).path))
-    media_type = content_type.partition(";")[0].strip().lower()
-    readable = bool(path.suffix) and not file_formats.explain_refusal(path.name)
-    if media_type in _UNSAID or (media_type == "text/plain" and readable):
-        suffix = path.suffix
-    else:
-        suffix = (
-            _TYPES.get(media_type)
-            or mimetypes.guess_extension(media_type)
-            or f".{media_type.rpartition('/')[2] or 'unknown'}"
-        )
-    stem = path.stem if readable else path.name
-    return f"{path.parent.name}/{stem or 'index'}{suffix}"
-
-
-def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) -> PageMetadata:
-    noindex = _forbids(headers.get("x-robots-tag", ""))
-    root = value_parsers.parse_html(content)
-    if root is None:
-        return PageMetadata(noindex=noindex)
-    for meta in root.iter("meta"):
-        if (meta.get("name") or "").strip().lower() in _ROBOTS_NAMES:
-            noindex = noindex or _forbids(meta.get("content") or "")
-    links = (link for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
-    canonical = next((href for link in links if (href := (link.get("href") or "").strip())), "")
-    password = any((field.get("type") or "").lower() == "password" for field in root.iter("input"))
-    short = password and len(root.text_content().split()) < _LOGIN_WORDS
-    return PageMetadata(join_url(url, canonical), noindex, short)
-
-
-def _forbids(directives: str) -> bool:
-    """Tell whether it forbids indexing. A header may name an agent first: `otherbot: noindex` is not ours."""
-    agent, colon, words = directives.lower().rpartition(":")
-    if colon and agent.strip() not in _ROBOTS_NAMES:
-        return False
-    return bool({"noindex", "none"} & {word.strip() for word in words.split(",")})
-
-
-def join_url(url: str, href: str) -> str:
-    try:
-        return urljoin(url, href) if href else ""
-    except ValueError:
-        return ""
-
-
-def declare_encoding(content: bytes, content_type: str) -> bytes:
-    """Return markup that can be read without its header: one that only the header tells the encoding of, in UTF-8."""
-    charset = _CHARSET.search(content_type)
-    if not charset or charset[1].lower() in {"utf-8", "utf8"} or b"charset" in content[:_HEAD_BYTES].lower():
-        return content
-    try:
-        return content.decode(charset[1]).encode()
-    except (LookupError, UnicodeError):
-        return content
-
 
 _MOMENT_TEXT = lazy_compile(r"\d{1,2}:\d{1,2}(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d{1,4}\b|\b(?=[a-f]*\d)[\da-f]{8,}\b")
 """What differs whenever a page is asked for: clock times, dates, ids of requests. Other numbers may be all it says."""

@@ -23,7 +23,7 @@ from ingest.types import SourceUnavailable, UnreadableDocument
 from ingest.web.http_reply import format_url
 from ingest.web.public_network import PublicTransport, Resolve, resolve_host
 from ingest.web.search_engines.engine import SearchEngine
-from ingest.web.search_engines.page_reader import LARGEST_PAGE, PAGE_LIMITS, fetch_page, read_page
+from ingest.web.search_engines.page_reader import LARGEST_PAGE, PAGE_LIMITS, fetch_page, read_page, warm_up
 from ingest.web.web_client import RequestPolicy, WebClient
 from storage.database.worker_threads import ThreadPool
 from storage.types import WEB_PREFIX, Document, Hit
@@ -87,6 +87,9 @@ class WebSearch:
             SourceUnavailable: The engine fails, or none of the pages that it names can be had.
         """
         deadline = asyncio.get_running_loop().time() + self._bounds.seconds
+        # Started while the engine is asked: a process takes longer to begin than a page to be read.
+        warming = asyncio.ensure_future(self._reading.run(warm_up, self._sandbox))
+        warming.add_done_callback(_note_failed_start)
         named = await self.find(query, SPARE * pages)
         wanted = enumerate(url for url in named if url not in skip)
         read, outages = dict[int, tuple[Hit, ...]](), list[Exception]()
@@ -151,6 +154,11 @@ class WebSearch:
             raise
         finally:
             self._clients.discard(client)
+
+
+def _note_failed_start(warming: "asyncio.Future[None]") -> None:
+    if not warming.cancelled() and (error := warming.exception()):
+        log.info("no page can be read yet", extra={"cause": str(error)})
 
 
 def _run_within(client: WebClient, work: Callable[[], T]) -> T:

@@ -12,7 +12,7 @@ import pytest
 
 from ingest.types import Block, Page, Section, SourceUnavailable
 from ingest.web.search_engines.engine import ENGINES, EngineAccess, list_addresses, normalize_address
-from ingest.web.search_engines.page_reader import count_tokens, take_beginning
+from ingest.web.search_engines.page_beginning import count_tokens, take_beginning
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from storage.types import Hit, PassageKind
 from tests.ingest.servers.search_engines import KEY, Engine, limited
