@@ -42,3 +42,15 @@ async def test_what_may_not_be_read_any_more_when_an_answer_ends_is_not_shown(bo
     assert closed.body["citations"] == []
     withheld = [entry.body for entry in await bot.app.audit.turn(first.turn_id) if entry.kind is EntryKind.EDITED]
     assert [body["withheld"] for body in withheld] == [True]
+
+
+async def test_a_channel_s_tone_is_that_of_its_questions_until_an_admin_turns_it_off(bot: Bot) -> None:
+    """The record names it."""
+    await bot.start(tone="Brief.", channel=[{"id": bot.id(), "tone": "Solemn."}])
+    assert bot.app
+    await bot.answered(await bot.ask())
+    await bot.app.overrides.set(bot.id(), "tone", "", by="an admin", was=None)
+    await bot.answered(await bot.ask())
+    await bot.answered(await bot.ask(channel=1))
+
+    assert [opened.body["tone"] for opened, _ in await bot.app.audit.turns(3)] == ["Brief.", "", "Solemn."]
