@@ -14,6 +14,7 @@ from pipeline.types import Demonstration, RankedDemo
 from storage.language.words import content_terms
 
 DENSE_SHARE = 0.5  # what meaning weighs in a score; the rest is shared words
+MAX_COMPARED = 100  # examples of which meanings are compared: each new one costs an embedding; more are chosen by words
 SATURATION, LENGTH_SHARE = 1.2, 0.75  # BM25's k1 and b
 
 
@@ -47,8 +48,12 @@ async def rank_demos(query: str, pool: Sequence[Demonstration], k: int, compare:
     """Return the `k` examples nearest to a dialogue and its knowledge, best first; what is pinned comes before all."""
     if not pool or k <= 0:
         return ()
-    texts = [one.searched for one in pool]
-    scores = combine_scores(await compare(query, texts), score_by_words(query, texts))
+    sparse = score_by_words(query, [one.searched for one in pool])
+    if len(pool) > MAX_COMPARED:
+        nearest = sorted(range(len(pool)), key=lambda place: (pool[place].pinned, sparse[place]), reverse=True)
+        kept = sorted(nearest[:MAX_COMPARED])
+        pool, sparse = [pool[place] for place in kept], tuple(sparse[place] for place in kept)
+    scores = combine_scores(await compare(query, [one.searched for one in pool]), sparse)
     ranked = [RankedDemo(one, 1.0 if one.pinned else score) for one, score in zip(pool, scores, strict=True)]
     return tuple(sorted(ranked, key=lambda one: (one.demo.pinned, one.score), reverse=True)[:k])
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.stages.examples.demo_ranking import (
+    MAX_COMPARED,
     TurnDemos,
     choose_diverse,
     combine_scores,
@@ -80,6 +81,22 @@ async def test_what_is_pinned_comes_before_all() -> None:
     ranked = await rank_demos("ask", pool, 2, lookup)
     assert [(one.demo.id, one.score) for one in ranked] == [("c", 1.0), ("a", 0.5)]
     assert [one.id for one in await choose_diverse(ranked, 3, 1.0, lookup)] == ["c", "a"]
+
+
+async def test_of_a_large_pool_only_the_nearest_by_words_are_compared_by_meaning() -> None:
+    compared = list[str]()
+
+    async def compare(_: str, others: Sequence[str]) -> tuple[float, ...]:
+        compared.extend(others)
+        return tuple(0.5 for _ in others)
+
+    pool = [demo(f"harbour {number}") for number in range(MAX_COMPARED)]
+    pool = [demo("dock"), *pool, demo("pier", pinned=True), demo("quay")]
+    ranked = await rank_demos("harbour", pool, 3, compare)
+    assert len(compared) == MAX_COMPARED
+    assert "pier" in compared
+    assert not {"dock", "quay"} & set(compared)
+    assert [one.demo.id for one in ranked] == ["pier", "harbour 0", "harbour 1"]
 
 
 async def test_a_turn_loads_its_pool_once_and_only_when_it_is_asked_for() -> None:

@@ -66,6 +66,20 @@ async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind
     assert [step["demos"] for step in steps] == [shown(query), shown(draft), shown(judged)]
 
 
+async def test_a_model_that_errs_without_examples_is_right_after_them() -> None:
+    """It has the right knowledge both times; without examples it calls the midfielder a goalkeeper: that is withheld."""
+    lines = {
+        "draft": lambda call: f"Milo Karst is a {'midfielder' if shown(call) else 'goalkeeper'} [2].",
+        "verify": lambda call: f"1. {'REFUTES' if 'is a goalkeeper' in call.messages[-1].text else 'SUPPORTS'} [1]",
+    }
+    bare = await ask(ScriptedLLM({**SCRIPT, **lines}), limits=Limits(examples=0))
+    assert not any("goalkeeper" in sentence for sentence in answered(bare))
+    assert [one.text for one in bare.gate.withheld] == ["Milo Karst is a goalkeeper."]
+    taught = await ask(ScriptedLLM({**SCRIPT, **lines}))
+    assert answered(taught) == ["Milo Karst is a midfielder."]
+    assert not taught.gate.withheld
+
+
 async def test_diversity_takes_the_place_of_a_twin() -> None:
     """By likeness alone both twins are shown; the less it weighs, the farther the second is from the first."""
     alike, apart = ScriptedLLM(SCRIPT), ScriptedLLM(SCRIPT)
