@@ -67,7 +67,7 @@ async def test_a_player_is_described_by_the_knowledge_after_examples_of_the_kind
 
 
 async def test_a_model_that_errs_without_examples_is_right_after_them() -> None:
-    """It has the right knowledge both times; without examples it calls the midfielder a goalkeeper: that is withheld."""
+    """It has the right knowledge both times; without examples it says goalkeeper: that is withheld."""
     lines = {
         "draft": lambda call: f"Milo Karst is a {'midfielder' if shown(call) else 'goalkeeper'} [2].",
         "verify": lambda call: f"1. {'REFUTES' if 'is a goalkeeper' in call.messages[-1].text else 'SUPPORTS'} [1]",
