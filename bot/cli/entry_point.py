@@ -12,7 +12,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.cli import chat_session, corpus_commands, example_commands, operator_commands, question_commands
+from bot.cli import (
+    audit_commands,
+    chat_session,
+    corpus_commands,
+    example_commands,
+    operator_commands,
+    question_commands,
+)
 from bot.cli.command_context import find_cli_state, format_examples
 from bot.cli.terminal_output import open_output, report_errors
 
@@ -109,7 +116,7 @@ app.command(epilog=format_examples("footnote chat", "footnote chat --corpus hand
 app.command(epilog=format_examples("footnote serve", "footnote --config /etc/footnote.toml serve"))(
     operator_commands.serve
 )
-app.add_typer(operator_commands.audit_app, name="audit")
+app.add_typer(audit_commands.audit_app, name="audit")
 app.add_typer(example_commands.examples_app, name="examples")
 
 

@@ -1,4 +1,4 @@
-"""Run `footnote init`, `doctor`, `serve` and `audit`: what an operator sets up, checks and looks up."""
+"""Run `footnote init`, `doctor` and `serve`: what an operator sets up, checks and runs."""
 
 import asyncio
 import logging
@@ -16,7 +16,6 @@ from bot.cli.command_context import (
     CommandContext,
     JsonOption,
     find_cli_state,
-    format_examples,
     open_bare_command,
     open_command,
 )
@@ -27,11 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.cli.command_context import Services
-    from bot.cli.rendering.audit_view import RecordCheck
     from bot.doctor.diagnosis import CheckResult
     from bot.doctor.model_exam import ExamRequest, ExamResults
-    from storage.record.audit_log import AuditLog
-    from storage.types import LogEntry
 
 
 def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
@@ -192,88 +188,3 @@ def serve(context: typer.Context) -> None:
                     logging.getLogger(__name__).exception("the server failed")
                 # Not chained: what is shown of it with --debug stands in the log, without secrets.
                 raise CommandError(fault) from None
-
-
-PAGE_SIZE = 500
-
-audit_app = typer.Typer(
-    no_args_is_help=True,
-    help="Read the record of all questions and answers.",
-    epilog=format_examples("footnote audit list", "footnote audit show 3f9a", "footnote audit verify"),
-)
-
-
-@audit_app.command("list", epilog=format_examples("footnote audit list -n 50"))
-def list_turns(
-    context: typer.Context,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="How many at most.")] = 20,
-    *,
-    as_json: JsonOption = False,
-) -> None:
-    """List the last questions, newest first."""
-    with open_command(context, as_json=as_json) as ctx:
-        last = ctx.call_records(lambda records: records.audit.turns(count))
-        view = rendering.audit_view.render_turns(last, ctx.settings.zone)
-        ctx.output.give(rendering.json_documents.build_turns_document(last), view)
-
-
-@audit_app.command(
-    epilog=format_examples(
-        "footnote audit show 3f9a1c02b7de", "footnote audit show 3f9a --full", "footnote audit show slack:T1/C1"
-    )
-)
-def show(
-    context: typer.Context,
-    answer_id: Annotated[
-        str, typer.Argument(metavar="ID", help="An answer's id, or its first characters; or a channel's.")
-    ],
-    *,
-    full: Annotated[bool, typer.Option("--full", help="Show a model's whole replies and all its inputs.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Show the history of one answer: the question, each search and call, each claim, each sentence, each source.
-
-    Also where it was posted, and what people did with it. Of a channel: what admins set there, and when.
-    """
-    with open_command(context, as_json=as_json) as ctx:
-        entries = ctx.call_records(lambda records: load_turn(records.audit, answer_id))
-        view = rendering.audit_view.render_turn(entries, ctx.settings.zone, full=full)
-        ctx.output.give(rendering.json_documents.build_turn_document(entries), view)
-
-
-@audit_app.command(epilog=format_examples("footnote audit verify"))
-def verify(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Check that every recorded sentence cites a source, and that every quote stands word for word in its passage."""
-    with open_command(context, as_json=as_json) as ctx:
-        documents = rendering.json_documents
-        checked = ctx.call_records(lambda records: _verify_record(records.audit))
-        ctx.output.give(
-            documents.build_verification_document(checked), rendering.audit_view.render_verification(checked)
-        )
-        if checked.findings:
-            ctx.output.note(f"footnote: {documents.build_record_error(checked)['message']}")
-            raise typer.Exit(1)
-
-
-async def load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]":
-    match await audit.find(beginning, limit=2) if beginning else ():
-        case (only,):
-            return await audit.turn(only)
-        case ():
-            hint = "`footnote audit list` shows the last ones."
-            raise CommandError(Fault("unknown_answer", f"There is no answer “{beginning}” in the record.", hint))
-        case found if beginning in found:
-            return await audit.turn(beginning)
-        case _:
-            message = f"Several answers begin with “{beginning}”."
-            raise CommandError(Fault("unknown_answer", message, "Give more of the id."))
-
-
-async def _verify_record(audit: "AuditLog") -> "RecordCheck":
-    from bot.cli.rendering.audit_view import RecordCheck, add_checks, check_turns
-
-    checked, before = RecordCheck(), None
-    while page := await audit.turns(PAGE_SIZE, before=before):
-        checked = add_checks(checked, check_turns(page))
-        before = page[-1][0].seq
-    return checked

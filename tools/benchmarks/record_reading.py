@@ -180,10 +180,19 @@ def _invent_turn(turn: str, at: datetime, random: Random, texts: list[str]) -> I
 def _invent_end(status: str, pages: list[int], random: Random, texts: list[str]) -> dict[str, Any]:
     said = [random.choice(texts)[:150] for _ in range(3)]
     cited = [
-        {"number": number, "corpus": "handbook", "document": f"page{page}.md", "title": f"Page {page}", "section": "Rules",
-         "quote": text, "passage_id": f"{page:032x}", "passage_text": random.choice(texts), "passage_hash": f"{page:032x}"}
+        {
+            "number": number,
+            "corpus": "handbook",
+            "document": f"page{page}.md",
+            "title": f"Page {page}",
+            "section": "Rules",
+            "quote": text,
+            "passage_id": f"{page:032x}",
+            "passage_text": random.choice(texts),
+            "passage_hash": f"{page:032x}",
+        }
         for number, (page, text) in enumerate(zip(pages, said, strict=True), 1)
-    ]  # fmt: skip
+    ]
     verdicts = [random.choice(["SUPPORTS"] * 8 + ["REFUTES", "NOT ENOUGH INFO"]) for _ in range(5)]
     claims = [
         {
