@@ -30,6 +30,7 @@ from storage.types import WEB_PREFIX, Document, Hit
 
 T = TypeVar("T")
 SPARE = 2  # so many times more pages are named than read, as some cannot be
+PATIENCE = 3  # a page's server may take so great a part of the seconds to say something
 _THREADS = 16
 
 log = logging.getLogger(__name__)
@@ -140,7 +141,7 @@ class WebSearch:
 
     def _open_client(self) -> WebClient:
         policy = RequestPolicy(
-            self._bounds.agent, tries=1, longest_wait=0.0, seconds=self._bounds.seconds / 2, largest=LARGEST_PAGE
+            self._bounds.agent, tries=1, longest_wait=0.0, seconds=self._bounds.seconds / PATIENCE, largest=LARGEST_PAGE
         )
         return WebClient(policy, transport=PublicTransport(self._bounds.hosts, resolve=self._resolve))
 

@@ -4,6 +4,7 @@ with serve(lambda request: Answer(200, b"hello")) as server:
     ...  # server.url, server.requests
 """
 
+import select
 import socket
 import struct
 import threading
@@ -174,8 +175,8 @@ def transport(script: Script) -> httpx.MockTransport:
 def _is_left(connection: socket.socket) -> bool:
     """Return whether a client has closed its end, though the thread that served it may not have noticed yet."""
     try:
-        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
-    except BlockingIOError:
-        return False
-    except OSError:
+        # A socket with a timeout would wait for it, whatever its flags.
+        readable, _, _ = select.select([connection], [], [], 0)
+        return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
+    except (OSError, ValueError):
         return True
