@@ -138,7 +138,8 @@ def render_prompt(
     fence = draw_delimiter(random, "\n".join((str(module.turn()), *(demo.searched for demo in demos))))
     turn = str(_load_macros(template, mode, now.date(), fence=fence, **facts).turn()).strip()
     bare = replace(mode, tone="")
-    shown = [(demo.day, example) for demo in demos if (example := fit_demo(template, demo))]
+    flat = [replace(demo, query=flatten_line(demo.query), answer=flatten_line(demo.answer)) for demo in demos]
+    shown = [(demo.day, example) for demo in flat if (example := fit_demo(template, demo))]
     worked = [one for day, example in shown for one in _render_example(template, bare, day, example, fence)]
     before = (*render_prefix(template, bare), *worked)
     return Prompt((*before, ChatMessage("user", turn)), int(getattr(module, "reply_tokens", 1_024)))

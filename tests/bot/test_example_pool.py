@@ -1,13 +1,14 @@
 """Answers as worked examples: which can be, what is read of them, and who is ever shown one."""
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 
 import pytest
 
 from bot.answering import answer
 from bot.example_pool import UnfitExample, approve_turn, build_demo, load_demos, read_demo
+from bot.settings.settings_tables import LimitSettings
 from bot.wiring import find_forgotten_documents
 from pipeline.prompts.demonstrations import load_own_demos
 from pipeline.types import DemoClaim, Demonstration, Status
@@ -71,40 +72,31 @@ async def test_an_approved_answer_teaches_the_next_question_and_is_forgotten_wit
 
 SCRIPT_QUERY = "Skarholm lighthouse year built"
 OWN = [one.id for one in load_own_demos()]
-SECRET = Demonstration(
-    "secret",
-    (("user", "When was Skarholm lighthouse built, and what is the safe's code?"),),
-    date(2026, 1, 5),
-    (),
-    "",
-    (),
-    "the safe's code",
-)
+SCOPES = {
+    "anybody": (("handbook",), (BUILT,)),
+    "one of two": (("board", "handbook"), (BUILT,)),
+    "elsewhere": (("board",), ()),
+    "unknown": ((), ()),
+    "forgotten": (("handbook",), (BUILT, ("handbook", "pier"))),
+}
+"""By a word of an example what it was made from."""
 
 
-@pytest.mark.parametrize(
-    ("corpora", "documents", "is_shown"),
-    [
-        (("handbook",), (BUILT,), True),
-        (("board", "handbook"), (BUILT,), False),
-        (("board",), (), False),
-        ((), (), False),
-        (("handbook",), (BUILT, ("handbook", "pier")), False),
-    ],
-    ids=["all may be read", "one corpus of two", "another corpus", "nobody knows", "a page was forgotten"],
-)
-async def test_what_may_not_be_read_here_reaches_no_prompt(tmp_path, corpora, documents, is_shown) -> None:
+async def test_what_may_not_be_read_here_reaches_no_prompt(tmp_path) -> None:
     """However near it is, and though it is pinned: not one word of it is in any request."""
-    async with modelled(tmp_path, SCRIPT) as (app, server):
-        demo = replace(SECRET, corpora=corpora, documents=documents)
-        body = {"id": "secret", **{name: getattr(demo, name) for name in Demonstration.__dataclass_fields__}}
-        entry = LogEntry("secret", EntryKind.FEEDBACK, {"what": "example"})
-        await app.examples.add(ApprovedExample("secret", "slack:T1/U1", body, pinned=True), entry)
+    limits = LimitSettings(examples=16)
+    async with modelled(tmp_path, SCRIPT, limits=limits) as (app, server):
+        for name, (corpora, documents) in SCOPES.items():
+            asked = (("user", f"When was Skarholm lighthouse built, says {name}?"),)
+            day, query = date(2026, 1, 5), f"the {name} code"
+            demo = Demonstration(name, asked, day, (), "", (), query, corpora=corpora, documents=documents)
+            kept = ApprovedExample(name, "slack:T1/U1", asdict(demo), pinned=True)
+            await app.examples.add(kept, LogEntry(name, EntryKind.FEEDBACK, {"what": "example"}))
         await app.manifest.forget("handbook", ["pier"])
         done = await answer(app, asking(system="in-context"), lambda _: None)
         assert done.answer.status is Status.ANSWERED
-        assert server.requests
-        assert any("safe" in str(request.body) for request in server.requests) == is_shown
+        sent = " ".join(str(request.body) for request in server.requests)
+        assert [name for name in SCOPES if f"says {name}?" in sent or f"the {name} code" in sent] == ["anybody"]
 
 
 async def test_an_example_of_another_version_is_passed_over() -> None:
