@@ -7,6 +7,7 @@ sentences that the gate would let out, which is asked only of what is good enoug
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import starmap
 
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.kit import Kit
@@ -85,12 +86,15 @@ async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Cand
 
 
 async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Candidate:
-    """Have the gate rule on all sentences together; nothing leaves, and what it rules holds when they are said."""
+    """Have the gate rule on all sentences together; nothing leaves, and what it rules holds when they are said.
+
+    One in whose place its passage is to be quoted is as good as one that passes: that is what is said.
+    """
     annotator = SentenceAnnotator(memory.context, candidate.notes)
-    texts = ["", *(one.text for one in candidate.sentences)]
+    cited = [annotator.cite(one) for one in candidate.sentences]
     kit.end_draft()
-    judged = (kit.judge(annotator.cite(one), before) for one, before in zip(candidate.sentences, texts, strict=False))
-    passed = await gather_all(judged)
+    judged = await gather_all(starmap(kit.judge, zip(cited, ["", *(one.text for one in cited)], strict=False)))
+    passed = [good or kit.prefers_quotation(one) for one, good in zip(cited, judged, strict=True)]
     refused = [one.text for one, good in zip(candidate.sentences, passed, strict=True) if not good][:MAX_NAMED]
     least = LEAST_CRITICISM if kit.limits.utility == "criticism" else LEAST_KF1
     utility = candidate.utility * sum(passed) / len(passed)

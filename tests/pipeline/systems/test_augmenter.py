@@ -1,15 +1,17 @@
 """The loop of LLM-Augmenter, step by step: what each act asks of the model, and what ends it."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError, SearchUnavailable
-from pipeline.kit import Limits
+from pipeline.kit import Limits, Supports
 from pipeline.model import ModelCall
 from pipeline.systems import augmenter
-from pipeline.types import Conversation, Status
-from storage.types import Hit, SearchQuery
+from pipeline.types import Conversation, Status, Support
+from storage.types import Evidence, Hit, SearchQuery
 from tests.pipeline.scripted import Line, Script, ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, Told, answered, hit, question, reads_alike
 
@@ -51,10 +53,12 @@ def writing(*drafts: str) -> list[Line]:
     return [lambda call, draft=draft: draft.replace("@", noted(call, "Seven national")) for draft in drafts]
 
 
-async def run(script: Script, talk: Conversation | str = ASKED, **limits) -> tuple[Told, ScriptedLLM]:
+async def run(
+    script: Script, talk: Conversation | str = ASKED, *, supports: Supports = reads_alike, **limits
+) -> tuple[Told, ScriptedLLM]:
     llm = ScriptedLLM({"query": LOOK_UP, "verify": verify, **script})
     asked = question(talk) if isinstance(talk, str) else talk
-    stage = Stage(SHELF, asked, Limits(**{"policy": "always", **limits}), llm, reads_alike)
+    stage = Stage(SHELF, asked, Limits(**{"policy": "always", **limits}), llm, supports)
     return stage.told(await augmenter.answer(asked, stage.kit)), llm
 
 
@@ -100,6 +104,18 @@ async def test_at_the_bound_what_passes_of_the_best_is_said() -> None:
     assert len(llm.of("draft")) == 3
     assert "Seven national cups went to Lysvik BK." in answered(told)
     assert not any("world cups" in text for text in answered(told))
+
+
+async def test_what_is_to_be_quoted_needs_no_other_round() -> None:
+    """The gate withholds a sentence that nearly copies its passage, and the passage is quoted at once."""
+
+    async def better_quoted(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+        support = await reads_alike(sentence, evidence, asked=asked)
+        return support if support.verbatim else replace(support, appealable=True, better_quoted=True)
+
+    told, llm = await run({"draft": writing("Seven national cups once went to Lysvik BK [@].")}, supports=better_quoted)
+
+    assert (answered(told), len(llm.of("draft"))) == (["Seven national cups went to Lysvik BK."], 1)
 
 
 @pytest.mark.parametrize(
