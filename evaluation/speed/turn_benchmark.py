@@ -221,6 +221,7 @@ def turn(
     cache: Annotated[
         bool, typer.Option("--cache", help="Let the server keep prompts, and read them for free.")
     ] = False,
+    limit: Annotated[list[str] | None, typer.Option(help="One of [limits], such as policy=always.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -234,7 +235,8 @@ def turn(
     """
     pace = ServerPace(first_token=first_token, out=out, prompt=prompt, cache=cache)
     before = os.getloadavg()[0]
-    runs = asyncio.run(_measure_systems(system or [], count, pace, search))
+    limits = dict(one.split("=", 1) for one in limit or ())
+    runs = asyncio.run(_measure_systems(system or [], count, pace, search, limits))
     found = [compute_figures(one) for one in runs]
     if pace != ServerPace():
         found = [one | {"marks": {}} for one in found]  # they are set for one pace
@@ -255,11 +257,15 @@ def turn(
         raise typer.Exit(1)
 
 
-async def _measure_systems(systems: Sequence[str], count: int, pace: ServerPace, search: float) -> list[SystemRuns]:
+async def _measure_systems(
+    systems: Sequence[str], count: int, pace: ServerPace, search: float, limits: Mapping[str, str]
+) -> list[SystemRuns]:
     questions = dict.fromkeys(posed.text for posed in read_exam(EXAMPLE_QUESTIONS).questions)
     asked = [*questions][: count + 1]
     async with (
-        open_bench(SimulatedModel(pace), search, build_set_source(tuple(_folder_pages(HANDBOOK)), "en")) as on,
+        open_bench(
+            SimulatedModel(pace), search, build_set_source(tuple(_folder_pages(HANDBOOK)), "en"), **limits
+        ) as on,
         open_second_server(on, SimulatedModel(IN_ROUNDS), 0.0) as rounds,
     ):
         await time_plain_call(on)

@@ -231,9 +231,12 @@ class TurnBench:
 
 
 @asynccontextmanager
-async def open_bench(simulated: SimulatedModel, search: float, source: DocumentSource) -> AsyncIterator[TurnBench]:
+async def open_bench(
+    simulated: SimulatedModel, search: float, source: DocumentSource, **limits: object
+) -> AsyncIterator[TurnBench]:
     with run_model_server(simulated) as server:
-        async with open_corpus(source, BENCH_CORPUS, model=_model(server), limits=LimitSettings(seconds=600)) as app:
+        settings = {"model": _model(server), "limits": LimitSettings.model_validate({"seconds": 600, **limits})}
+        async with open_corpus(source, BENCH_CORPUS, **settings) as app:
             yield TurnBench(app, search)
 
 
