@@ -16,7 +16,7 @@ class SearchEngineSettings(SettingsTable):
     """What the system `search-engine` searches: the corpora, or the web by an engine."""
 
     type: Literal["corpora", "searxng", "brave"] = "corpora"
-    url: Annotated[str, AfterValidator(validate_web_address)] = ""
+    url: Annotated[str, AfterValidator(validate_web_address)] = Field(default="", repr=False)
     api_key: SecretStr = SecretStr("")
     visible_to: tuple[ReaderId, ...] = ()
     """Whose questions the web is searched for; empty: nobody's but the terminal's."""

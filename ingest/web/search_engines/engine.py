@@ -41,7 +41,7 @@ class SearchEngine(Protocol):
 class EngineAccess:
     """Where an engine answers, and how it is asked."""
 
-    url: str
+    url: str = field(repr=False)
     agent: str
     api_key: str = field(default="", repr=False)
     seconds: float = 10.0
