@@ -1,0 +1,220 @@
+"""The heads of the record's tree, signed: kept in the database and given away, so that nobody can rewrite the past.
+
+A checkpoint (c2sp.org/tlog-checkpoint) names the size and the root of the tree, and when it was made. Whoever keeps one
+elsewhere can tell later whether the record still begins with all that it had then.
+"""
+
+import base64
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Connection, insert, select
+
+from storage.database.engine import Database, decode_json, utc_now
+from storage.database.schema import checkpoints, entries
+from storage.errors import StorageError
+from storage.record.audit_log import encode_entries, insert_entries
+from storage.record.leaves import format_moment
+from storage.record.merkle_tree import Node, compute_root, hash_children
+from storage.record.signed_notes import (
+    NoteInvalid,
+    PublicKey,
+    SigningKey,
+    make_signing_key,
+    open_note,
+    read_public_key,
+    read_signing_key,
+    sign_note,
+)
+from storage.types import RECORD, EntryKind, LogEntry
+
+
+@dataclass(frozen=True, slots=True)
+class TreeHead:
+    """The size and the root of a tree; `origin` is the name of the record, and of the keys that sign for it."""
+
+    origin: str
+    size: int
+    root: bytes
+    at: str  # when it was made, in UTC
+
+    def format(self) -> str:
+        return f"{self.origin}\n{self.size}\n{base64.b64encode(self.root).decode()}\nat {self.at}\n"
+
+
+_HEAD = re.compile(
+    r"(?P<origin>[^\n]+)\n(?P<size>0|[1-9]\d{0,18})\n(?P<root>[A-Za-z0-9+/]{43}=)\n"
+    r"at (?P<at>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)\n",
+    re.ASCII,
+)
+
+
+def parse_head(text: str) -> TreeHead:
+    """Read the text of a checkpoint. Raises `NoteInvalid`."""
+    found = _HEAD.fullmatch(text)
+    if not found:
+        raise NoteInvalid("it is no checkpoint")
+    head = TreeHead(found["origin"], int(found["size"]), base64.b64decode(found["root"]), found["at"])
+    if head.format() != text:
+        raise NoteInvalid("its base64 is not canonical")
+    return head
+
+
+def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:
+    """Return the head that a known key signed for its own record. Raises `NoteInvalid`."""
+    text, key = open_note(note, keys)
+    head = parse_head(text)
+    if head.origin != key.name:
+        raise NoteInvalid("it is signed for another record")
+    return head
+
+
+_FLAT_LEVEL = 8  # complete subtrees of up to 256 leaves are hashed anew each time; larger ones are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class LeafTree:
+    """The complete subtrees over leaves, computed as they are read."""
+
+    leaves: Sequence[bytes]
+    _nodes: dict[Node, bytes] = field(default_factory=dict, repr=False)
+
+    def read(self, node: Node) -> bytes:
+        level, place = node
+        if node in self._nodes:
+            return self._nodes[node]
+        if level > _FLAT_LEVEL:
+            found = hash_children(self.read((level - 1, 2 * place)), self.read((level - 1, 2 * place + 1)))
+        else:
+            hashes = self.leaves[place << level : (place + 1) << level]
+            while len(hashes) > 1:
+                hashes = [hash_children(*pair) for pair in zip(hashes[::2], hashes[1::2], strict=True)]
+            (found,) = hashes
+        if level >= _FLAT_LEVEL:
+            self._nodes[node] = found
+        return found
+
+    def root(self, size: int) -> bytes:
+        return compute_root(size, self.read)
+
+
+def read_leaves(connection: Connection) -> list[bytes]:
+    """Return the leaves of all entries, in their order."""
+    return [bytes(leaf) for leaf in connection.execute(select(entries.c.leaf).order_by(entries.c.seq)).scalars()]
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoints that are kept, and the keys on record. Every method raises `StorageError`."""
+
+    database: Database
+    clock: Callable[[], datetime] = utc_now
+
+    async def make(self, key: SigningKey) -> str:
+        """Sign the head of the record as it is now; one that is kept of the same size is returned again.
+
+        A key that the record does not know enters it first, so that the checkpoint covers it.
+
+        Raises `RecordBroken` where the record does not begin as the last checkpoint says: nothing else is signed.
+        """
+        await self.database.write(lambda connection: self._record_key(connection, key))
+        note, size = await self.database.read(lambda connection: self._sign(connection, key))
+        return await self.database.write(lambda connection: _store(connection, size, note))
+
+    async def latest(self) -> str | None:
+        query = select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)
+        return await self.database.read(lambda connection: connection.execute(query).scalar())
+
+    def _sign(self, connection: Connection, key: SigningKey) -> tuple[str, int]:
+        leaves = read_leaves(connection)
+        tree, size = LeafTree(leaves), len(leaves)
+        last = connection.execute(select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)).scalar()
+        if last is not None and (fault := compare_head(last, read_keys(connection), tree)):
+            hint = "`footnote audit verify` tells what was changed; `footnote audit restored` records a backup."
+            raise RecordBroken(f"The record does not fit its last checkpoint: {fault}.", hint=hint)
+        head = TreeHead(key.name, size, tree.root(size), format_moment(self.clock()))
+        return sign_note(head.format(), key), size
+
+    def _record_key(self, connection: Connection, key: SigningKey) -> None:
+        known = read_keys(connection)
+        if key.public in known:
+            return
+        body = {"key": str(key.public), "instead_of": str(known[-1]) if known else ""}
+        insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.SIGNING_KEY, body)], self.clock()))
+
+
+def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:
+    """Return what is wrong with a checkpoint, or with a tree that it should be the head of; empty for nothing."""
+    try:
+        head = open_checkpoint(note, keys)
+    except NoteInvalid as error:
+        return str(error)
+    if head.size > len(tree.leaves):
+        return f"it covers {head.size:,} entries, and there are {len(tree.leaves):,}"
+    if tree.root(head.size) != head.root:
+        return f"the first {head.size:,} entries are not those that it covers"
+    return ""
+
+
+def _store(connection: Connection, size: int, note: str) -> str:
+    kept = connection.execute(select(checkpoints.c.note).where(checkpoints.c.size == size)).scalar()
+    if kept is None:
+        connection.execute(insert(checkpoints), {"size": size, "note": note})
+    return kept or note
+
+
+def read_keys(connection: Connection) -> list[PublicKey]:
+    """Return the public keys on record, the oldest first; what is no key is left to those who verify the record."""
+    query = select(entries.c.body).where(entries.c.kind == EntryKind.SIGNING_KEY.value).order_by(entries.c.seq)
+    found = []
+    for body in connection.execute(query).scalars():
+        try:
+            found.append(read_public_key(str(decode_json(body)["key"])))
+        except (ValueError, LookupError, TypeError):
+            continue
+    return found
+
+
+class RecordBroken(StorageError):
+    """The record is not what its checkpoints say that it was."""
+
+    kind = "record_broken"
+
+
+class KeyUnusable(StorageError):
+    """The file of the signing key is missing, or is not what it should be."""
+
+    kind = "key_unusable"
+
+
+def load_key(file: Path) -> SigningKey:
+    """Read the key that signs checkpoints. Blocks; raises `KeyUnusable`."""
+    try:
+        return read_signing_key(file.read_text(encoding="ascii"))
+    except FileNotFoundError as error:
+        hint = "`footnote audit key` makes one; [record] key_file says where it stands."
+        raise KeyUnusable(f"There is no signing key at {file}.", hint=hint) from error
+    except (OSError, ValueError) as error:
+        hint = "Put back a copy of it, or move it away and make another with `footnote audit key`."
+        raise KeyUnusable(f"The signing key at {file} cannot be read: {error}.", hint=hint) from error
+
+
+def create_key(file: Path, name: str = "") -> SigningKey:
+    """Make a key in a file for its owner alone; one that is there is moved aside. Blocks; raises `KeyUnusable`."""
+    key = make_signing_key(name)
+    part = file.with_name(f"{file.name}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as opened:
+            opened.write(f"{key.reveal()}\n")
+        if file.exists():
+            file.replace(file.with_name(f"{file.name}.{format_moment(utc_now())}.old"))
+        part.replace(file)
+    except OSError as error:
+        raise KeyUnusable(f"No signing key can be written to {file}: {error}.", hint="") from error
+    return key

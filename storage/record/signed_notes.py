@@ -1,0 +1,156 @@
+"""Signed notes, in C2SP's form: a text, an empty line, and Ed25519 signatures by named keys (c2sp.org/signed-note).
+
+Keys are written as Go's sumdb tools write them, so that other people's tools can check what we signed.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+_ALGORITHM = b"\x01"  # Ed25519
+_SEED_BYTES = 32
+_HASH_BYTES = 4
+_NAME = re.compile(r"[^\s+\u2014]+")
+_SECRET_PREFIX = "PRIVATE+KEY+"  # noqa: S105 - the word that such a key begins with
+
+
+class NoteInvalid(ValueError):
+    """A note or a key is not in its form, or is not signed by a key that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """What checks the notes that a key signed."""
+
+    name: str
+    public: bytes
+
+    @property
+    def hash(self) -> bytes:
+        return _hash_key(self.name, self.public)
+
+    def __str__(self) -> str:
+        return f"{self.name}+{self.hash.hex()}+{_encode(_ALGORITHM + self.public)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A name and the secret that signs for it."""
+
+    name: str
+    seed: bytes = field(repr=False)
+
+    @property
+    def public(self) -> PublicKey:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return PublicKey(self.name, Ed25519PrivateKey.from_private_bytes(self.seed).public_key().public_bytes_raw())
+
+    def reveal(self) -> str:
+        """Write the key out, secret and all."""
+        return f"{_SECRET_PREFIX}{self.name}+{self.public.hash.hex()}+{_encode(_ALGORITHM + self.seed)}"
+
+
+def make_signing_key(name: str = "") -> SigningKey:
+    return SigningKey(name or f"footnote/{secrets.token_hex(8)}", secrets.token_bytes(_SEED_BYTES))
+
+
+def read_signing_key(text: str) -> SigningKey:
+    """Read a key as `reveal` writes it. Raises `NoteInvalid`."""
+    given = text.strip()
+    if not given.startswith(_SECRET_PREFIX):
+        raise NoteInvalid("it is no signing key")
+    name, digest, seed = _split_key(given.removeprefix(_SECRET_PREFIX))
+    key = SigningKey(name, seed)
+    if key.public.hash.hex() != digest:
+        raise NoteInvalid("the signing key is damaged")
+    return key
+
+
+def read_public_key(text: str) -> PublicKey:
+    """Read a public key in the form `name+hash+key`. Raises `NoteInvalid`."""
+    name, digest, public = _split_key(text.strip())
+    key = PublicKey(name, public)
+    if key.hash.hex() != digest:
+        raise NoteInvalid("the public key is damaged")
+    return key
+
+
+def sign_note(text: str, key: SigningKey) -> str:
+    """Sign a text of whole lines."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    signature = Ed25519PrivateKey.from_private_bytes(key.seed).sign(text.encode())
+    return f"{text}\n\u2014 {key.name} {_encode(key.public.hash + signature)}\n"
+
+
+def open_note(note: str, keys: Iterable[PublicKey]) -> tuple[str, PublicKey]:
+    """Return the text of a note, and which of the keys signed it; signatures by others count for nothing.
+
+    Raises `NoteInvalid`: no known key signed it, a known one did not sign this, or it is no note.
+    """
+    body, mark, signatures = note.rpartition("\n\n")
+    text = f"{body}\n"
+    if not mark or not body or not signatures.endswith("\n"):
+        raise NoteInvalid("it is no signed note")
+    if any(character != "\n" and not character.isprintable() for character in note):
+        raise NoteInvalid("it holds characters that no note may have")
+    by = {(key.name, key.hash): key for key in keys}
+    signed = [_split_signature(line) for line in signatures[:-1].split("\n")]
+    known = [(by[name, digest], signature) for name, digest, signature in signed if (name, digest) in by]
+    if not known:
+        raise NoteInvalid("no known key signed it")
+    for key, signature in known:
+        _verify(key, signature, text)
+    return text, known[0][0]
+
+
+def _split_signature(line: str) -> tuple[str, bytes, bytes]:
+    dash, _, rest = line.partition(" ")
+    name, _, encoded = rest.partition(" ")
+    if dash != "\u2014" or not _NAME.fullmatch(name):
+        raise NoteInvalid("a line of its signatures is malformed")
+    decoded = _decode(encoded)
+    return name, decoded[:_HASH_BYTES], decoded[_HASH_BYTES:]
+
+
+def _verify(key: PublicKey, signature: bytes, text: str) -> None:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(key.public).verify(signature, text.encode())
+    except (InvalidSignature, ValueError) as error:
+        raise NoteInvalid(f"{key.name} did not sign this") from error
+
+
+def _split_key(text: str) -> tuple[str, str, bytes]:
+    name, _, rest = text.partition("+")
+    digest, _, encoded = rest.partition("+")
+    decoded = _decode(encoded)
+    if not _NAME.fullmatch(name) or decoded[:1] != _ALGORITHM or len(decoded) != 1 + _SEED_BYTES:
+        raise NoteInvalid("it is no Ed25519 key")
+    return name, digest, decoded[1:]
+
+
+def _hash_key(name: str, public: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\n" + _ALGORITHM + public).digest()[:_HASH_BYTES]
+
+
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _decode(text: str) -> bytes:
+    """Decode base64 in its one canonical form."""
+    try:
+        decoded = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise NoteInvalid("it holds no base64") from error
+    if _encode(decoded) != text:
+        raise NoteInvalid("its base64 is not canonical")
+    return decoded
