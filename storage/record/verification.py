@@ -63,6 +63,40 @@ def _sentence_faults(
         yield f"{text!r} is not what it quotes"
 
 
+_MARK = re.compile(r"\[\d+\]|\s+")
+
+
+def check_assembled(closed: Mapping[str, Any]) -> Iterator[str]:
+    """Check that a closed turn's text is its sentences with their notes and footnotes, and no word more."""
+    sentences = closed.get("sentences") or ()
+    assembled = "".join(
+        "".join((f"({said['note']})" if said.get("note") else "", str(said.get("text", "")), *_render_marks(said)))
+        for said in sentences
+    )
+    if sentences and _strip_spaces(str(closed.get("text", ""))) != _strip_spaces(assembled):
+        yield "its text is not its sentences"
+
+
+def _render_marks(said: Mapping[str, Any]) -> Iterator[str]:
+    return (f"[{number}]" for number in said.get("citations") or ())
+
+
+def _strip_spaces(text: str) -> str:
+    return "".join(text.split())
+
+
+def strip_marks(text: str) -> str:
+    """Return a text without footnotes and spaces, as what was said and what was shown have in common."""
+    return _MARK.sub("", text)
+
+
+def check_delivered(said: str, delivered: Mapping[str, Any]) -> Iterator[str]:
+    """Check that what was delivered holds all that was said, which is without marks, unless some of it did not fit."""
+    whole = delivered.get("outcome") == "delivered" and not delivered.get("left_out")
+    if whole and said not in strip_marks(str(delivered.get("text", ""))):
+        yield "what was delivered is not what was said"
+
+
 def _is_verbatim(quote: str, text: str) -> bool:
     pieces = quote.split(QUOTE_JOIN)
     return all(piece.strip() for piece in pieces) and (quote in text or all(piece in text for piece in pieces))

@@ -1,0 +1,254 @@
+"""Verify the whole record: each entry against its leaf, the leaves against the checkpoints, each turn against itself.
+
+Rows are read as bytes, so that whatever stands in one, it is a finding, and the others are verified all the same.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from storage.database.engine import Database
+from storage.record.checkpoints import LeafTree, compare_head
+from storage.record.leaves import SALT_BYTES, commit_body, hash_entry
+from storage.record.merkle_tree import HASH_BYTES
+from storage.record.signed_notes import PublicKey, read_public_key
+from storage.record.verification import AuditFinding, check_assembled, check_delivered, strip_marks, verify_turn
+from storage.types import RECORD, EntryKind, LogEntry
+
+_PAGE = 500
+_RAW_ROWS = {
+    "sqlite": """SELECT seq, typeof(turn_id) || typeof(kind) || typeof(at) || typeof(body) || typeof(salt)
+        || typeof(commitment) || typeof(leaf) = 'texttexttexttextblobblobblob', CAST(turn_id AS BLOB),
+        CAST(kind AS BLOB), CAST(at AS BLOB), CAST(body AS BLOB), CAST(salt AS BLOB), CAST(commitment AS BLOB),
+        CAST(leaf AS BLOB) FROM entries WHERE seq > :after ORDER BY seq LIMIT :page""",
+    "postgresql": """SELECT seq, true, convert_to(turn_id, 'UTF8'), convert_to(kind, 'UTF8'),
+        convert_to(to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), 'UTF8'), convert_to(body, 'UTF8'),
+        salt, commitment, leaf FROM entries WHERE seq > :after ORDER BY seq LIMIT :page""",
+}
+_RAW_NOTES = {
+    "sqlite": "SELECT size, CAST(note AS BLOB) FROM checkpoints ORDER BY size",
+    "postgresql": "SELECT size, convert_to(note, 'UTF8') FROM checkpoints ORDER BY size",
+}
+_LAST_GIVEN = "SELECT seq FROM sqlite_sequence WHERE name = 'entries'"
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordCheck:
+    """How much of the record was verified, and what was wrong with it."""
+
+    entries: int = 0
+    answers: int = 0
+    sentences: int = 0
+    citations: int = 0
+    erased: int = 0  # entries whose words were erased on record
+    checkpoints: int = 0
+    covered: int = 0  # entries that the last checkpoint covers
+    root: bytes = b""  # of the tree
+    findings: tuple[AuditFinding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHead:
+    """A checkpoint that was kept elsewhere, and by which keys beside those on record it may be signed."""
+
+    note: str
+    keys: tuple[PublicKey, ...] = ()
+
+
+async def verify_record(database: Database, against: Sequence[KeptHead] = ()) -> RecordCheck:
+    """Verify all that the record says, whatever stands in it. Raises `StorageError` where it cannot be read."""
+    checker, after = _RecordChecker(), -(2**63)
+    while rows := await database.read(partial(_fetch_rows, after=after)):
+        for row in rows:
+            checker.check_row(row)
+        after = rows[-1].seq
+    notes, last_given = await database.read(_fetch_notes)
+    return checker.conclude(notes, last_given, against)
+
+
+@dataclass(frozen=True, slots=True)
+class _RawRow:
+    seq: int
+    typed: bool  # whether each column holds what it should, text or bytes
+    turn_id: bytes
+    kind: bytes
+    at: bytes
+    body: bytes
+    salt: bytes
+    commitment: bytes
+    leaf: bytes
+
+
+def _fetch_rows(connection: Connection, after: int) -> list[_RawRow]:
+    query = text(_RAW_ROWS[connection.dialect.name])
+    found = connection.execute(query, {"after": after, "page": _PAGE})
+    return [_RawRow(row[0], bool(row[1]), *(bytes(part or b"") for part in row[2:])) for row in found]
+
+
+def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:
+    notes = [(size, bytes(note or b"")) for size, note in connection.execute(text(_RAW_NOTES[connection.dialect.name]))]
+    sqlite = connection.dialect.name == "sqlite"
+    return notes, int(connection.execute(text(_LAST_GIVEN)).scalar() or 0) if sqlite else 0
+
+
+@dataclass(slots=True)
+class _TurnState:
+    """What is known of a turn from the entries so far."""
+
+    opened: bool = False
+    closed: bool = False
+    erased: bool = False  # whether any of it was
+    found: set[str] = field(default_factory=set)  # ids of passages, until it is closed
+    checks: bool = False  # whether it is a fact-check, whose text is a verdict
+    said: str = ""  # what it said, until that was delivered
+
+
+@dataclass(slots=True)
+class _RecordChecker:
+    """Takes the entries in their order, and tells in the end."""
+
+    leaves: list[bytes] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("answers", "sentences", "citations"), 0))
+    last: int = 0
+    at: str = ""
+    turns: dict[str, _TurnState] = field(default_factory=dict)
+    blank: set[int] = field(default_factory=set)
+    erased: list[tuple[int, int]] = field(default_factory=list)
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+    known_gaps: list[tuple[int, int]] = field(default_factory=list)
+    keys: list[PublicKey] = field(default_factory=list)
+
+    def check_row(self, row: _RawRow) -> None:
+        turn_id = row.turn_id.decode("utf-8", "backslashreplace")
+        self.findings += [AuditFinding(turn_id, f"entry {row.seq}: {what}") for what in self._check_row(row, turn_id)]
+        self.last = row.seq
+
+    def _check_row(self, row: _RawRow, turn_id: str) -> Iterator[str]:
+        if row.seq != self.last + 1:
+            self.gaps.append((self.last + 1, row.seq - 1))
+        kind, at = (part.decode("utf-8", "backslashreplace") for part in (row.kind, row.at))
+        moment = f"{at.replace(' ', 'T')}Z"
+        leaf = hash_entry(row.seq, turn_id, kind, moment, row.commitment)
+        self.leaves.append(leaf)
+        if not row.typed or len(row.commitment) != HASH_BYTES or not _MOMENT.fullmatch(at):
+            yield "a column does not hold what it should"
+        if leaf != row.leaf:
+            yield "it does not have the leaf that was recorded: its number, turn, kind or moment was changed"
+        if row.body and (len(row.salt) != SALT_BYTES or commit_body(row.salt, row.body) != row.commitment):
+            yield "its body is not the one that was recorded"
+        if row.salt and not row.body:
+            yield "its body is gone, and its salt is not"
+        if not row.body:
+            self.blank.add(row.seq)
+        if kind not in _KINDS:
+            yield f"{kind!r} is no kind of entry"
+        else:
+            yield from self._check_body(row, turn_id, EntryKind(kind))
+
+    def _check_body(self, row: _RawRow, turn_id: str, kind: EntryKind) -> Iterator[str]:
+        try:
+            body = dict(json.loads(row.body or b"{}").items())
+            yield from self._check_order(kind, turn_id, body, erased=not row.body)
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            yield "its body is not as any version wrote it"
+
+    def _check_order(self, kind: EntryKind, turn_id: str, body: Mapping[str, Any], *, erased: bool) -> Iterator[str]:
+        """Check an entry against those of its turn that came before."""
+        if kind in _OF_NO_TURN:
+            self._note_record_entry(kind, body)
+            return
+        turn = self.turns.setdefault(turn_id, _TurnState())
+        turn.erased = turn.erased or erased
+        if kind is EntryKind.TURN_OPENED:
+            if turn.opened:
+                yield "its turn was opened before"
+            turn.opened, turn.checks = True, body.get("task") == "check"
+            return
+        if not turn.opened:
+            yield "its turn was not opened before"
+        if kind is EntryKind.STEP:
+            turn.found |= {str(hit[0]) for hit in body.get("hits") or ()}
+        elif kind is EntryKind.TURN_CLOSED:
+            if turn.closed:
+                yield "its turn was closed before"
+            turn.closed = True
+            yield from self._check_closing(turn, turn_id, body)
+        elif kind is EntryKind.DELIVERED and body.get("text"):
+            yield from check_delivered(turn.said, body)
+            turn.said = ""
+
+    def _check_closing(self, turn: _TurnState, turn_id: str, body: Mapping[str, Any]) -> Iterator[str]:
+        self.counts["answers"] += 1
+        for name in ("sentences", "citations"):
+            self.counts[name] += len(body.get(name) or ())
+        if not turn.erased:
+            yield from (one.what for one in verify_turn([LogEntry(turn_id, EntryKind.TURN_CLOSED, body)]))
+            for citation in body.get("citations") or ():
+                if citation.get("passage_id") not in turn.found:
+                    yield f"citation {citation.get('number')} is of a passage that its turn did not find"
+            if not turn.checks:
+                yield from check_assembled(body)
+                turn.said = strip_marks(str(body.get("text", ""))) if body.get("sentences") else ""
+        turn.found = set()
+
+    def _note_record_entry(self, kind: EntryKind, body: Mapping[str, Any]) -> None:
+        if kind is EntryKind.ERASURE:
+            self.erased += [(int(first), int(last)) for first, last in body.get("erased", ())]
+        elif kind is EntryKind.TREE_BEGUN:
+            self.known_gaps += [(int(first), int(last)) for first, last in body.get("gaps", ())]
+        elif kind is EntryKind.SIGNING_KEY:
+            self.keys.append(read_public_key(str(body["key"])))
+
+    def conclude(self, notes: Sequence[tuple[Any, bytes]], last_given: int, against: Sequence[KeptHead]) -> RecordCheck:
+        tree, about = LeafTree(self.leaves), [*self._check_numbers(last_given), *self._check_erasures()]
+        covered = 0
+        for size, raw in notes:
+            note = raw.decode("utf-8", "backslashreplace")
+            fault = compare_head(note, self.keys, tree)
+            if not fault and note.split("\n")[1] != str(size):
+                fault = "it stands where that of another size should"
+            covered = covered if fault or not isinstance(size, int) else max(covered, size)
+            about += [f"checkpoint {size}: {fault}"] if fault else []
+        for one in against:
+            if fault := compare_head(one.note, [*self.keys, *one.keys], tree):
+                about.append(f"the checkpoint that was kept elsewhere: {fault}")
+        findings = (*self.findings, *(AuditFinding(RECORD, what) for what in about))
+        size = len(self.leaves)
+        sums = {"entries": size, "erased": len(self.blank), "checkpoints": len(notes), "covered": covered}
+        return RecordCheck(**sums, **self.counts, root=tree.root(size), findings=findings)
+
+    def _check_numbers(self, last_given: int) -> Iterator[str]:
+        for gap in self.gaps:
+            if gap not in self.known_gaps:
+                yield f"entries {_name_range(*gap)} are missing"
+        if last_given > self.last:
+            yield f"entries {_name_range(self.last + 1, last_given)} are missing"
+
+    def _check_erasures(self) -> Iterator[str]:
+        named = {number for first, last in self.erased for number in range(first, min(last, self.last) + 1)}
+        yield from (f"entry {number} was blanked, and no erasure names it" for number in sorted(self.blank - named))
+        yield from (f"entry {number} was erased, and stands there" for number in sorted(named - self.blank))
+
+
+_KINDS = frozenset(EntryKind)
+_OF_NO_TURN = frozenset(
+    {
+        EntryKind.SETTING,
+        EntryKind.TREE_BEGUN,
+        EntryKind.SIGNING_KEY,
+        EntryKind.ERASURE,
+        EntryKind.HOLD,
+        EntryKind.RESTORED,
+    }
+)
+
+
+def _name_range(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"

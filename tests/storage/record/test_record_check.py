@@ -1,0 +1,136 @@
+"""The whole record verified: whatever was done to it behind its back is found, and nothing that was not."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from storage.database.engine import open_database
+from storage.record.audit_log import AuditLog, encode_entries, insert_entries
+from storage.record.checkpoints import Checkpoints, KeyUnusable, RecordBroken, create_key, load_key
+from storage.record.record_check import KeptHead, verify_record
+from storage.record.signed_notes import make_signing_key
+from storage.types import RECORD, EntryKind, LogEntry
+from tests.storage.stores import open_empty_database
+from tests.thorough import THOROUGH
+from tools.record_tampering import KEY, count_missed, make_record, make_turn, unguard
+
+
+async def test_all_that_is_done_to_a_record_is_found(tmp_path: Path) -> None:
+    """Every byte flipped, entries removed, swapped, replayed, forged, the tail cut, forks; here a few of each."""
+    tried, missed = await (count_missed(tmp_path) if THOROUGH else count_missed(tmp_path, 31, most=2))
+
+    assert (len(tried), [one.kind for one in missed]) == (19, [])
+
+
+async def test_what_was_never_touched_has_no_finding(tmp_path: Path) -> None:
+    with open_empty_database(tmp_path) as database:
+        empty = await verify_record(database)
+        kept = await make_record(database)
+        whole = await verify_record(database, [KeptHead(kept)])
+
+    assert (empty.entries, empty.findings, whole.findings) == (0, (), ())
+    assert (whole.entries, whole.answers, whole.checkpoints, whole.covered) == (10, 2, 2, 10)
+
+
+async def test_a_process_that_ends_while_it_appends_leaves_a_record_that_verifies(tmp_path: Path) -> None:
+    """The numbers of what was never committed are given again."""
+
+    def die(connection) -> None:
+        insert_entries(connection, encode_entries(make_turn("c"), log.clock()))
+        raise KeyError
+
+    with open_empty_database(tmp_path) as database:
+        log = AuditLog(database)
+        await make_record(database)
+        with pytest.raises(KeyError):
+            await database.write(die)
+        await log.append(*make_turn("d"))
+        assert (await verify_record(database)).findings == ()
+
+
+TURN = make_turn("a")
+ROWS = {
+    "its turn was not opened before": TURN[1:],
+    "its turn was opened before": (*TURN, TURN[0]),
+    "its turn was closed before": (*TURN, TURN[2]),
+    "citation 1 is of a passage that its turn did not find": (TURN[0], *TURN[2:]),
+    "its text is not its sentences": (
+        *TURN[:2],
+        LogEntry("a", EntryKind.TURN_CLOSED, {**TURN[2].body, "text": "It opened in 1912. [1]"}),
+    ),
+    "what was delivered is not what was said": (
+        *TURN[:3],
+        LogEntry("a", EntryKind.DELIVERED, {"outcome": "delivered", "text": "It opened in 1912. [1]"}),
+    ),
+    "its body is not as any version wrote it": (LogEntry("a", EntryKind.STEP, {"hits": [1]}),),
+    "entry 1 was erased, and stands there": (TURN[0], LogEntry(RECORD, EntryKind.ERASURE, {"erased": [[1, 1]]})),
+}
+
+
+@pytest.mark.parametrize("what", ROWS)
+async def test_a_record_that_contradicts_itself_is_found(tmp_path: Path, what: str) -> None:
+    """However well it is signed."""
+    with open_empty_database(tmp_path) as database:
+        await AuditLog(database).append(*ROWS[what])
+        await Checkpoints(database).make(KEY)
+        found = (await verify_record(database)).findings
+
+    assert any(what in one.what for one in found), found
+
+
+NONSENSE = ["'[]'", "'{'", "x'ff00'", "7", "''", "'{\"sentences\": 1}'", "'[[[['"]
+
+
+@pytest.mark.parametrize("column", ["turn_id", "kind", "at", "body", "salt", "commitment", "leaf"])
+async def test_a_bad_row_hides_no_other(tmp_path: Path, column: str) -> None:
+    """Whatever stands in it: two rows are broken, and both are named, and nothing else."""
+    with open_empty_database(tmp_path) as database:
+        await AuditLog(database).append(*make_turn("a"), *make_turn("b"))
+    unguard(tmp_path)
+    for value in NONSENSE:
+        with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
+            connection.execute(f"UPDATE entries SET {column} = {value} WHERE seq = 3")
+            connection.execute("UPDATE entries SET leaf = x'00' WHERE seq = 8")
+        with open_database("", home=tmp_path) as database:
+            found = " ".join(one.what for one in (await verify_record(database)).findings)
+        assert ("entry 3" in found, "entry 8" in found, "entry 6" in found) == (True, True, False), value
+
+
+async def test_a_key_that_is_replaced_leaves_old_checkpoints_as_good(tmp_path: Path) -> None:
+    """Which key signs from when is on record."""
+    with open_empty_database(tmp_path) as database:
+        old = await make_record(database)
+        new = await Checkpoints(database).make(make_signing_key(KEY.name))
+        found = await verify_record(database, [KeptHead(old), KeptHead(new)])
+        keys = [one.body["instead_of"] for one in await AuditLog(database).turn(RECORD)]
+
+    assert (found.findings, found.checkpoints, keys) == ((), 3, ["", str(KEY.public)])
+
+
+async def test_nothing_is_signed_that_does_not_fit_what_was_signed(tmp_path: Path) -> None:
+    with open_empty_database(tmp_path) as database:
+        await make_record(database)
+        with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
+            connection.execute("DROP TRIGGER entries_keep_update")
+            connection.execute("UPDATE entries SET leaf = zeroblob(32) WHERE seq = 2")
+        await AuditLog(database).append(*make_turn("c"))
+
+        with pytest.raises(RecordBroken, match="does not fit its last checkpoint"):
+            await Checkpoints(database).make(KEY)
+
+
+def test_a_key_is_its_owners_alone_and_replaced_without_loss(tmp_path: Path) -> None:
+    file = tmp_path / "keys" / "record.key"
+    with pytest.raises(KeyUnusable, match="no signing key"):
+        load_key(file)
+
+    first = create_key(file)
+    second = create_key(file, first.name)
+
+    assert (load_key(file), first.name == second.name, first == second) == (second, True, False)
+    assert [one.stat().st_mode & 0o777 for one in file.parent.iterdir()] == [0o600, 0o600]
+    file.write_text("nonsense")
+    with pytest.raises(KeyUnusable, match="cannot be read"):
+        load_key(file)
