@@ -247,8 +247,8 @@ def render_comparison(found: Sequence[ComparedReplies]) -> str:
         rows.append((NAME, len(said), 0, "", true, false, 0, "1.0"))
     two = len(found[0].replies) == 2  # of more, a document has them
     listed = [f"{one.known.posed.text} {difference}" for one in found for difference in one.differences if two]
-    alike, lies = sum(not one.differences for one in found), sum(len(one.lies) for one in found)
-    count = f"{alike} of {len(found)} conversations are alike; {lies} false statements said"
+    alike = f"{sum(not one.differences for one in found)} of {len(found)} conversations are alike; " if two else ""
+    count = f"{alike}{sum(len(one.lies) for one in found)} false statements said"
     return "\n".join((render_table(head, rows), "", *listed, count))
 
 
