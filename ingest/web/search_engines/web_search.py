@@ -29,6 +29,7 @@ from storage.database.worker_threads import ThreadPool
 from storage.types import WEB_PREFIX, Document, Hit
 
 T = TypeVar("T")
+MOST_PAGES = 10  # of one search, however many are asked for
 SPARE = 2  # so many times more pages are named than read, as some cannot be
 PATIENCE = 3  # a page's server may take so great a part of the seconds to say something
 _THREADS = 16
@@ -79,6 +80,7 @@ class WebSearch:
     ) -> None:
         for client in tuple(self._clients):
             client.stop()
+        self._sandbox.stop()
         self._stack.close()
 
     async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
@@ -87,6 +89,7 @@ class WebSearch:
         Raises:
             SourceUnavailable: The engine fails, or none of the pages that it names can be had.
         """
+        pages = min(pages, MOST_PAGES)
         deadline = asyncio.get_running_loop().time() + self._bounds.seconds
         # Started while the engine is asked: a process takes longer to begin than a page to be read.
         warming = asyncio.ensure_future(self._reading.run(warm_up, self._sandbox))
