@@ -20,9 +20,9 @@ import typer
 
 from storage.database.engine import Database, open_database
 from storage.record.audit_log import AuditLog
-from storage.record.checkpoints import Checkpoints
-from storage.record.record_check import KeptHead, RecordCheck, verify_record
-from storage.record.signed_notes import make_signing_key
+from storage.record.proof.checkpoints import Checkpoints
+from storage.record.proof.record_check import KeptHead, RecordCheck, verify_record
+from storage.record.proof.signed_notes import make_signing_key
 from storage.types import EntryKind, LogEntry, hash_passage
 
 KEY = make_signing_key("footnote/tampering")
@@ -125,7 +125,7 @@ def _swap(connection: sqlite3.Connection, one: int, other: int) -> None:
 
 def _forge(connection: sqlite3.Connection, seq: int) -> None:
     """Change an entry, and give it a leaf that fits, as somebody would who knows how."""
-    from storage.record.leaves import commit_body, hash_entry
+    from storage.record.proof.leaves import commit_body, hash_entry
 
     turn_id, kind, at, salt = connection.execute(
         "SELECT turn_id, kind, at, salt FROM entries WHERE seq = ?", (seq,)

@@ -112,14 +112,14 @@ entries = _table(
     *_texts("turn_id", "kind"),
     Column("at", Moment, nullable=False),
     Column("body", Text, nullable=False),
-    # The entry's leaf in the record's tree; see `storage.record.leaves`.
+    # The entry's leaf in the record's tree; see `storage.record.proof.leaves`.
     *(Column(name, LargeBinary, nullable=False, server_default="") for name in ("salt", "commitment", "leaf")),
     Index("entries_by_turn", "turn_id", "kind"),
     Index("entries_by_kind", "kind", "seq"),
     sqlite_autoincrement=True,
 )
 
-# The signed heads of the record's tree; see `storage.record.checkpoints`.
+# The signed heads of the record's tree; see `storage.record.proof.checkpoints`.
 checkpoints = _table(
     "checkpoints",
     Column("size", Integer, primary_key=True, autoincrement=False),

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, func, insert, select, text
 
 from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
 from storage.database.schema import entries
-from storage.record.leaves import SALT_BYTES, commit_body, format_moment, hash_entry
+from storage.record.proof.leaves import SALT_BYTES, commit_body, format_moment, hash_entry
 from storage.record.spending import record_spending
 from storage.record.turn_index import index_entries
 from storage.types import EntryKind, LogEntry

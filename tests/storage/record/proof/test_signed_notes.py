@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from storage.record.signed_notes import (
+from storage.record.proof.signed_notes import (
     NoteInvalid,
     make_signing_key,
     open_note,

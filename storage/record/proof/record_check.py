@@ -13,10 +13,10 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from storage.database.engine import Database
-from storage.record.checkpoints import LeafTree, compare_head
-from storage.record.leaves import SALT_BYTES, commit_body, hash_entry
-from storage.record.merkle_tree import HASH_BYTES
-from storage.record.signed_notes import PublicKey, read_public_key
+from storage.record.proof.checkpoints import LeafTree, compare_head, format_restore, open_checkpoint
+from storage.record.proof.leaves import SALT_BYTES, commit_body, hash_entry
+from storage.record.proof.merkle_tree import HASH_BYTES
+from storage.record.proof.signed_notes import NoteInvalid, PublicKey, open_note, read_public_key
 from storage.record.verification import AuditFinding, check_assembled, check_delivered, strip_marks, verify_turn
 from storage.types import RECORD, EntryKind, LogEntry
 
@@ -97,6 +97,15 @@ def _fetch_notes(connection: Connection) -> tuple[list[tuple[Any, bytes]], int]:
     return notes, int(connection.execute(text(_LAST_GIVEN)).scalar() or 0) if sqlite else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Restore:
+    """That a backup was put back: checkpoints of what it surely had, up to those of what was lost, and until when."""
+
+    common: int
+    before: int
+    at: str
+
+
 @dataclass(slots=True)
 class _TurnState:
     """What is known of a turn from the entries so far."""
@@ -117,13 +126,13 @@ class _RecordChecker:
     findings: list[AuditFinding] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("answers", "sentences", "citations"), 0))
     last: int = 0
-    at: str = ""
     turns: dict[str, _TurnState] = field(default_factory=dict)
     blank: set[int] = field(default_factory=set)
     erased: list[tuple[int, int]] = field(default_factory=list)
     gaps: list[tuple[int, int]] = field(default_factory=list)
     known_gaps: list[tuple[int, int]] = field(default_factory=list)
     keys: list[PublicKey] = field(default_factory=list)
+    restored: list[_Restore] = field(default_factory=list)
 
     def check_row(self, row: _RawRow) -> None:
         turn_id = row.turn_id.decode("utf-8", "backslashreplace")
@@ -150,20 +159,20 @@ class _RecordChecker:
         if kind not in _KINDS:
             yield f"{kind!r} is no kind of entry"
         else:
-            yield from self._check_body(row, turn_id, EntryKind(kind))
+            yield from self._check_body(row, turn_id, EntryKind(kind), moment)
 
-    def _check_body(self, row: _RawRow, turn_id: str, kind: EntryKind) -> Iterator[str]:
+    def _check_body(self, row: _RawRow, turn_id: str, kind: EntryKind, at: str) -> Iterator[str]:
         try:
             body = dict(json.loads(row.body or b"{}").items())
-            yield from self._check_order(kind, turn_id, body, erased=not row.body)
+            if kind in _OF_NO_TURN:
+                self._note_record_entry(kind, body, at)
+            else:
+                yield from self._check_order(kind, turn_id, body, erased=not row.body)
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
             yield "its body is not as any version wrote it"
 
     def _check_order(self, kind: EntryKind, turn_id: str, body: Mapping[str, Any], *, erased: bool) -> Iterator[str]:
         """Check an entry against those of its turn that came before."""
-        if kind in _OF_NO_TURN:
-            self._note_record_entry(kind, body)
-            return
         turn = self.turns.setdefault(turn_id, _TurnState())
         turn.erased = turn.erased or erased
         if kind is EntryKind.TURN_OPENED:
@@ -198,13 +207,19 @@ class _RecordChecker:
                 turn.said = strip_marks(str(body.get("text", ""))) if body.get("sentences") else ""
         turn.found = set()
 
-    def _note_record_entry(self, kind: EntryKind, body: Mapping[str, Any]) -> None:
+    def _note_record_entry(self, kind: EntryKind, body: Mapping[str, Any], at: str) -> None:
         if kind is EntryKind.ERASURE:
             self.erased += [(int(first), int(last)) for first, last in body.get("erased", ())]
         elif kind is EntryKind.TREE_BEGUN:
             self.known_gaps += [(int(first), int(last)) for first, last in body.get("gaps", ())]
         elif kind is EntryKind.SIGNING_KEY:
             self.keys.append(read_public_key(str(body["key"])))
+        elif kind is EntryKind.RESTORED:
+            text, key = open_note(str(body["note"]), self.keys)
+            common, before = int(body["common"]), int(body["before"])
+            if text != format_restore(key.name, common, before):
+                raise ValueError("another restore was signed")
+            self.restored.append(_Restore(common, before, at))
 
     def conclude(self, notes: Sequence[tuple[Any, bytes]], last_given: int, against: Sequence[KeptHead]) -> RecordCheck:
         tree, about = LeafTree(self.leaves), [*self._check_numbers(last_given), *self._check_erasures()]
@@ -217,12 +232,21 @@ class _RecordChecker:
             covered = covered if fault or not isinstance(size, int) else max(covered, size)
             about += [f"checkpoint {size}: {fault}"] if fault else []
         for one in against:
-            if fault := compare_head(one.note, [*self.keys, *one.keys], tree):
+            keys = [*self.keys, *one.keys]
+            if (fault := compare_head(one.note, keys, tree)) and not self._was_lost(one.note, keys):
                 about.append(f"the checkpoint that was kept elsewhere: {fault}")
         findings = (*self.findings, *(AuditFinding(RECORD, what) for what in about))
         size = len(self.leaves)
         sums = {"entries": size, "erased": len(self.blank), "checkpoints": len(notes), "covered": covered}
         return RecordCheck(**sums, **self.counts, root=tree.root(size), findings=findings)
+
+    def _was_lost(self, note: str, keys: Sequence[PublicKey]) -> bool:
+        """Return whether a checkpoint names entries that were lost when a backup was restored, as the record says."""
+        try:
+            head = open_checkpoint(note, keys)
+        except NoteInvalid:
+            return False
+        return any(one.common < head.size <= one.before and head.at <= one.at for one in self.restored)
 
     def _check_numbers(self, last_given: int) -> Iterator[str]:
         for gap in self.gaps:

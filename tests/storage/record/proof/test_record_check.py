@@ -1,5 +1,6 @@
 """The whole record verified: whatever was done to it behind its back is found, and nothing that was not."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -8,9 +9,16 @@ import pytest
 
 from storage.database.engine import open_database
 from storage.record.audit_log import AuditLog, encode_entries, insert_entries
-from storage.record.checkpoints import Checkpoints, KeyUnusable, RecordBroken, create_key, load_key
-from storage.record.record_check import KeptHead, verify_record
-from storage.record.signed_notes import make_signing_key
+from storage.record.proof.checkpoints import (
+    Checkpoints,
+    KeyUnusable,
+    RecordBroken,
+    create_key,
+    load_key,
+    parse_head,
+)
+from storage.record.proof.record_check import KeptHead, verify_record
+from storage.record.proof.signed_notes import make_signing_key, sign_note
 from storage.types import RECORD, EntryKind, LogEntry
 from tests.storage.stores import open_empty_database
 from tests.thorough import THOROUGH
@@ -134,3 +142,28 @@ def test_a_key_is_its_owners_alone_and_replaced_without_loss(tmp_path: Path) -> 
     file.write_text("nonsense")
     with pytest.raises(KeyUnusable, match="cannot be read"):
         load_key(file)
+
+
+async def test_a_backup_that_is_put_back_is_found_and_can_be_put_on_record(tmp_path: Path) -> None:
+    """From then on checkpoints of what was lost are known for what they are; others are not excused by it."""
+    with open_empty_database(tmp_path / "old") as database:
+        await make_record(database)
+    shutil.copytree(tmp_path / "old", tmp_path / "new")
+    with open_database("", home=tmp_path / "new") as database:
+        await AuditLog(database).append(*make_turn("lost"))
+        lost = await Checkpoints(database).make(KEY)
+    forged = sign_note(parse_head(lost.rpartition("\n\n")[0] + "\n").format(), make_signing_key(KEY.name))
+    with open_database("", home=tmp_path / "old") as database:
+        log, heads = AuditLog(database), Checkpoints(database)
+        await log.append(*make_turn("c"))
+        before = await verify_record(database, [KeptHead(lost)])
+        await heads.record_restore(KEY, lost, why="the disk was lost", by="terminal")
+        after = await verify_record(database, [KeptHead(lost)])
+        other = await verify_record(database, [KeptHead(forged)])
+        (entry,) = [one for one in await log.turn(RECORD) if one.kind is EntryKind.RESTORED]
+        await log.append(LogEntry(RECORD, EntryKind.RESTORED, {**entry.body, "before": 99}))
+        unsigned = await verify_record(database)
+
+    assert ("kept elsewhere" in before.findings[0].what, after.findings, len(other.findings)) == (True, (), 1)
+    assert entry.body["why"] == "the disk was lost"
+    assert "not as any version wrote it" in unsigned.findings[0].what

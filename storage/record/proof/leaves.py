@@ -8,7 +8,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 
-from storage.record.merkle_tree import hash_leaf
+from storage.record.proof.merkle_tree import hash_leaf
 
 SALT_BYTES = 16
 LEAF_FORM = 1

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from storage.database.engine import Database, decode_json, utc_now
 from storage.database.schema import checkpoints, entries
 from storage.errors import StorageError
 from storage.record.audit_log import encode_entries, insert_entries
-from storage.record.leaves import format_moment
-from storage.record.merkle_tree import Node, compute_root, hash_children
-from storage.record.signed_notes import (
+from storage.record.proof.leaves import format_moment
+from storage.record.proof.merkle_tree import Node, compute_root, hash_children
+from storage.record.proof.signed_notes import (
     NoteInvalid,
     PublicKey,
     SigningKey,
@@ -129,6 +129,22 @@ class Checkpoints:
         query = select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)
         return await self.database.read(lambda connection: connection.execute(query).scalar())
 
+    async def record_restore(self, key: SigningKey, lost: str, *, why: str, by: str) -> str:
+        """Put on record that a backup was restored, and sign the head; `lost` is a checkpoint of what came after it.
+
+        From then on such checkpoints are known to name entries that are gone. Raises `NoteInvalid`, and as `make` does.
+        """
+        await self.database.write(lambda connection: self._record_key(connection, key))
+        await self.database.write(lambda connection: self._record_restore(connection, key, lost, why, by))
+        return await self.make(key)
+
+    def _record_restore(self, connection: Connection, key: SigningKey, lost: str, why: str, by: str) -> None:
+        before = open_checkpoint(lost, read_keys(connection)).size
+        common = connection.execute(select(func.coalesce(func.max(checkpoints.c.size), 0))).scalar_one()
+        note = sign_note(format_restore(key.name, common, before), key)
+        body = {"common": common, "before": before, "why": why, "by": by, "note": note}
+        insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.RESTORED, body)], self.clock()))
+
     def _sign(self, connection: Connection, key: SigningKey) -> tuple[str, int]:
         leaves = read_leaves(connection)
         tree, size = LeafTree(leaves), len(leaves)
@@ -145,6 +161,11 @@ class Checkpoints:
             return
         body = {"key": str(key.public), "instead_of": str(known[-1]) if known else ""}
         insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.SIGNING_KEY, body)], self.clock()))
+
+
+def format_restore(origin: str, common: int, before: int) -> str:
+    """Write what is signed where a backup was restored: how much of the record it surely had, and how much was lost."""
+    return f"{origin}\nrestored\n{common}\n{before}\n"
 
 
 def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.record.merkle_tree import (
+from storage.record.proof.merkle_tree import (
     EMPTY_ROOT,
     ConsistencyProof,
     InclusionProof,

@@ -1,0 +1,83 @@
+"""Receipts: one answer's entries with the proofs that they stand in the record, as a file that proves itself.
+
+`docs/verify_receipt.py` checks one without any code of ours. Each byte of a receipt counts: it has one form alone.
+"""
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select
+
+from storage.database.engine import Database
+from storage.database.schema import checkpoints, entries
+from storage.record.proof.checkpoints import Checkpoints, LeafTree, open_checkpoint, read_keys, read_leaves
+from storage.record.proof.leaves import format_moment
+from storage.record.proof.merkle_tree import prove_inclusion
+from storage.record.proof.signed_notes import SigningKey, open_note
+
+RECEIPT_FORM = "footnote-receipt/1"
+
+
+async def make_receipt(database: Database, turn_id: str, key: SigningKey) -> str:
+    """Return the receipt of a turn's entries as they are now; the record is signed anew where it has grown beyond them.
+
+    Raises `StorageError`, `RecordBroken` among them, and `LookupError` where there is no such turn.
+    """
+    last = await database.read(lambda connection: _find_last(connection, turn_id))
+    if last is None:
+        raise LookupError(turn_id)
+    if await database.read(_read_covered) < last:
+        await Checkpoints(database).make(key)
+    return await database.read(lambda connection: _build(connection, turn_id))
+
+
+def _find_last(connection: Connection, turn_id: str) -> int | None:
+    """Return how many entries a checkpoint must cover for the turn to be in it."""
+    last = connection.execute(select(func.max(entries.c.seq)).where(entries.c.turn_id == turn_id)).scalar()
+    return None if last is None else _count_to(connection, last)
+
+
+def _count_to(connection: Connection, seq: int) -> int:
+    return int(connection.execute(select(func.count()).select_from(entries).where(entries.c.seq <= seq)).scalar_one())
+
+
+def _read_covered(connection: Connection) -> int:
+    return int(connection.execute(select(func.coalesce(func.max(checkpoints.c.size), 0))).scalar_one())
+
+
+def _build(connection: Connection, turn_id: str) -> str:
+    note = connection.execute(select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)).scalar_one()
+    keys = read_keys(connection)
+    _, signer = open_note(note, keys)
+    head = open_checkpoint(note, keys)
+    tree = LeafTree(read_leaves(connection))
+    rows = connection.execute(select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)).all()
+    shown = [_show_entry(row, _count_to(connection, row.seq) - 1, head.size, tree) for row in rows]
+    return format_receipt(
+        {
+            "form": RECEIPT_FORM,
+            "answer": turn_id,
+            "key": str(signer),
+            "checkpoint": note,
+            "entries": shown,
+        }
+    )
+
+
+def _show_entry(row: Row[*tuple[Any, ...]], place: int, size: int, tree: LeafTree) -> dict[str, Any]:
+    return {
+        "seq": row.seq,
+        "turn": row.turn_id,
+        "kind": row.kind,
+        "at": format_moment(row.at),
+        "body": row.body,
+        "salt": row.salt.hex(),
+        "commitment": row.commitment.hex(),
+        "place": place,
+        "proof": [one.hex() for one in prove_inclusion(place, size, tree.read).hashes],
+    }
+
+
+def format_receipt(receipt: Any) -> str:
+    """Write a receipt in its one form."""
+    return json.dumps(receipt, indent=1, sort_keys=True) + "\n"

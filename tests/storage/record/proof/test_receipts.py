@@ -1,0 +1,118 @@
+"""Receipts, checked by the script that people run who have nothing of ours."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from storage.record.audit_log import AuditLog
+from storage.record.proof.receipts import make_receipt
+from tests.storage.stores import open_empty_database
+from tests.thorough import THOROUGH
+from tools.record_tampering import KEY, make_record, make_turn
+
+SCRIPT = Path(__file__).parents[4] / "docs" / "verify_receipt.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("verify_receipt", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+async def receipt(home: Path, turn: str = "b") -> str:
+    with open_empty_database(home) as database:
+        await make_record(database)
+        await AuditLog(database).append(*make_turn("c"))
+        return await make_receipt(database, turn, KEY)
+
+
+def is_proof(script: ModuleType, text: str, trusted: str = "") -> bool:
+    try:
+        return bool(script.verify_receipt(text, trusted))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return False
+
+
+@pytest.mark.parametrize("turn", ["a", "b", "c"])
+async def test_a_receipt_is_verified_by_a_script_of_its_own(tmp_path: Path, turn: str) -> None:
+    """Of an answer that the last checkpoint does not cover yet, too: the record is signed then."""
+    file = tmp_path / "receipt.json"
+    file.write_text(await receipt(tmp_path / "home", turn), encoding="utf-8", newline="")
+    command = [sys.executable, "-I", "-S", str(SCRIPT), str(file)]
+
+    trusted, stranger = (
+        subprocess.run([*command, key], capture_output=True, text=True, check=False)
+        for key in (str(KEY.public), "another+key")
+    )
+
+    assert (trusted.returncode, trusted.stdout.count("turn_closed")) == (0, 1), trusted.stderr
+    assert f"4 entries of answer {turn} stand in the record" in trusted.stdout
+    assert (stranger.returncode, "another key than the one you trust" in stranger.stderr) == (1, True)
+
+
+async def test_a_receipt_with_one_changed_bit_is_refused(tmp_path: Path, script: ModuleType) -> None:
+    text = await receipt(tmp_path)
+    assert is_proof(script, text)
+    data = text.encode()
+    for place in range(0, len(data), 1 if THOROUGH else 29):
+        for bit in range(8) if THOROUGH else [place % 7]:
+            changed = bytearray(data)
+            changed[place] ^= 1 << bit
+            assert not is_proof(script, changed.decode("utf-8", "surrogateescape"), str(KEY.public)), (place, bit)
+
+
+async def test_entries_of_a_receipt_cannot_be_left_out_of_it_twice_or_of_another_answer(
+    tmp_path: Path, script: ModuleType
+) -> None:
+    told = json.loads(await receipt(tmp_path))
+    for changed in ([], told["entries"] * 2, told["entries"][::-1]):
+        assert not is_proof(script, json.dumps({**told, "entries": changed}, indent=1, sort_keys=True) + "\n")
+    assert not is_proof(script, json.dumps({**told, "answer": "a"}, indent=1, sort_keys=True) + "\n")
+
+
+# RFC 8032, 7.1: tests 1, 2 and 3.
+VECTORS = [
+    (
+        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+        "",
+        (
+            "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+            "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"
+        ),
+    ),
+    (
+        "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+        "72",
+        (
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+            "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"
+        ),
+    ),
+    (
+        "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+        "af82",
+        (
+            "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+            "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("public", "message", "signature"), VECTORS)
+def test_the_script_verifies_the_published_signatures(
+    script: ModuleType, public: str, message: str, signature: str
+) -> None:
+    key, said, signed = map(bytes.fromhex, (public, message, signature))
+    order = int.from_bytes(signed[32:], "little") + script.L  # the same number, written otherwise
+
+    assert script.is_signed(key, signed, said)
+    assert not script.is_signed(key, signed, said + b"x")
+    assert not script.is_signed(key, signed[:32] + order.to_bytes(32, "little"), said)
