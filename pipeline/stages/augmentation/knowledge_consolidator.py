@@ -23,7 +23,6 @@ from storage.types import Evidence, Hit, SearchQuery
 
 MAX_NAMES = 4  # names of the question, and again of what was found for it, that are linked
 NAMED_FROM = 8  # the sentences that share most with the question: only their names are linked
-DESCRIPTION = 2  # the first sentences of a linked page, which say what it is; of others only what is to the point
 HOP_COST = 0.1  # what a second hop must bring to be worth its length
 MAX_CHARACTERS = 4_000  # of all notes together
 
@@ -49,14 +48,14 @@ async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
     wanted = f"{context.search_query} {query.text}"
     asked = [(name, wanted) for name in find_entity_names(wanted)[:MAX_NAMES]]
     retrieved = await retrieve_for_query(context, query, kit)
-    known = await link_entities(_leave_out_named(asked, retrieved), kit)
+    known = await link_entities(_leave_out_described(asked, retrieved), kit)
     hits = drop_copies((*retrieved, *(one.hit for one in known), *context.nearest), query.text)[: kit.limits.passages]
     sentences = collect_sentences(hits)
     mentions = [(name, one.text) for one in _find_nearest(sentences, wanted) for name in find_entity_names(one.text)]
     first = dict(asked)
     for name, text in mentions:
         first.setdefault(name, text)
-    unknown = _leave_out_named(list(first.items())[len(asked) :], hits)[:MAX_NAMES]
+    unknown = _leave_out_described(list(first.items())[len(asked) :], hits)[:MAX_NAMES]
     chains = build_chains(sentences, await link_entities(unknown, kit))
     kept = prune_chains(chains, await score_chains(chains, query, kit), kit.limits.passages)
     notes = [note for chain in kept for link in chain.links for note in quote_evidence((link,))]
@@ -64,9 +63,10 @@ async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
     return replace(memory, evidence=evidence or memory.evidence, consolidated=True)
 
 
-def _leave_out_named(mentions: Iterable[tuple[str, str]], hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
-    hits = tuple(hits)
-    return tuple((name, text) for name, text in mentions if not any(is_named(hit, name) for hit in hits))
+def _leave_out_described(mentions: Iterable[tuple[str, str]], hits: Iterable[Hit]) -> tuple[tuple[str, str], ...]:
+    """Return the names whose page's beginning, where it says what it is about, is not among the hits."""
+    beginnings = [hit for hit in hits if hit.passage.position == 0]
+    return tuple((name, text) for name, text in mentions if not any(is_named(hit, name) for hit in beginnings))
 
 
 def _find_nearest(sentences: Sequence[Evidence], wanted: str) -> list[Evidence]:

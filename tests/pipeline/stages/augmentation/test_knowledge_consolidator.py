@@ -1,12 +1,22 @@
 """Chains of evidence: built over two hops, scored by the query, and pruned to what fits."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.kit import Limits
 from pipeline.stages.augmentation.entity_linker import LinkedEntity
-from pipeline.stages.augmentation.knowledge_consolidator import EvidenceChain, build_chains, prune_chains, score_chains
+from pipeline.stages.augmentation.knowledge_consolidator import (
+    EvidenceChain,
+    build_chains,
+    consolidate,
+    prune_chains,
+    score_chains,
+)
+from pipeline.stages.augmentation.working_memory import open_memory
 from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.turn_context import TurnContext
 from storage.types import SearchQuery
 from tests.pipeline.world import Shelf, Stage, hit, question
 
@@ -47,3 +57,15 @@ def test_pruning_holds_its_bounds_for_any_scores(scores: list[float], passages: 
     assert len(kept) == len(set(kept))
     assert len({one.passage.id for one in kept}) <= passages
     assert sum(len(one.text) for one in kept) <= characters
+
+
+async def test_the_beginning_of_a_page_is_linked_though_another_part_of_it_was_found() -> None:
+    """What says who she is has no word of the query; the query that is known already is asked of no model."""
+    beginning = hit("A grinder of the north.", key="lind.md", title="Tove Lind")
+    found = hit("Tove Lind ground the first lens.", key="lind.md", title="Tove Lind", position=4)
+    stage = Stage(Shelf((FOUND, found, beginning)), question("?"), Limits(looked_up=2), None, None)
+    context = TurnContext(question("Who ground the lens?"), search_query="Who ground the lens?", nearest=(FOUND,))
+    memory = replace(open_memory(context, 1), lacking=SearchQuery("lens ground"))
+
+    evidence = (await consolidate(memory, stage.kit)).evidence
+    assert [note.text for note in evidence if note.evidence[0].passage == beginning.passage] == [beginning.passage.text]
