@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli import rendering
+from bot.cli.audit.record_commands import add_record_commands
 from bot.cli.command_context import JsonOption, format_examples, open_command
 from bot.cli.terminal_output import CommandError
 from bot.views.error_messages import Fault
 
 if TYPE_CHECKING:
     from bot.cli.rendering.audit_view import RecordCheck
+    from bot.views.found_passages import FoundPassage
+    from bot.wiring import Records
     from storage.record.audit_log import AuditLog
     from storage.types import LogEntry
 
@@ -24,18 +27,7 @@ audit_app = typer.Typer(
 )
 
 
-@audit_app.command("list", epilog=format_examples("footnote audit list -n 50"))
-def list_turns(
-    context: typer.Context,
-    count: Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="How many at most.")] = 20,
-    *,
-    as_json: JsonOption = False,
-) -> None:
-    """List the last questions, newest first."""
-    with open_command(context, as_json=as_json) as ctx:
-        last = ctx.call_records(lambda records: records.audit.turns(count))
-        view = rendering.audit_view.render_turns(last, ctx.settings.zone)
-        ctx.output.give(rendering.json_documents.build_turns_document(last), view)
+add_record_commands(audit_app)
 
 
 @audit_app.command(
@@ -49,17 +41,17 @@ def show(
         str, typer.Argument(metavar="ID", help="An answer's id, or its first characters; or a channel's.")
     ],
     *,
-    full: Annotated[bool, typer.Option("--full", help="Show a model's whole replies and all its inputs.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show passages, replies and inputs whole.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the history of one answer: the question, each search and call, each claim, each sentence, each source.
+    """Show one answer as a story: who asked what, what was found, claimed and said on what evidence, and withheld.
 
     Also where it was posted, and what people did with it. Of a channel: what admins set there, and when.
     """
     with open_command(context, as_json=as_json) as ctx:
-        entries = ctx.call_records(lambda records: load_turn(records.audit, answer_id))
-        view = rendering.audit_view.render_turn(entries, ctx.settings.zone, full=full)
-        ctx.output.give(rendering.json_documents.build_turn_document(entries), view)
+        entries, passages = ctx.call_records(lambda records: _load_story(records, answer_id))
+        view = rendering.audit_view.render_turn(entries, ctx.settings.zone, passages, full=full)
+        ctx.output.give(rendering.json_documents.build_turn_document(entries, passages.values()), view)
 
 
 @audit_app.command(epilog=format_examples("footnote audit verify"))
@@ -74,6 +66,14 @@ def verify(context: typer.Context, *, as_json: JsonOption = False) -> None:
         if checked.findings:
             ctx.output.note(f"footnote: {documents.build_record_error(checked)['message']}")
             raise typer.Exit(1)
+
+
+async def _load_story(records: "Records", beginning: str) -> "tuple[tuple[LogEntry, ...], dict[str, FoundPassage]]":
+    from bot.views.found_passages import collect_passages, list_passage_ids
+
+    entries = await load_turn(records.audit, beginning)
+    corpora = [corpus.name for corpus in await records.manifest.catalogue()]
+    return entries, collect_passages(entries, await records.manifest.join(list_passage_ids(entries), corpora))
 
 
 async def load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]":

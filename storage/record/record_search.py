@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from sqlalchemy import (
     select,
 )
 
-from storage.database.engine import Database
+from storage.database.engine import Database, split_chunks
 from storage.database.schema import entries, turn_documents, turn_words, turns
 from storage.language.words import words
 from storage.record.question_groups import QuestionGroup, group_questions
@@ -30,8 +30,9 @@ from storage.types import EntryKind, LogEntry, Verdict
 
 UNFINISHED = "unfinished"  # the status of a turn that was never closed
 RETRACTED = "retracted"  # whatever its status was, its answer was taken back
-Step = Literal["day", "week", "month"]
+Step = Literal["day", "week", "month", "all"]
 _MOST_GROUPED = 5_000
+_ENTRY = (entries.c.seq, entries.c.turn_id, entries.c.kind, entries.c.at, entries.c.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,9 @@ class RecordFilter:
     """Words in the question or the answer, in any form and order; "as a phrase" in quotes, `begin*` by a beginning."""
     before: int | None = None  # the number of an opening entry, for the next page
     limit: int = 50
+
+
+EVERY_TURN = RecordFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +160,12 @@ class RecordSearch:
             found[row.seq] = (*found.get(row.seq, ()), row.corpus)
         return found
 
-    async def figures(self, since: datetime, until: datetime, step: Step = "day") -> tuple[Figures, ...]:
+    async def figures(
+        self, since: datetime, until: datetime, step: Step = "day", wanted: RecordFilter = EVERY_TURN
+    ) -> tuple[Figures, ...]:
         """Return figures step by step; days, weeks and months begin in the time zone of `since`."""
         steps = tuple(list_steps(since, until, step))
-        return await self.database.read(lambda connection: tuple(_measure(connection, *one) for one in steps))
+        return await self.database.read(lambda connection: tuple(_measure(connection, wanted, *one) for one in steps))
 
     async def first(self) -> datetime | None:
         """Return when the first turn was opened."""
@@ -183,6 +189,17 @@ class RecordSearch:
         return await self.database.read(
             lambda connection: tuple(CitedDocument(*row) for row in connection.execute(query))
         )
+
+    async def entries_of(self, turn_ids: Sequence[str]) -> dict[str, tuple[LogEntry, ...]]:
+        """Return the entries of turns, oldest first, but for their steps."""
+        chosen = select(*_ENTRY).where(entries.c.kind != EntryKind.STEP.value).order_by(entries.c.seq)
+        queries = [chosen.where(entries.c.turn_id.in_(ids)) for ids in split_chunks(turn_ids)]
+        rows = await self.database.read(lambda connection: [row for one in queries for row in connection.execute(one)])
+        found: dict[str, tuple[LogEntry, ...]] = {}
+        for row in rows:
+            entry = LogEntry(row.turn_id, EntryKind(row.kind), read_body(row.body), row.seq, row.at, not row.body)
+            found[row.turn_id] = (*found.get(row.turn_id, ()), entry)
+        return found
 
     async def feedback(self, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
         """Return what people did with the turns that pass a filter, newest first; `before` is an entry's number."""
@@ -306,6 +323,8 @@ def list_steps(since: datetime, until: datetime, step: Step) -> Iterator[tuple[d
                 end = day + timedelta(days=7 - day.weekday())
             case "month":
                 end = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+            case "all":
+                end = until
         yield begin, min(end, until)
         begin = end
 
@@ -314,8 +333,8 @@ _ANSWERED, _ABSTAINED = "answered", "abstained"
 _ENDED_WELL = (_ANSWERED, _ABSTAINED, "chatted")
 
 
-def _measure(connection: Connection, begin: datetime, end: datetime) -> Figures:
-    within = turns.c.at >= begin, turns.c.at < end
+def _measure(connection: Connection, wanted: RecordFilter, begin: datetime, end: datetime) -> Figures:
+    within = tuple(_conditions(connection, replace(wanted, since=begin, until=end)))
     counts = {
         "turns": func.count(),
         "askers": func.count(distinct(func.nullif(turns.c.asker, ""))),

@@ -2,10 +2,12 @@
 
 import asyncio
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +20,11 @@ from bot.settings.settings_tables import Settings
 from bot.settings.source_settings import SourceSettings
 from ingest.types import RefreshProgress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, Status, Usage
+from storage.record.audit_log import AuditLog
+from storage.record.record_search import RecordSearch
 from storage.types import (
     Citation,
+    Corpus,
     CorpusInfo,
     Document,
     DocumentRef,
@@ -31,6 +36,7 @@ from storage.types import (
     RefreshRun,
     hash_passage,
 )
+from tests.storage.stores import open_empty_database
 
 DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -170,7 +176,10 @@ class House:
     @asynccontextmanager
     async def _open_records(self, settings: Settings) -> AsyncIterator[Any]:
         del settings
-        yield SimpleNamespace(audit=_Audit(self.record), manifest=_Manifest(self.corpora, self.away))
+        with tempfile.TemporaryDirectory() as home, open_empty_database(Path(home)) as database:
+            await AuditLog(database).append(*self.record)
+            manifest = _Manifest(self.corpora, self.away)
+            yield SimpleNamespace(audit=AuditLog(database), manifest=manifest, search=RecordSearch(database))
 
     @asynccontextmanager
     async def _open_history(self, settings: Settings) -> AsyncIterator[Any]:
@@ -264,23 +273,11 @@ class _Manifest:
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         return self.infos
 
+    async def catalogue(self) -> tuple[Corpus, ...]:
+        return ()
+
+    async def join(self, _ids: Sequence[str], _within: Sequence[str]) -> dict[str, tuple[Passage, Document]]:
+        return {}
+
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:
         return self.away
-
-
-@dataclass
-class _Audit:
-    entries: tuple[LogEntry, ...]
-
-    async def turns(self, limit: int, *, before: int | None = None) -> tuple[tuple[LogEntry, LogEntry | None], ...]:
-        del limit
-        opened = [entry for entry in self.entries if entry.kind is EntryKind.TURN_OPENED]
-        closed = {entry.turn_id: entry for entry in self.entries if entry.kind is EntryKind.TURN_CLOSED}
-        return tuple((entry, closed.get(entry.turn_id)) for entry in opened if before is None or entry.seq < before)
-
-    async def find(self, prefix: str, *, limit: int = 10) -> tuple[str, ...]:
-        found = sorted({entry.turn_id for entry in self.entries if entry.turn_id.startswith(prefix)})
-        return tuple(found[:limit])
-
-    async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
-        return tuple(entry for entry in self.entries if entry.turn_id == turn_id)

@@ -1,4 +1,4 @@
-"""Render the audit record for a terminal: turns listed, one turn in full, what a check found. Pure.
+"""Render the audit record for a terminal: one turn as a story, what a check found. Pure.
 
 Bodies are JSON as they were written; what an older version left out is not shown.
 Claims that were not confirmed are shown here, marked as what they are, and nowhere else.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import datetime
 from textwrap import shorten
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Group, RenderableType
@@ -17,7 +18,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from bot.cli.rendering.answer_view import WIDTH, render_sources
+from bot.cli.rendering.record_view import FEEDBACK_WORDS
 from bot.cli.terminal_output import build_table, format_count, format_moment
+from bot.views.found_passages import FoundPassage
 from bot.views.sanitize import sanitize_line, sanitize_text
 from storage.record.verification import AuditFinding, verify_turn
 from storage.types import Citation, EntryKind, LogEntry
@@ -75,15 +78,10 @@ def add_checks(one: RecordCheck, other: RecordCheck) -> RecordCheck:
     )
 
 
-def find_status(closed: LogEntry | None) -> str:
-    """Return how a turn ended; one that was never closed was cut short."""
-    return str(closed.body.get("status", "")) if closed else "unfinished"
-
-
 EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
 
 
-def render_facts(body: Mapping[str, Any]) -> list[Padding]:
+def render_facts(body: Mapping[Any, Any]) -> list[Padding]:
     return [render_line(f"{name}: {format_value(value)}") for name, value in body.items() if value not in EMPTY_VALUES]
 
 
@@ -109,6 +107,7 @@ def format_value(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+SHOWN_HITS = 5  # passages that are shown of a search unless all are
 SHORT_TEXT = 200  # characters that are shown of a reply or a prompt unless all is
 _TELLING_FACTS = ("claim", "query", "draft")  # facts that tell one call from others of its stage
 _SHOWN_APART = frozenset(
@@ -130,19 +129,42 @@ def _step_heading(body: Mapping[str, Any]) -> Text:
     return Text.assemble((sanitize_line(named), "bold"), (told, "dim"))
 
 
-def _search_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
+class _PassageTexts:
+    """Renders passages; the words of each are shown once in a story, shortened unless it is `full`."""
+
+    def __init__(self, passages: Mapping[str, FoundPassage], *, full: bool) -> None:
+        self._passages = passages
+        self._full = full
+        self._shown: set[str] = set()
+
+    def render(self, identity: str, before: str, depth: int) -> Iterator[Padding]:
+        passage = self._passages.get(identity) or FoundPassage(identity, "", "")
+        path = " › ".join(filter(None, (passage.title or passage.document, passage.section)))
+        address = passage.url or ": ".join(filter(None, (passage.corpus, passage.document)))
+        named = [path, f"({address})" if address else "", identity if self._full or not path else ""]
+        yield render_line(" ".join(filter(None, (before, *named))), depth=depth)
+        if identity in self._shown:
+            return
+        self._shown.add(identity)
+        if not passage.text:
+            yield render_line("its words are no longer kept", depth=depth + 1, style="dim")
+        elif self._full:
+            yield indent(Text(sanitize_text(passage.text)), depth=depth + 1)
+        else:
+            words = shorten(sanitize_line(passage.text), SHORT_TEXT, placeholder=" …")
+            yield render_line(words, depth=depth + 1, style="dim")
+
+
+def _search_lines(body: Mapping[str, Any], texts: _PassageTexts, *, full: bool) -> Iterator[Padding]:
     when = f" ({body['time']})" if body.get("time") else ""
     hits: Sequence[Any] = body.get("hits", ())
     found = f"error: {body['error']}" if "error" in body else format_count(len(hits), "passage")
     yield render_line(f"“{body.get('query', '')}”{when}: {found}")
-    for passage, score, *_ in hits if full else ():
-        yield render_line(f"{passage} {score:.2f}", depth=2)
-    for hit in body.get("kept", ()) if full else ():  # of pages of the web, which no corpus has
-        document, text = hit["document"], hit["passage"]["text"]
-        yield render_line(
-            f"{hit['passage']['id']}: {document['title']} ({document['url']}, {document['revision']})", depth=2
-        )
-        yield render_block(text)
+    shown = hits if full else hits[:SHOWN_HITS]
+    for passage, score, *_ in shown:
+        yield from texts.render(str(passage), f"{score:.2f}", 2)
+    if len(hits) > len(shown):
+        yield render_line(f"and {format_count(len(hits) - len(shown), 'passage')} more: --full", depth=2, style="dim")
 
 
 def _call_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
@@ -170,20 +192,18 @@ def format_usage(usage: Mapping[str, Any]) -> str:
     return f"{calls}, {tokens}" + (f", cost {cost:.6g}" if cost is not None else "")
 
 
-def render_claims(body: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Render each claim with its verdict, origin, reasoning, and the passages with their pages."""
-    pages = {
-        page.get("passage_id"): page.get("title") for page in (*body.get("nearest", ()), *body.get("citations", ()))
-    }
+def _claim_lines(body: Mapping[str, Any], texts: _PassageTexts) -> Iterator[RenderableType]:
+    """Render each claim with its verdict, origin and reasoning, and its evidence beside it."""
     if body.get("claims"):
         yield from (Text(), Text("claims", style="bold"))
     for checked in body.get("claims", ()):
         claim = checked.get("claim", {})
         whose = f"{checked.get('verdict', '')} ({claim.get('origin', '')})"
         yield indent(Text.assemble((sanitize_line(whose), "bold"), f" {sanitize_line(str(claim.get('text', '')))}"))
-        named = (f"{one} ({pages[one]})" if pages.get(one) else one for one in checked.get("evidence", ()))
-        evidence = f"by {', '.join(named)}" if checked.get("evidence") else ""
-        yield from (render_line(why, depth=2, style="dim") for why in (checked.get("reasoning"), evidence) if why)
+        if checked.get("reasoning"):
+            yield render_line(str(checked["reasoning"]), depth=2, style="dim")
+        for one in checked.get("evidence", ()):
+            yield from texts.render(str(one), "by", 2)
 
 
 def render_withheld(body: Mapping[str, Any]) -> Iterator[RenderableType]:
@@ -195,9 +215,6 @@ def render_withheld(body: Mapping[str, Any]) -> Iterator[RenderableType]:
             yield render_line(str(sentence.get("text", "")))
             if sentence.get("reason"):
                 yield render_line(str(sentence["reason"]), depth=2, style="dim")
-
-
-_FEEDBACK_WORDS = {"up": "helpful", "down": "not helpful", "ask": "a person was asked", "share": "shared"}
 
 
 def _delivered_lines(body: Mapping[str, Any]) -> list[RenderableType]:
@@ -222,7 +239,7 @@ def _edited_lines(body: Mapping[str, Any]) -> list[RenderableType]:
 
 def _feedback_lines(body: Mapping[str, Any]) -> list[RenderableType]:
     what = str(body.get("what", ""))
-    return _act_lines(_FEEDBACK_WORDS.get(what, what), body, "what")
+    return _act_lines(FEEDBACK_WORDS.get(what, what), body, "what")
 
 
 def _setting_lines(body: Mapping[str, Any]) -> list[RenderableType]:
@@ -255,16 +272,6 @@ _FOLLOWUP_VIEWS: Mapping[EntryKind, Callable[[Mapping[str, Any]], list[Renderabl
 }
 
 
-def render_turns(turns: Sequence[TurnEnds], zone: tzinfo) -> RenderableType:
-    if not turns:
-        return Text("Nothing has been asked yet. `footnote ask QUESTION` asks.")
-    rows = build_table("When", "Answer", "Status", "Question")
-    for opened, closed in turns:
-        question = sanitize_line(str(opened.body.get("question", "")))
-        rows.add_row(format_moment(opened.at, zone), opened.turn_id, find_status(closed), question[:WIDTH])
-    return rows
-
-
 def render_examples(listed: Sequence[ListedExample], zone: tzinfo) -> RenderableType:
     if not listed:
         return Text("No answer is an example yet. `footnote examples add ID` makes one of an answer.")
@@ -276,9 +283,19 @@ def render_examples(listed: Sequence[ListedExample], zone: tzinfo) -> Renderable
     return rows
 
 
-def render_turn(entries: Sequence[LogEntry], zone: tzinfo, *, full: bool = False) -> RenderableType:
-    """Render all that is recorded of one turn, or of a channel, in order; a model's replies in `full`, or shortened."""
-    return Constrain(Group(*(line for entry in entries for line in _entry_lines(entry, zone, full=full))), WIDTH)
+def render_turn(
+    entries: Sequence[LogEntry],
+    zone: tzinfo,
+    passages: Mapping[str, FoundPassage] = MappingProxyType({}),
+    *,
+    full: bool = False,
+) -> RenderableType:
+    """Render a turn as a story: who asked what, what was searched and found, what was claimed and said, what followed.
+
+    Or a channel, as its settings changed. A model's replies and the passages' words are shortened unless it is `full`.
+    """
+    texts = _PassageTexts(passages, full=full)
+    return Constrain(Group(*(line for entry in entries for line in _entry_lines(entry, zone, texts, full=full))), WIDTH)
 
 
 def render_verification(checked: RecordCheck) -> RenderableType:
@@ -293,21 +310,61 @@ def render_verification(checked: RecordCheck) -> RenderableType:
     )
 
 
-def _entry_lines(entry: LogEntry, zone: tzinfo, *, full: bool) -> list[RenderableType]:
-    heading = Text.assemble(
-        (entry.kind.value.replace("_", " "), "bold"), (f" · {format_moment(entry.at, zone)}", "dim")
-    )
-    if entry.kind is EntryKind.STEP:
-        lines = _call_lines if "template" in entry.body else _search_lines
-        return [_step_heading(entry.body), *lines(entry.body, full=full)]
+def _entry_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
+    body = entry.body
+    if entry.kind is EntryKind.STEP and not entry.erased:
+        called = "template" in body
+        return [
+            _step_heading(body),
+            *(_call_lines(body, full=full) if called else _search_lines(body, texts, full=full)),
+        ]
+    when = f" · {format_moment(entry.at, zone)} {entry.at.astimezone(zone):%Z}" if entry.at else ""
+    heading = Text.assemble((entry.kind.value.replace("_", " "), "bold"), (when, "dim"))
+    if entry.erased:
+        return [heading, render_line("erased: what it said was removed from the record")]
+    if entry.kind is EntryKind.TURN_OPENED:
+        return [heading, *_opened_lines(body, zone, full=full), Text()]
     if entry.kind is EntryKind.TURN_CLOSED:
-        return [Text(), heading, *_closed_lines(entry.body, zone)]
+        return [Text(), heading, *_closed_lines(body, zone, texts)]
     if entry.kind in _FOLLOWUP_VIEWS:
-        return [Text(), heading, *_FOLLOWUP_VIEWS[entry.kind](entry.body)]
-    return [heading, *render_facts(entry.body), Text()]
+        return [Text(), heading, *_FOLLOWUP_VIEWS[entry.kind](body)]
+    return [heading, *render_facts(body), Text()]
 
 
-def _closed_lines(body: Mapping[str, Any], zone: tzinfo) -> list[RenderableType]:
+_TOLD_OF_OPENING = ("question", "asker", "thread", "corpora", "earlier")
+_SHORTLY_TOLD: tuple[str, ...] = ("task", "system", "tone", "model", "because")
+
+
+def _opened_lines(body: Mapping[str, Any], zone: tzinfo, *, full: bool) -> list[RenderableType]:
+    asker = body.get("asker") or {}
+    place = f"{asker.get('platform', '')}:{asker.get('workspace', '')}/"
+    corpora = body.get("corpora") or {}
+    facts: dict[str, Any] = {
+        "asked by": _name(asker.get("name"), f"{place}{asker['user']}" if asker.get("user") else asker.get("platform")),
+        "in": _name(asker.get("channel_name"), f"{place}{asker['channel']}" if asker.get("channel") else ""),
+        "thread": body.get("thread"),
+        "said before": body.get("earlier"),
+        "could read": [_describe_corpus(name, refreshed, zone) for name, refreshed in dict(corpora).items()],
+    }
+    rest = _other_facts(body, *_TOLD_OF_OPENING)
+    shown = (
+        rest if full else {name: rest[name] for name in ("task", "system", "tone", "model", "because") if name in rest}
+    )
+    return [render_block(f"“{body.get('question', '')}”"), *render_facts(facts), *render_facts(shown)]
+
+
+def _name(name: Any, identity: Any) -> str:
+    return f"{name} ({identity})" if name and identity else str(name or identity or "")
+
+
+def _describe_corpus(name: str, refreshed: Any, zone: tzinfo) -> str:
+    try:
+        return f"{name} (as of {format_moment(datetime.fromisoformat(refreshed), zone)})"
+    except (TypeError, ValueError):
+        return name
+
+
+def _closed_lines(body: Mapping[str, Any], zone: tzinfo, texts: _PassageTexts) -> list[RenderableType]:
     shown = ("status", "system", "model", "seconds", "failure")
     facts = {name: body[name] for name in shown if body.get(name)}
     usage = format_usage(body.get("usage") or {})
@@ -315,7 +372,7 @@ def _closed_lines(body: Mapping[str, Any], zone: tzinfo) -> list[RenderableType]
     citations = [_parse_citation(citation) for citation in body.get("citations", ())]
     text = [Text(), Text(sanitize_text(str(body["text"])))] if body.get("text") else []
     sources = [Text(), render_sources(citations, zone=zone)] if citations else []
-    return [*render_facts(facts), *render_claims(body), *render_withheld(body), *text, *sources]
+    return [*render_facts(facts), *_claim_lines(body, texts), *render_withheld(body), *text, *sources]
 
 
 def _parse_citation(body: Mapping[str, Any]) -> Citation:

@@ -6,7 +6,6 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from bot.cli.rendering.audit_view import find_status
 from bot.cli.terminal_output import Document, build_document, build_error, format_count, format_timestamp
 from bot.views.catalog import find_asked_claim, render_reason
 from storage.types import EntryKind
@@ -14,11 +13,12 @@ from storage.types import EntryKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bot.cli.rendering.audit_view import ListedExample, RecordCheck, TurnEnds
+    from bot.cli.rendering.audit_view import ListedExample, RecordCheck
     from bot.desk.types import TurnResult
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.server.refresh.run_history import RefreshSummary
     from bot.views.error_messages import Fault
+    from bot.views.found_passages import FoundPassage
     from ingest.types import RefreshReport
     from storage.types import CheckedClaim, Citation, CorpusInfo, DocumentRef, Hit, LogEntry, NightRecord, RefreshRun
 
@@ -145,16 +145,14 @@ def build_run(run: RefreshRun) -> Document:
     }
 
 
-def build_turns_document(listed: Iterable[TurnEnds]) -> Document:
-    return build_document(turns=[_build_turn(opened, closed) for opened, closed in listed])
-
-
-def build_turn_document(entries: Iterable[LogEntry]) -> Document:
-    """Build the document of `audit show`: the entries of a turn, or of a channel, whose id is no turn's."""
+def build_turn_document(entries: Iterable[LogEntry], passages: Iterable[FoundPassage] = ()) -> Document:
+    """Build the document of `audit show`: the entries of a turn, with its passages, or of a channel."""
     listed = list(entries)
     named = "channel" if listed[0].kind is EntryKind.SETTING else "answer_id"
     return build_document(
-        **{named: listed[0].turn_id}, entries=[pick(entry, "seq at kind") | {"body": entry.body} for entry in listed]
+        **{named: listed[0].turn_id},
+        entries=[pick(entry, "seq at kind erased") | {"body": entry.body} for entry in listed],
+        passages=[pick(one, "id corpus document title section text url") for one in passages],
     )
 
 
@@ -242,15 +240,4 @@ def _build_night(night: NightRecord) -> Document:
         **pick(night, "due outcome"),
         "begun": format_timestamp(night.begun) if night.owner else None,
         **pick(night, "ended lines owner"),
-    }
-
-
-def _build_turn(opened: LogEntry, closed: LogEntry | None) -> Document:
-    return {
-        "answer_id": opened.turn_id,
-        "at": format_timestamp(opened.at),
-        "question": opened.body.get("question", ""),
-        "system": opened.body.get("system", ""),
-        "status": find_status(closed),
-        "seconds": closed.body.get("seconds") if closed else None,
     }

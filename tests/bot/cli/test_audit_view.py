@@ -7,8 +7,9 @@ from datetime import UTC
 from rich.console import Console
 
 from bot.cli.rendering.audit_view import format_usage, render_turn
+from bot.views.found_passages import collect_passages
 from storage.types import EntryKind, LogEntry
-from tests.bot.house import DAY, logged
+from tests.bot.house import DAY, document, logged, passage
 
 LONG = "Reasoning: " + "the sentence says so, " * 30 + "\nVerdict: SUPPORTS"
 VERIFY = {
@@ -42,17 +43,21 @@ CLOSED = {
 }
 
 
-def shown(*bodies: dict, full: bool = False) -> list[str]:
+def shown(*bodies: dict, full: bool = False, indexed: dict | None = None, opening: dict | None = None) -> list[str]:
     """Return the lines of a turn of these steps, the last of which closes it."""
     *steps, closed = bodies
     opened, _, end = logged()
     entries = [
-        opened,
+        replace(opened, body=opening or opened.body),
         *(LogEntry("abc123", EntryKind.STEP, body, at=DAY) for body in steps),
         replace(end, body=closed),
     ]
+    return rendered(entries, full=full, indexed=indexed)
+
+
+def rendered(entries: list[LogEntry], *, full: bool = False, indexed: dict | None = None) -> list[str]:
     console = Console(file=io.StringIO(), width=80, color_system=None, force_terminal=False)
-    console.print(render_turn(entries, UTC, full=full))
+    console.print(render_turn(entries, UTC, collect_passages(entries, indexed or {}), full=full))
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
@@ -68,14 +73,18 @@ def test_a_turn_reads_call_by_call() -> None:
     lines = shown(search, VERIFY | {"finish": "stopped"}, FEEDBACK, CLOSED)
     start = lines.index("search · 3 ms")
 
-    assert lines[start : start + 4] == [
+    assert lines[start : start + 8] == [
         "search · 3 ms",
         "  “quay” (2026): 2 passages",
+        "    1.25 p1",
+        "      its words are no longer kept",
+        "    1.00 p2",
+        "      its words are no longer kept",
         "verify · small-model · 438 ms · 1,272 + 31 tokens · 2 attempts · stopped early",
         "  claim: The quay opens at eight.",
     ]
-    assert lines[start + 4].startswith("  reply: Reasoning: the sentence says so, the")
-    assert lines[start + 7 : start + 9] == ["refine (feedback) · 9 ms", "  error: ModelRefused: no"]
+    assert lines[start + 8].startswith("  reply: Reasoning: the sentence says so, the")
+    assert lines[start + 11 : start + 13] == ["refine (feedback) · 9 ms", "  error: ModelRefused: no"]
 
 
 def test_in_full_nothing_is_left_out() -> None:
@@ -98,6 +107,7 @@ def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
         "  REFUTES (model) The quay opens at eight.",
         "    It opens at seven.",
         "    by p1",
+        "      its words are no longer kept",
         "",
         "withheld",
         "  It is lovely.",
@@ -108,13 +118,47 @@ def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
     assert "  usage: 2 calls in 1 round, 1,272 + 31 tokens, cost 0.00125" in lines
 
 
-def test_a_claim_s_evidence_is_named_by_its_page_where_the_record_has_it() -> None:
-    """Of pages that are cited, and of those that are nearest in an abstention; else the passage alone is named."""
-    page = {"passage_id": "p1", "title": "Harbour\x1b[2J hours"}
-    claims = [CLOSED["claims"][0] | {"evidence": ["p1", "p2"]}]
+def test_found_passages_and_evidence_stand_with_their_words() -> None:
+    """Once in a story; as the record has them, or else the index of today."""
+    hits = [[name, 1.0, "handbook", "harbour.md"] for name in ("p1", "p2", "p3", "p4", "p5", "p6", "p7")]
+    search = {"stage": "search", "query": "quay", "hits": hits, "milliseconds": 3.0}
+    cited = {"passage_id": "p1", "title": "Harbour\x1b[2J hours", "passage_text": "It opens at seven."}
+    claims = [CLOSED["claims"][0] | {"evidence": ["p1", "p2", "p9"]}]
+    lines = shown(
+        search, {"claims": claims, "nearest": [cited], "citations": [cited]}, indexed={"p2": (passage(), document())}
+    )
 
-    assert "    by p1 (Harbour hours), p2" in shown({"status": "abstained", "claims": claims, "nearest": [page]})
-    assert "    by p1 (Harbour hours), p2" in shown({"claims": claims, "citations": [page]})
+    start = lines.index("  “quay”: 7 passages") + 1
+    assert lines[start : start + 6] == [
+        "    1.00 Harbour hours",
+        "      It opens at seven.",
+        "    1.00 Harbour › Hours (https://example.com/harbour.md)",
+        "      The quay opens at seven. It closes at nine.",
+        "    1.00 harbour.md (handbook: harbour.md)",
+        "      its words are no longer kept",
+    ]
+    assert "    and 2 passages more: --full" in lines
+    by = [line for line in lines if line.startswith("    by ")]
+    assert by == ["    by Harbour hours", "    by Harbour › Hours (https://example.com/harbour.md)", "    by p9"]
+
+
+def test_who_asked_where_is_told_with_names_where_they_are_known() -> None:
+    asker = {"platform": "slack", "workspace": "T1", "channel": "C1", "user": "U1", "name": "Ada\x1b[2J"}
+    opening = {"question": "Why?", "asker": asker, "corpora": {"handbook": DAY.isoformat(), "wiki": None}, "ticket": 7}
+    lines = shown({}, opening=opening)
+
+    assert lines[:5] == [
+        "turn opened · 2026-03-01 12:00 UTC",
+        "    “Why?”",
+        "  asked by: Ada (slack:T1/U1)",
+        "  in: slack:T1/C1",
+        "  could read: handbook (as of 2026-03-01 12:00), wiki",
+    ]
+
+
+def test_what_was_erased_is_told_as_such() -> None:
+    entries = [LogEntry("abc123", kind, {}, at=DAY, erased=True) for kind in EntryKind]
+    assert rendered(entries).count("  erased: what it said was removed from the record") == len(entries)
 
 
 def test_what_had_left_a_turn_that_broke_off_is_shown() -> None:

@@ -1,0 +1,169 @@
+"""Render what is found in the record for a terminal: turns in a list, figures, what was unanswered, feedback. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from bot.cli.rendering.answer_view import WIDTH
+from bot.cli.terminal_output import build_table, format_count, format_moment
+from bot.views.sanitize import sanitize_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime, tzinfo
+
+    from storage.record.question_groups import QuestionGroup
+    from storage.record.record_search import Figures, TurnSummary
+    from storage.types import LogEntry
+
+MAX_WORDINGS = 4
+NOTHING_ASKED = "Nothing has been asked yet. `footnote ask QUESTION` asks."
+NOTHING_FOUND = "No answer on record is like that."
+ERASED = "(erased)"
+FEEDBACK_WORDS = {
+    "up": "helpful",
+    "down": "not helpful",
+    "ask": "a person was asked",
+    "share": "shared",
+    "example": "example",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTurns:
+    """A page of turns."""
+
+    turns: Sequence[TurnSummary]
+    total: int  # how many there are on all pages
+    filtered: bool  # whether anything was looked for
+    more: bool  # whether there is another page
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredGroup:
+    """Questions that are alike and found nothing, and the corpora of the pages that came nearest."""
+
+    group: QuestionGroup[TurnSummary]
+    corpora: tuple[str, ...]
+
+    @property
+    def people(self) -> int:
+        return len({turn.asker for turn in self.group.members if turn.asker})
+
+
+def render_turns(listed: ListedTurns, zone: tzinfo) -> RenderableType:
+    if not listed.turns:
+        return Text(NOTHING_FOUND if listed.filtered else NOTHING_ASKED)
+    shown = f"{len(listed.turns):,} of {format_count(listed.total, 'turn')}"
+    more = f"; older ones: --before {listed.turns[-1].seq}" if listed.more else ""
+    return Group(*(_render_turn(turn, zone) for turn in listed.turns), Text(f"{shown}{more}", style="dim"))
+
+
+def _render_turn(turn: TurnSummary, zone: tzinfo) -> RenderableType:
+    """Render a turn as a line about it, and its question beneath."""
+    who, where = name_person(turn), name_place(turn)
+    return _render_item(turn.turn_id, turn.at, zone, [describe_status(turn), who, where], shorten_question(turn))
+
+
+def _render_item(name: str, at: datetime | None, zone: tzinfo, facts: Sequence[str], *lines: str) -> RenderableType:
+    when = f"{format_moment(at, zone)} {at.astimezone(zone):%Z}" if at else ""
+    about = "".join(f" · {fact}" for fact in (when, *facts) if fact)
+    beneath = (Padding(Text(line), (0, 0, 0, 4), expand=False) for line in lines)
+    return Group(Text.assemble((name, "bold"), (about, "dim")), *beneath)
+
+
+def describe_status(turn: TurnSummary) -> str:
+    """Return how a turn ended, what was taken back, and what people thought."""
+    rated = [f"+{turn.up}"] * bool(turn.up) + [f"-{turn.down}"] * bool(turn.down)
+    return " ".join([turn.status, *(["retracted"] if turn.retracted else ()), *rated])
+
+
+def name_person(turn: TurnSummary) -> str:
+    return _name(turn.asker, turn.asker_name)
+
+
+def name_place(turn: TurnSummary) -> str:
+    return _name(turn.channel, f"#{turn.channel_name}" if turn.channel_name else "") or turn.platform
+
+
+def _name(identity: str, name: str) -> str:
+    return sanitize_line(f"{name} ({identity})" if name and identity else name or identity)
+
+
+def shorten_question(turn: TurnSummary) -> str:
+    return ERASED if turn.erased else sanitize_line(turn.question)[:WIDTH]
+
+
+def render_figures(rows: Sequence[Figures], total: Figures, zone: tzinfo) -> RenderableType:
+    if not total.turns:
+        return Text(NOTHING_FOUND)
+    names = ("asked", "answered", "abstained", "support", "+/-", "secs", "tokens", "cost")
+    table = build_table("From", *names, numbers=range(1, len(names) + 1))
+    for row in rows:
+        table.add_row(row.begin.astimezone(zone).strftime("%Y-%m-%d"), *_list_figures(row))
+    return Group(table, Text(), *(Text(line) for line in _sum_up(total)))
+
+
+def _list_figures(row: Figures) -> list[str]:
+    counts = [f"{number:,}" for number in (row.turns, row.answered, row.abstained)]
+    rated = f"{row.up}/{row.down}" if row.up or row.down else ""
+    seconds = f"{row.seconds:.1f}" if row.answered else ""
+    return [*counts, _share(row), rated, seconds, f"{row.tokens / 1000:,.0f}k", f"{row.cost:.2f}" if row.cost else ""]
+
+
+def _share(row: Figures) -> str:
+    return f"{row.supported / row.claims:.0%}" if row.claims else ""
+
+
+def _sum_up(total: Figures) -> Iterator[str]:
+    others = f"{total.failed:,} failed or refused, {total.retracted:,} taken back"
+    people = format_count(total.askers, "person", "people")
+    yield f"{total.turns:,} asked by {people}: {total.answered:,} answered, {total.abstained:,} abstained, {others}"
+    if total.claims:
+        yield f"{total.supported:,} of {total.claims:,} claims supported ({_share(total)})"
+    if total.up or total.down:
+        yield f"{total.up:,} found helpful, {total.down:,} not helpful"
+    if total.answered:
+        yield f"half were answered within {total.seconds:.1f} s, 95% within {total.slow_seconds:.1f} s"
+    yield f"{total.tokens:,} tokens" + (f", cost {total.cost:.4g}" if total.cost else "")
+
+
+def render_unanswered(groups: Sequence[UnansweredGroup], left: int, zone: tzinfo) -> RenderableType:
+    if not groups:
+        return Text("Nothing was asked in vain.")
+    more = [Text(f"{format_count(left, 'rarer question')} left out; -n shows more", style="dim")] * bool(left)
+    return Group(*(_render_group(one, zone) for one in groups), *more)
+
+
+def _render_group(one: UnansweredGroup, zone: tzinfo) -> RenderableType:
+    first, *others = one.group.members
+    wordings = dict.fromkeys(shorten_question(turn) for turn in (first, *others))
+    people = format_count(one.people, "person", "people") if one.people else ""
+    nearest = f"nearest: {', '.join(one.corpora)}" if one.corpora else ""
+    last = f"last {format_moment(first.at, zone)} ({first.turn_id})"
+    times = format_count(len(one.group.members), "time")
+    return _render_item(times, None, zone, [people, last, nearest], *list(wordings)[:MAX_WORDINGS])
+
+
+def render_feedback(listed: Sequence[tuple[TurnSummary, LogEntry]], zone: tzinfo) -> RenderableType:
+    if not listed:
+        return Text("Nobody has said anything to that.")
+    return Group(*(_render_act(turn, entry, zone) for turn, entry in listed))
+
+
+def _render_act(turn: TurnSummary, entry: LogEntry, zone: tzinfo) -> RenderableType:
+    what, by, comment = (read_fact(entry.body, name) for name in ("what", "by", "comment"))
+    said = [f"“{comment}”"] * bool(comment)
+    return _render_item(
+        turn.turn_id, entry.at, zone, [FEEDBACK_WORDS.get(what, what), by], shorten_question(turn), *said
+    )
+
+
+def read_fact(body: Mapping[str, object], name: str) -> str:
+    value = body.get(name)
+    return sanitize_line(value) if isinstance(value, str) else ""
