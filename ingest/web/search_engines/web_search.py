@@ -61,10 +61,11 @@ class WebSearch:
         *,
         resolve: Resolve = resolve_host,
         now: Callable[[], datetime] = utc_now,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self.corpus = f"{WEB_PREFIX}{engine.name}"
         self._engine, self._bounds, self._resolve, self._now = engine, bounds, resolve, now
-        self._sandbox = Sandbox(PAGE_LIMITS)
+        self._sandbox = sandbox or Sandbox(PAGE_LIMITS)
         self._stack = ExitStack()
         self._clients = set[WebClient]()
         self._hosts = WeakValueDictionary[str, asyncio.Lock]()
@@ -144,7 +145,12 @@ class WebSearch:
 
     def _open_client(self) -> WebClient:
         policy = RequestPolicy(
-            self._bounds.agent, tries=1, longest_wait=0.0, seconds=self._bounds.seconds / PATIENCE, largest=LARGEST_PAGE
+            self._bounds.agent,
+            gap=0.0,
+            tries=1,
+            longest_wait=0.0,
+            seconds=self._bounds.seconds / PATIENCE,
+            largest=LARGEST_PAGE,
         )
         return WebClient(policy, transport=PublicTransport(self._bounds.hosts, resolve=self._resolve))
 

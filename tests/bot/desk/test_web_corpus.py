@@ -24,7 +24,7 @@ from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status
 from storage.errors import UnknownCorpus
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
 from tests.bot.desk.library import CHANNEL, SYSTEMS, Talk, house, settings
-from tests.ingest.servers.search_engines import Engine
+from tests.ingest.servers.search_engines import Engine, SameProcess
 from tests.ingest.servers.web import Answer, WebServer, of_paths, serve
 from tests.pipeline.world import registered
 
@@ -59,7 +59,7 @@ async def surfing(home: Path, **changes: Any) -> AsyncIterator[tuple[App, WebSer
         engine.addresses = [f"{site.url}/1", f"{site.url}/2"]
         bounds = ReadingBounds("Test", hosts=(site.url.partition("://")[2],))
         app = await fill()
-        with WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds) as web:
+        with WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds, sandbox=SameProcess()) as web:
             configured = settings(home, search_engine=given | {"url": asked.url}, **changes)
             systems = {**SYSTEMS, **registered(searching=searching)}
             yield replace(app, settings=configured, web=web, systems=systems), site
@@ -154,7 +154,7 @@ async def test_an_engine_that_is_down_is_no_i_do_not_know(tmp_path: Path) -> Non
     """The asker is told of an outage, the record why; the key is in neither."""
     async with surfing(tmp_path) as (app, _):
         access = EngineAccess("http://127.0.0.1:9", "Test", "key-that-nobody-may-see")
-        with WebSearch(SearxngEngine(access), ReadingBounds("Test", seconds=0.5)) as web:
+        with WebSearch(SearxngEngine(access), ReadingBounds("Test", seconds=0.5), sandbox=SameProcess()) as web:
             request = TurnRequest("kites", CHANNEL, system="searching")
             done = await answer(replace(app, web=web), request, lambda _: None)
         assert done.failure

@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from ingest.sandbox import Sandbox
 from ingest.types import Block, Page, Section, SourceUnavailable
 from ingest.web.search_engines.engine import ENGINES, EngineAccess, list_addresses, normalize_address
 from ingest.web.search_engines.page_beginning import count_tokens, take_beginning
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from storage.types import Hit, PassageKind
-from tests.ingest.servers.search_engines import KEY, Engine, limited
+from tests.ingest.servers.search_engines import KEY, Engine, SameProcess, limited
 from tests.ingest.servers.web import Answer, Request, WebServer, serve
 
 AGENT = "Footnote/test (ops@example.com)"
@@ -31,7 +32,12 @@ def page(*sentences: str, title: str = "Kites") -> Answer:
 
 @contextmanager
 def searching(
-    engine: Engine, site: Mapping[str, Answer] | Callable[[Request], Answer], *, key: str = KEY, seconds: float = 5.0
+    engine: Engine,
+    site: Mapping[str, Answer] | Callable[[Request], Answer],
+    *,
+    key: str = KEY,
+    seconds: float = 5.0,
+    sandbox: Sandbox | None = None,
 ) -> Iterator[tuple[WebSearch, WebServer]]:
     """Give a search whose engine and whose one site run here; addresses that begin with a slash are the site's."""
     found: Mapping[str, Answer] = site if isinstance(site, Mapping) else {}
@@ -42,7 +48,9 @@ def searching(
         access = EngineAccess(where, AGENT, key, seconds)
         hosts = tuple(f"{host}:{pages.server_port}" for host in ("127.0.0.1", "localhost"))
         bounds = ReadingBounds(AGENT, seconds, hosts=hosts)
-        with WebSearch(ENGINES[engine.kind](access), bounds, now=lambda: NOW) as search:
+        with WebSearch(
+            ENGINES[engine.kind](access), bounds, now=lambda: NOW, sandbox=sandbox or SameProcess()
+        ) as search:
             yield search, pages
 
 
@@ -211,7 +219,10 @@ async def test_pages_that_mean_harm_are_left_out(caplog: pytest.LogCaptureFixtur
     site = {f"/{name.replace(' ', '-')}": answer for name, answer in HOSTILE.items()}
     engine = Engine("searxng", [*(f"{path}?token=hidden" for path in site), "/1"])
     asked = {f"{path}?token=hidden": answer for path, answer in site.items()} | {"/1": page("Fine.")}
-    with caplog.at_level(logging.INFO, logger="ingest"), searching(engine, asked, seconds=20.0) as (web, _):
+    with (
+        caplog.at_level(logging.INFO, logger="ingest"),
+        searching(engine, asked, seconds=20.0, sandbox=Sandbox()) as (web, _),
+    ):
         assert texts(await web.search("harm", 10)) == ["Fine."]
     left_out = [record for record in caplog.records if record.message == "a page was left out"]
     assert len(left_out) == len(site)
