@@ -168,6 +168,7 @@ class EntryKind(StrEnum):
     EDITED = "edited"  # a post was changed or retracted, by whom and why
     FEEDBACK = "feedback"  # somebody rated an answer, asked a person, or shared it
     SETTING = "setting"  # a command changed a channel's settings; the turn's id is the channel's
+    READ = "read"  # somebody read an answer on the pages; of lists of answers, under the turn's id `RECORD`
     # Of the record itself, under the turn's id `RECORD`:
     TREE_BEGUN = "tree_begun"  # entries that are older than the record's tree entered it
     SIGNING_KEY = "signing_key"  # checkpoints are signed by another key from here on

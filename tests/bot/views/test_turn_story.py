@@ -1,0 +1,66 @@
+"""A turn as a story: told whatever its entries hold."""
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.views.turn_story import build_story, list_passages
+from storage.types import EntryKind, LogEntry
+from tests.bot.house import document, logged, passage
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+KEYS = [
+    "asker",
+    "question",
+    "hits",
+    "claims",
+    "claim",
+    "evidence",
+    "citations",
+    "citation",
+    "sentences",
+    "withheld",
+    "nearest",
+    "passage",
+    "usage",
+    "by",
+    "text",
+]
+BODIES = st.dictionaries(
+    st.sampled_from(KEYS), JSON | st.lists(st.dictionaries(st.sampled_from(KEYS), JSON)), max_size=6
+)
+AT = datetime(2026, 10, 5, tzinfo=UTC)
+
+
+@given(st.lists(st.tuples(st.sampled_from(EntryKind), BODIES), max_size=5))
+def test_nothing_in_an_entry_keeps_a_turn_from_being_told(entries: list[tuple[EntryKind, dict[str, object]]]) -> None:
+    logged = [LogEntry("t", kind, body, seq, AT) for seq, (kind, body) in enumerate(entries)]
+    list_passages(logged)
+    story = build_story(logged, {})
+    assert (story is None) is not any(kind is EntryKind.TURN_OPENED for kind, _ in entries)
+
+
+def test_what_was_found_is_told_as_it_was_cited_or_else_as_it_is_now() -> None:
+    entries = [*logged()]
+    hits = {"stage": "search", "query": "quay", "hits": [["p1", 1.25, "handbook", "a"], ["p2", 0.5, "handbook", "b"]]}
+    entries[1] = LogEntry("abc123", EntryKind.STEP, hits, 2, AT)
+    found = {"p2": (passage("Closed on Mondays.", 2), document(title="Hours"))}
+    story = build_story(entries, found)
+    assert story is not None
+    assert list_passages(entries) == ({"p1", "p2"}, {"handbook"})
+    assert [(one.title, one.state, one.score) for one in story.steps[0].found] == [
+        ("Harbour", "as it was cited", 1.25), ("Hours", "as it is now", 0.5)
+    ]  # fmt: skip
+    assert (story.status, story.sources[0].number, story.erased) == ("answered", 1, False)
+
+
+def test_what_was_erased_is_said_to_be() -> None:
+    entries = [LogEntry(one.turn_id, one.kind, {}, one.seq, one.at) for one in logged()]
+    story = build_story(entries, {})
+    assert story is not None
+    assert (story.erased, story.status, story.question) == (True, "erased", "")
