@@ -24,7 +24,7 @@ class Exclusion(StrEnum):
 class Asker:
     """Who asks, and where. What is not known of a place counts against it."""
 
-    platform: str  # "terminal", or the name of a platform
+    platform: str  # "terminal", "pages", or the name of a platform
     kind: Literal["terminal", "channel", "dm"]
     workspace: str = ""  # slack's team, Discord's server; empty in a Discord DM, which stands in no server
     channel: str = ""
@@ -67,15 +67,21 @@ def find_exclusion(*, listed: bool, ids: Collection[str], deny: Collection[str])
 def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
     """Return the names of the corpora, given with their readers, that may be read here by this asker.
 
-    The terminal's user owns the machine and reads all. Elsewhere a channel reads what names that channel, a DM what
+    The terminal's user owns the machine and reads all, and whoever is let in to the pages reads the record of all that
+    was ever cited. Elsewhere a channel reads what names that channel, a DM what
     names that user or a group of theirs, and `*` stands for every place that is the team's own, but not for guests.
     Who is not answered reads nothing.
     """
-    if asker.platform == asker.kind == "terminal":
+    if is_operator(asker):
         return tuple(corpora)
     if asker.exclusion:
         return ()
     return tuple(name for name, readers in corpora.items() if any(_admits(reader, asker) for reader in readers))
+
+
+def is_operator(asker: Asker) -> bool:
+    """Return whether somebody asks at no place of a platform: at the terminal, or on the pages."""
+    return asker.kind == "terminal" and asker.platform in {"terminal", "pages"}
 
 
 def _admits(reader: str, asker: Asker) -> bool:
@@ -97,7 +103,7 @@ def may_view_turn(asker: Asker, by: Asker, *, alone: bool) -> bool:
 
     `alone` says whether the asker alone was shown the answer.
     """
-    if by.platform == by.kind == "terminal":
+    if is_operator(by):
         return True
     return is_same_person(asker, by) or (not alone and is_same_channel(asker, by))
 

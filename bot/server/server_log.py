@@ -95,8 +95,9 @@ def _find_secrets(value: Any, *, named: bool) -> Iterator[str]:
             for name, item in value.items():
                 yield from _find_secrets(item, named=named or bool(_SECRET_NAME.search(str(name))))
         case list() | tuple() | set() | frozenset():
+            marked = any(isinstance(item, SecretStr) for item in value)  # what is secret of it says so
             for item in value:
-                yield from _find_secrets(item, named=named)
+                yield from _find_secrets(item, named=named and not marked)
         case str():
             yield from (value,) if named else _find_passwords(value)
 

@@ -43,7 +43,7 @@ _NAMED_TABLES: Mapping[Key, type[BaseModel]] = {("model", "stages"): StageValues
 _DEPTH = 3  # parts of a key above those of such a table's own
 _SECRET_KEYS = frozenset(
     {
-        *("api_key", "azure_ad_token", "database", "token", "model"),
+        *("api_key", "azure_ad_token", "database", "token", "tokens", "model"),
         *(key for entry in load_platforms().values() for key in (entry.name, *entry.settings.SECRETS)),
     }
 )
@@ -78,8 +78,20 @@ def explain_validation_error(faults: Sequence[ErrorDetails], surroundings: Setti
     return SettingsError(f"{surroundings.where(key)}: {format_key(key)} {_describe_fault(fault)}.", hint=hint)
 
 
+def find_serving_fault(settings: Settings) -> SettingsError | None:
+    """Explain what keeps a configured platform or the pages from being served; None where nothing does."""
+    return find_missing_secrets(settings) or (find_exposure(settings) if settings.pages.enabled else None)
+
+
+def find_exposure(settings: Settings) -> SettingsError | None:
+    """Explain why the pages may not be served as they are set; None where they may."""
+    if not (fault := settings.pages.fault):
+        return None
+    return SettingsError(f"{fault}.", hint="Give tokens, or a proxy_header and proxies; or take host and hosts away.")
+
+
 def find_missing_secrets(settings: Settings) -> SettingsError | None:
-    """Explain what a configured platform lacks; None where nothing does. Only serving needs it."""
+    """Explain what a configured platform lacks; None where nothing does."""
     for entry in load_platforms().values():
         table = entry.read(settings)
         if missing := table.missing:

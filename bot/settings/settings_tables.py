@@ -30,6 +30,7 @@ from bot.platforms.registry import (
     platform_of,
 )
 from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, Tone, require, validate_web_address
+from bot.settings.pages_settings import PagesSettings
 from bot.settings.search_engine_settings import SearchEngineSettings
 from bot.settings.source_settings import AnySource, SourceSettings
 from pipeline.kit import Limits, Policy, Utility
@@ -102,7 +103,7 @@ _TIME = lazy_compile(r"(([01]\d|2[0-3]):[0-5]\d)?")
 
 
 class HttpSettings(SettingsTable):
-    """Where the server listens: its health, its pages, and what platforms send over HTTP."""
+    """Where the server listens: its health, and what platforms send over HTTP."""
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8710, ge=0, le=65_535)  # 0 takes any that is free
@@ -333,6 +334,7 @@ class OwnSettings(SettingsTable):
     search_engine: SearchEngineSettings = SearchEngineSettings()
     desk: DeskSettings = DeskSettings()
     http: HttpSettings = HttpSettings()
+    pages: PagesSettings = PagesSettings()
     log: LogSettings = LogSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora)] = ()
