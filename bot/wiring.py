@@ -180,7 +180,11 @@ async def open_records(settings: Settings) -> AsyncIterator[Records]:
         StorageError: the database cannot be used; the message says what to do.
     """
     with open_record_database(settings) as database:
-        yield Records(AuditLog(database), Manifest(database), ApprovedExamples(database), RecordSearch(database))
+        yield build_records(database)
+
+
+def build_records(database: Database) -> Records:
+    return Records(AuditLog(database), Manifest(database), ApprovedExamples(database), RecordSearch(database))
 
 
 @contextmanager

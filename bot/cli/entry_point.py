@@ -27,7 +27,7 @@ PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packa
 
 ORDER = (
     "init", "doctor", "ingest", "forget", "corpora", "reindex",
-    "search", "ask", "check", "chat", "serve", "audit", "examples",
+    "search", "ask", "check", "chat", "serve", "pages", "audit", "examples",
 )  # fmt: skip
 
 
@@ -116,6 +116,7 @@ app.command(epilog=format_examples("footnote chat", "footnote chat --corpus hand
 app.command(epilog=format_examples("footnote serve", "footnote --config /etc/footnote.toml serve"))(
     operator_commands.serve
 )
+app.command(epilog=format_examples("footnote pages", "footnote pages --port 0"))(operator_commands.pages)
 app.add_typer(audit_commands.audit_app, name="audit")
 app.add_typer(example_commands.examples_app, name="examples")
 

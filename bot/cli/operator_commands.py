@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bot.cli.command_context import Services
     from bot.doctor.diagnosis import CheckResult
     from bot.doctor.model_exam import ExamRequest, ExamResults
+    from bot.settings.settings_tables import Settings
 
 
 def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
@@ -188,3 +189,31 @@ def serve(context: typer.Context) -> None:
                     logging.getLogger(__name__).exception("the server failed")
                 # Not chained: what is shown of it with --debug stands in the log, without secrets.
                 raise CommandError(fault) from None
+
+
+def pages(
+    context: typer.Context,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65_535, help="Another port than [pages] port.")
+    ] = None,
+) -> None:
+    """Serve the pages on which the record is read, alone or beside a running server, until Ctrl-C."""
+    with open_command(context, as_json=False) as ctx:
+        at = ctx.settings.pages
+        settings = ctx.settings.model_copy(
+            update={"pages": at if port is None else at.model_copy(update={"port": port})}
+        )
+        asyncio.run(_show_pages(ctx, settings))
+
+
+async def _show_pages(ctx: CommandContext, settings: "Settings") -> None:
+    from bot.pages.pages_server import serve_pages
+
+    services = ctx.services
+    async with (
+        services.open_records(settings) as records,
+        services.open_history(settings) as history,
+        serve_pages(settings, records, history, lambda: services.open_home(settings)) as address,
+    ):
+        ctx.output.note(f"The pages are at {address} until Ctrl-C.")
+        await asyncio.Event().wait()

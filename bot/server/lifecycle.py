@@ -25,9 +25,9 @@ from bot.server.refresh.run_history import build_history
 from bot.server.server_log import build_redactor, collect_secrets
 from bot.server.service import LocalService
 from bot.server.supervisor import run_beside, wait_for_first
-from bot.settings.settings_errors import find_missing_secrets
+from bot.settings.settings_errors import find_serving_fault
 from bot.settings.settings_tables import Settings
-from bot.wiring import App, open_app
+from bot.wiring import App, build_records, open_app
 from ingest.refresh.night_schedule import system_clock
 from storage.database.refresh_log import make_owner_id
 
@@ -87,7 +87,7 @@ async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> No
 
     Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` where one refuses us.
     """
-    if fault := find_missing_secrets(settings):
+    if fault := find_serving_fault(settings):
         raise fault
     with handle_stop_signals() as stopping:
         async with _run_server(settings, platforms, stopping) as arrivals:
@@ -120,7 +120,9 @@ async def _run_server(
         answers = http_server.build_http_app(holds, redact)
         control = serve_control(home, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried)
         listening = http_server.serve_http(settings.http, answers, stopping.hurried)
-        _, address, _ = await stack.enter_async_context(exit_in_parallel(control, listening, desk.running()))
+        pages = _serve_pages(app, home, stopping.hurried)
+        blocks = exit_in_parallel(control, listening, pages, desk.running())
+        _, address, shown, _ = await stack.enter_async_context(blocks)
 
         async def arrived(opened: OpenedPlatform) -> None:
             there[opened.platform.name] = opened.platform
@@ -133,7 +135,7 @@ async def _run_server(
         await wait_for_first(stopping.asked.wait(), arrivals.failed.wait(), arrivals.all_tried.wait())
         if not arrivals.failure:
             # Whatever level is logged, that it serves, and where, is told.
-            log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, arrivals))
+            log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, shown, arrivals))
             await stack.enter_async_context(watch_readiness(health.Readiness(holds, redact)))
         yield arrivals
 
@@ -150,8 +152,22 @@ async def _forward_hurry(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[No
         yield
 
 
-def _ready_message(settings: Settings, address: str, arrivals: PlatformConnections) -> str:
-    where = f"ready: {address}, commands reach it through {settings.home}"
+@asynccontextmanager
+async def _serve_pages(app: App, home: LocalService, hurried: asyncio.Event) -> AsyncIterator[str]:
+    """Serve the pages within the block where settings want them, and give their address; empty where they do not."""
+    if not app.settings.pages.enabled:
+        yield ""
+        return
+    from bot.pages.pages_server import serve_pages, share_service  # imports jinja2
+
+    database = app.manifest.database
+    shown = serve_pages(app.settings, build_records(database), build_history(database), share_service(home), hurried)
+    async with shown as address:
+        yield address
+
+
+def _ready_message(settings: Settings, address: str, pages: str, arrivals: PlatformConnections) -> str:
+    where = f"ready: {address}, commands reach it through {settings.home}" + (f"; pages at {pages}" if pages else "")
     there = [one.name for one in arrivals.all if one.connected]
     late = [one.name for one in arrivals.all if one.ready and not one.connected]
     said = (f"connected to {', '.join(there)}" if there else "", f"waiting for {', '.join(late)}" if late else "")

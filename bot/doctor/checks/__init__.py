@@ -21,6 +21,7 @@ CHECKS: tuple[HealthCheck, ...] = (
     server_checks.check_search_engine,
     settings_checks.check_prices,
     server_checks.check_port,
+    settings_checks.check_pages,
     settings_checks.check_platforms,
     *(entry.check for entry in load_platforms().values()),
 )

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from bot.access import EVERYONE
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.platforms.registry import load_platforms, platform_of
-from bot.settings.settings_errors import find_missing_secrets
+from bot.settings.pages_settings import LOOPBACK
+from bot.settings.settings_errors import find_exposure, find_missing_secrets
 from bot.settings.settings_tables import ChannelValues, Settings
 from ingest.refresh.night_schedule import night_after
 from storage.types import is_web_corpus
@@ -64,6 +65,19 @@ async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
     if not list_configured_platforms(scene.settings):
         return (CheckResult("ok", "Platforms: none is configured; the terminal answers all the same."),)
     return ()
+
+
+async def check_pages(scene: Inspection) -> Sequence[CheckResult]:
+    """Check that the pages show the record to nobody who did not sign in, and that who signs in is not overheard."""
+    pages = scene.settings.pages
+    if not pages.enabled:
+        return ()
+    if fault := find_exposure(scene.settings):
+        return (CheckResult("fail", f"Pages: {fault}", fault.hint),)
+    if pages.host in LOOPBACK:
+        return (CheckResult("ok", f"Pages: they are served on this machine, at {pages.host}:{pages.port}."),)
+    hint = "Put a proxy with TLS before them, and let them listen where it alone reaches them."
+    return (CheckResult("warn", "Pages: they are served beyond this machine, without TLS of their own.", hint),)
 
 
 def list_configured_platforms(settings: Settings) -> frozenset[str]:

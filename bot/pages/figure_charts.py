@@ -1,0 +1,110 @@
+"""Draw figures over time as lines; pure. What is drawn stands in a table beside it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from storage.record.record_search import Figures
+
+WIDTH, HEIGHT = 640, 160
+LEFT, TOP, BOTTOM = 56, 10, 22
+Measure = Callable[[Figures], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a chart, as the points of SVG; it is broken where nothing was measured."""
+
+    name: str
+    style: str
+    paths: tuple[str, ...]
+    dots: tuple[tuple[float, float], ...]  # points that stand alone
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart: its lines, what its axes say, and its text for who cannot see it."""
+
+    title: str
+    unit: str
+    top: str
+    lines: tuple[Line, ...]
+    first: str
+    last: str
+    summary: str
+
+
+def _share(part: Callable[[Figures], float], whole: Callable[[Figures], float]) -> Measure:
+    return lambda one: 100 * part(one) / whole(one) if whole(one) else None
+
+
+def _per_turn(value: Callable[[Figures], float]) -> Measure:
+    return lambda one: value(one) if one.turns else None
+
+
+_CHARTS: tuple[tuple[str, str, tuple[tuple[str, Measure], ...]], ...] = (
+    ("Questions", "", (("asked", lambda one: one.turns), ("not answered", lambda one: one.abstained))),
+    ("Supported statements", "%", (("supported", _share(lambda one: one.supported, lambda one: one.claims)),)),
+    ("Ratings", "", (("helpful", lambda one: one.up), ("not helpful", lambda one: one.down))),
+    (
+        "Seconds to an answer",
+        "s",
+        (("median", _per_turn(lambda one: one.seconds)), ("95th percentile", _per_turn(lambda one: one.slow_seconds))),
+    ),
+    ("Tokens", "", (("tokens", lambda one: one.tokens),)),
+    ("Cost", "", (("cost", lambda one: one.cost),)),
+)
+_STYLES = ("line", "other")
+
+
+def draw_charts(rows: Sequence[Figures], zone: tzinfo) -> tuple[Chart, ...]:
+    """Draw the charts of some steps of time; none where there are no steps."""
+    return tuple(_draw(rows, zone, *about) for about in _CHARTS) if rows else ()
+
+
+def _draw(
+    rows: Sequence[Figures], zone: tzinfo, title: str, unit: str, series: tuple[tuple[str, Measure], ...]
+) -> Chart:
+    values = [[measure(row) for row in rows] for _, measure in series]
+    known = [value for line in values for value in line if value is not None]
+    top = max(known, default=0.0) or 1.0
+    lines = tuple(
+        _line(name, style, line, top) for (name, _), style, line in zip(series, _STYLES, values, strict=False)
+    )
+    first, last = (f"{one.begin.astimezone(zone):%Y-%m-%d}" for one in (rows[0], rows[-1]))
+    told = (f"{name} {_range(line, unit)}" for (name, _), line in zip(series, values, strict=True))
+    return Chart(title, unit, _number(top, unit), lines, first, last, f"{first} to {last}: {'; '.join(told)}.")
+
+
+def _line(name: str, style: str, values: Sequence[float | None], top: float) -> Line:
+    runs: list[list[tuple[float, float]]] = [[]]
+    for place, value in enumerate(values):
+        if value is None:
+            runs.append([])
+        else:
+            runs[-1].append((_x(place, len(values)), _y(value, top)))
+    paths = tuple(" ".join(f"{x:.1f},{y:.1f}" for x, y in run) for run in runs if len(run) > 1)
+    return Line(name, style, paths, tuple(run[0] for run in runs if len(run) == 1))
+
+
+def _x(place: int, count: int) -> float:
+    return LEFT + (WIDTH - LEFT - 8) * (place / (count - 1) if count > 1 else 0.5)
+
+
+def _y(value: float, top: float) -> float:
+    return TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top)
+
+
+def _range(values: Sequence[float | None], unit: str) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return "was not measured"
+    return f"between {_number(min(known), unit)} and {_number(max(known), unit)}"
+
+
+def _number(value: float, unit: str) -> str:
+    said = f"{value:,.0f}" if value >= _WHOLE or value == int(value) else f"{value:.3g}"
+    return f"{said} {unit}".strip()
+
+
+_WHOLE = 100  # from here on fractions say nothing

@@ -1,0 +1,74 @@
+"""Compose the pages and serve them: which page is under which path, and whose role it needs."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+
+from bot.pages.ask_page import AskPages, OpenService
+from bot.pages.corpus_pages import CorpusPages
+from bot.pages.page_router import Page, build_pages_app
+from bot.pages.record_pages import RecordPages
+from bot.server.http_server import serve_http
+from bot.server.refresh.run_history import RefreshHistory
+from bot.settings.settings_errors import find_exposure
+from bot.settings.settings_tables import HttpSettings, Settings
+from bot.wiring import Records
+
+if TYPE_CHECKING:
+    from bot.server.service import BotService
+
+
+def list_pages(records: Records, history: RefreshHistory, open_service: OpenService) -> Sequence[Page]:
+    ask = AskPages(records.manifest, open_service)
+    record, corpora = RecordPages(records), CorpusPages(records, history, open_service)
+    return (
+        Page("/", ask.show_form),
+        Page("/ask", ask.answer, method="POST"),
+        Page("/answers", record.list_answers),
+        Page("/answers/{turn_id}", record.show_answer),
+        Page("/answers/{turn_id}/rating", record.rate, "editor", "POST"),
+        Page("/answers/{turn_id}/example", record.approve, "admin", "POST"),
+        Page("/documents", corpora.list_documents),
+        Page("/documents/show", corpora.show_document),
+        Page("/documents/forget", corpora.forget, "admin", "POST"),
+        Page("/corpora", corpora.list_corpora),
+        Page("/unanswered", record.list_unanswered),
+        Page("/figures", record.show_figures),
+    )
+
+
+def build_app(settings: Settings, records: Records, history: RefreshHistory, open_service: OpenService) -> Starlette:
+    return build_pages_app(settings, list_pages(records, history, open_service))
+
+
+@asynccontextmanager
+async def serve_pages(
+    settings: Settings,
+    records: Records,
+    history: RefreshHistory,
+    open_service: OpenService,
+    hurried: asyncio.Event | None = None,
+) -> AsyncIterator[str]:
+    """Serve the pages within the block, and give their address; `hurried` ends the grace period.
+
+    Raises:
+        SettingsError: They would be open to whoever comes.
+        CannotListen: Another program listens there, or the address is not this machine's.
+    """
+    if fault := find_exposure(settings):
+        raise fault
+    at = HttpSettings(host=settings.pages.host, port=settings.pages.port)
+    async with serve_http(at, build_app(settings, records, history, open_service), hurried) as address:
+        yield address
+
+
+def share_service(service: "BotService") -> OpenService:
+    """Return how each question opens a service that is open already."""
+
+    def lend() -> AbstractAsyncContextManager["BotService"]:
+        return nullcontext(service)
+
+    return lend

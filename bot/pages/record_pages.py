@@ -1,0 +1,198 @@
+"""Read the record: answers by filters and words, one answer as a story, what found nothing, and figures over time.
+
+Who reads an answer, or a list of answers, is on record before it is shown. Nothing can be changed but by an entry more:
+what somebody thinks of an answer, and that it is an example.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from functools import partial
+from types import MappingProxyType
+from typing import Any, get_args
+
+from starlette.responses import RedirectResponse, Response
+
+from bot.desk.answer_actions import MAX_COMMENT
+from bot.desk.authorized_turn import build_action_entry
+from bot.desk.turn_record import read_kept_passages
+from bot.example_pool import UnfitExample, approve_turn
+from bot.pages.figure_charts import draw_charts
+from bot.pages.page_rendering import make_path, make_query
+from bot.pages.page_router import NotFound, Visit
+from bot.views.turn_story import build_story, list_passages
+from bot.wiring import Records, find_forgotten_documents
+from pipeline.types import Status
+from storage.record.record_search import RETRACTED, UNFINISHED, RecordFilter, Step
+from storage.types import RECORD, EntryKind, LogEntry, Verdict
+
+PAGE = 50
+DAYS = 90  # how far figures and unanswered questions go back unless somebody asks for more
+MAX_STEPS = 400
+MAX_WORDS = 500  # characters of what is searched for
+STATUSES = (*(status.value for status in Status), UNFINISHED, RETRACTED)
+VERDICTS = tuple(verdict.value for verdict in Verdict)
+RATINGS = MappingProxyType({"up": "helpful", "down": "not helpful", "any": "any"})
+_TEXTS = ("platform", "channel", "asker", "status", "verdict", "corpus", "document", "rating", "words")
+_MOMENTS = ("since", "until")
+
+
+@dataclass(frozen=True)
+class RecordPages:
+    """The pages of the record."""
+
+    records: Records
+
+    async def list_answers(self, visit: Visit) -> Response:
+        wanted, typed, faults = read_filter(visit)
+        found = () if faults else await self.records.search.find(replace(wanted, limit=PAGE + 1))
+        shown, more = found[:PAGE], len(found) > PAGE
+        await self._record_read(visit, RECORD, {"what": "answers", "filter": typed | _page_of(wanted)})
+        return visit.page(
+            "answers.html",
+            status=400 if faults else 200,
+            turns=shown,
+            typed=typed,
+            faults=faults,
+            older=make_query(typed | {"before": shown[-1].seq}) if more else "",
+            newest=make_query(typed) if wanted.before is not None else None,
+            choices={"status": STATUSES, "verdict": VERDICTS, "rating": RATINGS},
+        )
+
+    async def show_answer(self, visit: Visit) -> Response:
+        """Tell one answer as a story. Raises `NotFound`."""
+        entries = await self._find_turn(visit)
+        ids, corpora = list_passages(entries)
+        found = {**await self.records.manifest.join(ids, corpora), **_read_kept(entries)}
+        story = build_story(entries, found)
+        if story is None:
+            raise NotFound("This is no answer: nothing was asked.")
+        await self._record_read(visit, story.turn_id, {"what": "answer"})
+        approved = {one.turn_id for one in await self.records.examples.all()}
+        said = visit.asked("done")
+        return visit.page("answer.html", story=story, is_example=story.turn_id in approved, said=_SAID.get(said, ""))
+
+    async def rate(self, visit: Visit) -> Response:
+        """Record what somebody thinks of an answer. Raises `NotFound`."""
+        turn_id, what = (await self._find_turn(visit))[0].turn_id, visit.form.get("what", "")
+        if what not in {"up", "down"}:
+            raise NotFound("There is no such opinion.")
+        comment = visit.form.get("comment", "").strip()[:MAX_COMMENT]
+        entry = build_action_entry(turn_id, what, visit.visitor.asker, **({"comment": comment} if comment else {}))
+        await self.records.audit.append(entry)
+        return _go_to(turn_id, "rated")
+
+    async def approve(self, visit: Visit) -> Response:
+        """Keep an answer as a worked example. Raises `NotFound`."""
+        entries, by = await self._find_turn(visit), visit.visitor.asker
+        gone = partial(find_forgotten_documents, self.records)
+        try:
+            await approve_turn(entries, self.records.examples, by.user_id, gone, where="pages")
+        except (UnfitExample, ValueError):
+            return _go_to(entries[0].turn_id, "unfit")
+        return _go_to(entries[0].turn_id, "approved")
+
+    async def list_unanswered(self, visit: Visit) -> Response:
+        since, until, faults = _read_span(visit)
+        corpus = visit.asked("corpus")
+        groups = await self.records.search.unanswered(since, until, corpus=corpus)
+        members = [one.seq for group in groups[:PAGE] for one in group.members]
+        near = await self.records.search.nearest_corpora(members)
+        typed = {"since": visit.asked("since"), "until": visit.asked("until"), "corpus": corpus}
+        await self._record_read(visit, RECORD, {"what": "unanswered", "filter": typed})
+        listed = [(group.members, _join(near.get(one.seq, ()) for one in group.members)) for group in groups[:PAGE]]
+        more = max(len(groups) - PAGE, 0)
+        return visit.page(
+            "unanswered.html", groups=listed, more=more, typed=typed, faults=faults, since=since, until=until
+        )
+
+    async def show_figures(self, visit: Visit) -> Response:
+        since, until, faults = _read_span(visit)
+        typed = visit.asked("step")
+        step: Step = next((one for one in get_args(Step) if one == typed), "day")
+        if faults or (until - since).days > MAX_STEPS:
+            step = "month" if (until - since).days > 7 * MAX_STEPS else "week"
+        rows = await self.records.search.figures(since, until, step)
+        await self._record_read(visit, RECORD, {"what": "figures"})
+        charts = draw_charts(rows, visit.settings.zone)
+        return visit.page("figures.html", rows=rows, charts=charts, step=step, since=since, until=until, faults=faults)
+
+    async def _find_turn(self, visit: Visit) -> Sequence[LogEntry]:
+        turn_id = visit.request.path_params["turn_id"]
+        if entries := await self.records.audit.turn(turn_id):
+            return entries
+        raise NotFound("There is no such answer on record.")
+
+    async def _record_read(self, visit: Visit, turn_id: str, facts: Mapping[str, Any]) -> None:
+        """Record who reads what. Raises `StorageError`: nothing is shown then."""
+        kept = {name: value for name, value in facts.items() if value}
+        body = {"by": visit.visitor.asker.user_id, **kept}
+        await self.records.audit.append(LogEntry(turn_id, EntryKind.READ, body))
+
+
+_SAID = MappingProxyType({
+    "rated": "What you think of it is on record.",
+    "approved": "This is a worked example now.",
+    "unfit": "This cannot be a worked example: not everything in it was confirmed, or it was no answer, or taken back.",
+})  # fmt: skip
+
+
+def _go_to(turn_id: str, done: str) -> Response:
+    return RedirectResponse(f"{make_path('answers', turn_id)}?done={done}", 303)
+
+
+def _join(named: Any) -> list[str]:
+    return sorted({name for names in named for name in names})
+
+
+def _page_of(wanted: RecordFilter) -> dict[str, int]:
+    return {} if wanted.before is None else {"before": wanted.before}
+
+
+def _read_kept(entries: Sequence[LogEntry]) -> Mapping[str, Any]:
+    try:
+        return read_kept_passages(entries)
+    except (ValueError, AttributeError, TypeError):
+        return {}
+
+
+def read_filter(visit: Visit) -> tuple[RecordFilter, dict[str, str], list[str]]:
+    """Return what an address asks for: as a filter, as it was typed, and what of it nobody can understand."""
+    typed = {name: visit.asked(name)[:MAX_WORDS] for name in (*_TEXTS, *_MOMENTS)}
+    since, wrong = read_day(typed["since"], visit.settings.zone)
+    until, also = read_day(typed["until"], visit.settings.zone, end=True)
+    before = visit.asked("before")
+    number = int(before) if before.isascii() and before.isdecimal() and len(before) < _DIGITS else None
+    texts: dict[str, Any] = {name: typed[name] for name in _TEXTS}
+    wanted = RecordFilter(**texts, since=since, until=until, before=number)
+    return wanted, typed, [one for one in (wrong, also) if one]
+
+
+_DIGITS = 18  # of a number that the database can compare
+
+
+def read_day(typed: str, zone: tzinfo, *, end: bool = False) -> tuple[datetime | None, str]:
+    """Return the begin of a day, or its end, and what is wrong with it."""
+    if not typed:
+        return None, ""
+    try:
+        day = datetime.fromisoformat(typed)
+        if len(typed) <= len("2026-01-01"):
+            day = datetime.combine(day.date() + timedelta(days=end), time())
+        return (day if day.tzinfo else day.replace(tzinfo=zone)).astimezone(UTC).astimezone(zone), ""
+    except (ValueError, OverflowError):
+        return None, f"“{typed}” is not a day like 2026-10-31."
+
+
+def _read_span(visit: Visit) -> tuple[datetime, datetime, list[str]]:
+    """Return from when to when somebody wants to look, and what of it nobody can understand."""
+    zone = visit.settings.zone
+    since, wrong = read_day(visit.asked("since"), zone)
+    until, also = read_day(visit.asked("until"), zone, end=True)
+    last = until or datetime.now(zone)
+    first = since or datetime.combine(last.date() - timedelta(days=DAYS), time(), zone)
+    faults = [one for one in (wrong, also) if one]
+    if first > last:
+        faults.append("The first day is after the last.")
+        first = last
+    return first, last, faults

@@ -1,0 +1,121 @@
+"""A record with a turn of every kind of entry, whose every text is given; and the pages over it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+
+from bot.pages.pages_server import build_app
+from bot.server.refresh.run_history import build_history
+from bot.settings.settings_tables import Settings
+from bot.wiring import Records, build_records
+from storage.database.engine import open_database
+from storage.types import EntryKind, LogEntry, hash_passage
+from tests.bot.house import House
+
+READER, EDITOR, ADMIN = (f"{role} {role} {role * 5}" for role in ("reader", "editor", "admin"))
+TOKENS = [READER, EDITOR, ADMIN]
+DAY = datetime(2026, 10, 5, 9, 30, tzinfo=UTC)
+WORDS = "plain words"
+
+
+class Texts:
+    """Gives out texts, one after another, again and again."""
+
+    def __init__(self, *texts: str) -> None:
+        """Take the texts."""
+        self._texts, self._given = texts, 0
+
+    def __call__(self) -> str:
+        """Return the next."""
+        self._given += 1
+        return self._texts[(self._given - 1) % len(self._texts)]
+
+
+def make_turn(turn_id: str, text: Texts, *, url: str = "", status: str = "answered") -> list[LogEntry]:
+    """Return the entries of a turn, with a text of its own in every field that holds one."""
+
+    def entry(kind: EntryKind, **body: Any) -> LogEntry:
+        return LogEntry(turn_id, kind, body, at=DAY)
+
+    passage = text()
+    cited = {"number": 1, "corpus": text(), "document": text(), "title": text(), "section": text(), "url": url}
+    cited |= {"revision": text(), "date": DAY.isoformat(), "quote": passage, "passage_id": "p1"}
+    cited |= {"passage_text": passage, "passage_hash": hash_passage("", "", passage)}
+    claims = [
+        {"claim": {"text": text(), "origin": origin}, "verdict": verdict, "evidence": evidence, "reasoning": text()}
+        | {"looked_at": ["p2"]}
+        for origin, verdict, evidence in (("model", "SUPPORTS", ["p1"]), ("retrieved", "REFUTES", []))
+    ]
+    asker = {"platform": "slack", "kind": "channel", "workspace": text(), "channel": text(), "user": text()}
+    near = {"passage_id": "p3", "title": text(), "url": url, "passage": {"corpus": text(), "text": text()}}
+    return [
+        entry(
+            EntryKind.TURN_OPENED,
+            asker=asker,
+            question=text(),
+            earlier=[text()],
+            task="ask",
+            system=text(),
+            model=text(),
+            because=text(),
+            tone=text(),
+            corpora={text(): None},
+            version=text(),
+        ),
+        entry(
+            EntryKind.STEP, stage="search", query=text(), hits=[["p1", 1.5, "c", "d"], [text(), 0.5, text(), text()]]
+        ),
+        entry(EntryKind.STEP, stage="search", query=text(), error=text(), milliseconds=3.0),
+        entry(
+            EntryKind.STEP,
+            stage=text(),
+            template="draft",
+            model=text(),
+            facts={text(): text()},
+            reply=text(),
+        ),
+        entry(
+            EntryKind.TURN_CLOSED,
+            status=status,
+            text=text(),
+            system=text(),
+            model=text(),
+            seconds=1.5,
+            sentences=[{"text": text(), "citations": [1], "note": text(), "paragraph": True}],
+            spoken=[{"text": text(), "citations": [1]}],
+            citations=[cited],
+            claims=claims,
+            withheld=[{"text": text(), "reason": text()}],
+            nearest=[near],
+            usage={"llm_calls": 2},
+            failure={"kind": "k", "message": text(), "hint": text()},
+        ),
+        entry(EntryKind.DELIVERED, outcome="delivered", channel=text(), messages=[text()], text=text()),
+        entry(EntryKind.FEEDBACK, what="down", by=text(), comment=text()),
+        entry(EntryKind.EDITED, by=text(), withheld=text()),
+    ]
+
+
+@contextmanager
+def opened_records(home: Path) -> Iterator[tuple[Records, Any]]:
+    """Open an empty record."""
+    with open_database("", home=home) as database:
+        yield build_records(database), build_history(database)
+
+
+def made_app(records: Records, history: Any, house: House | None = None, **pages: Any) -> Starlette:
+    """Return the pages over a record, with a service that answers as scripted."""
+    settings = Settings.model_validate({"pages": pages, "corpus": [{"name": "handbook"}]})
+    service = (house or House()).doors()
+    return build_app(settings, records, history, lambda: service.open_home(settings))
+
+
+def browser(app: Starlette, *, peer: str = "127.0.0.1", **headers: str) -> httpx.AsyncClient:
+    """Return a client that keeps cookies, and runs no script."""
+    transport = httpx.ASGITransport(app, client=(peer, 40_000))
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8711", headers=headers)

@@ -1,0 +1,329 @@
+"""The pages by plain HTTP: what each shows, to whom, and that whatever anybody wrote stays text."""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from bot.pages.page_router import HEADERS, PUBLIC
+from bot.views.sanitize import strip_invisible
+from bot.wiring import Records
+from pipeline.errors import QuestionWithoutWords
+from storage.record.record_search import RecordFilter
+from storage.types import RECORD, EntryKind
+from tests.bot.house import House, abstained
+from tests.bot.pages.made_record import (
+    ADMIN,
+    READER,
+    TOKENS,
+    WORDS,
+    Texts,
+    browser,
+    made_app,
+    make_turn,
+    opened_records,
+)
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</title></textarea></style><svg/onload=alert(1)>",
+    "{{ 7 * 7 }}{% include 'x' %}${7*7}",
+    "javascript:alert(1)",
+    "&lt;b&gt; &amp;amp; &#x3c;i&#x3e;",
+    "<!-- --><![CDATA[ <b> ]]>",
+    "\u202edesrever\u202c \u2066isolated\u2069",
+    "nul \x00 bell \x07 escape \x1b[31m red",
+    "line\none\r\ntwo\u2028three",
+    "שלום עולם مرحبا",
+    "a" * 3_000,
+    "\x00split\x00",
+)
+LISTS = ("/answers", "/documents", "/unanswered", "/figures", "/corpora")
+
+
+def everything() -> tuple[str, ...]:
+    """Return our own hostile texts, and the list of naughty strings where the data is there."""
+    data = os.environ.get("FOOTNOTE_DATA", "")
+    files = sorted(Path(data).glob("**/blns*.json")) if data else []
+    naughty = json.loads(files[0].read_text(encoding="utf-8")) if files else []
+    return (*HOSTILE, *(text for text in naughty if text.strip()))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Records, Any]]:
+    with opened_records(tmp_path_factory.mktemp("home")) as opened:
+
+        async def fill() -> None:
+            records = opened[0]
+            await records.audit.append(*make_turn("plain", Texts(WORDS), url="https://example.com/a"))
+            await records.audit.append(*make_turn("nothing", Texts("no gym"), status="abstained"))
+
+        asyncio.run(fill())
+        yield opened
+
+
+@pytest.fixture
+def app(made: tuple[Records, Any]) -> Starlette:
+    return made_app(*made)
+
+
+class Skeleton(HTMLParser):
+    """The elements of a page with the names of their attributes, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, tuple(sorted(name for name, _ in attrs))))
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def routes(app: Starlette) -> list[tuple[str, str]]:
+    """Return the method and path of each route, from the router; of an answer, one that is there."""
+    listed = [route for route in app.routes if isinstance(route, Route)]
+    return [
+        (method, route.path.replace("{turn_id}", "plain"))
+        for route in listed
+        for method in sorted(route.methods or ())
+        if method != "HEAD"
+    ]
+
+
+async def form_token(client: Any, page: str = "/") -> str:
+    found = re.search(r'name="form_token" value="(\w+)"', (await client.get(page)).text)
+    assert found
+    return found[1]
+
+
+@asynccontextmanager
+async def signed_in(app: Starlette, line: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with browser(app) as client:
+        done = await client.post("/sign-in", data={"token": line.split()[2], "next": "/answers"})
+        assert (done.status_code, done.headers["location"]) == (303, "/answers")
+        yield client
+
+
+async def test_hostile_text_stays_text_in_every_field_of_every_view(made: tuple[Records, Any], app: Starlette) -> None:
+    records, texts = made[0], everything()
+    fields = 45
+    for number, start in enumerate(range(0, len(texts), fields)):
+        some = texts[start : start + fields]
+        await records.audit.append(*make_turn(f"hostile{number}", Texts(*some), url="javascript:alert(1)"))
+        await records.audit.append(
+            *make_turn(f"tame{number}", Texts(*("tame" for _ in some)), url="javascript:alert(1)")
+        )
+        async with browser(app) as client:
+            wild, tame = [Skeleton((await client.get(f"/answers/{one}{number}")).text) for one in ("hostile", "tame")]
+        assert wild.elements == tame.elements
+        shown = re.sub(r"\s+", "", wild.text)
+        said = {one for one in some if len(one) > 3}
+        assert sum(re.sub(r"\s+", "", strip_invisible(one)) in shown for one in said) >= len(said) - len(some) // 3
+        links = [value for name, value in wild.attributes if name in {"href", "action", "src"}]
+        assert all(link.startswith(("/", "#", "https://")) for link in links), links
+
+
+@pytest.mark.parametrize("path", LISTS)
+async def test_hostile_text_stays_text_in_lists_and_forms(made: tuple[Records, Any], app: Starlette, path: str) -> None:
+    await made[0].audit.append(*make_turn(f"wild{path}", Texts(*HOSTILE), url="javascript:alert(1)"))
+    names = ("words", "asker", "corpus", "document", "named", "since", "until", "step", "before")
+    async with browser(app) as client:
+        for one in HOSTILE:
+            page = Skeleton((await client.get(path, params=dict.fromkeys(names, one))).text)
+            assert not {"script", "img", "b", "i"} & {tag for tag, _ in page.elements}
+            assert not [name for name, _ in page.attributes if name.startswith("on")]
+
+
+@pytest.mark.parametrize(("path", "said"), [
+    ("/", "Question, or statement to check"), ("/answers", "plain words"), ("/answers/plain", "What became of it"),
+    ("/documents", "plain words"), ("/corpora", "No refresh has run yet"), ("/unanswered", "asked 1 time"),
+    ("/figures", "Supported statements"),
+])  # fmt: skip
+async def test_each_view_is_shown_without_script_and_kept_by_nobody(app: Starlette, path: str, said: str) -> None:
+    async with browser(app) as client:
+        page = await client.get(path, params={"since": "2026-10-01", "until": "2026-10-31"})
+
+    assert page.status_code == 200
+    assert said in Skeleton(page.text).text
+    assert {name: page.headers[name] for name in HEADERS} == HEADERS
+    assert page.headers["cache-control"] == "no-store"
+    assert "<script" not in page.text
+    assert " style=" not in page.text
+
+
+@pytest.mark.parametrize(("asked", "found"), [
+    ({}, True), ({"words": "plain"}, True), ({"words": "zeppelin"}, False), ({"status": "answered"}, True),
+    ({"status": "refused"}, False), ({"verdict": "REFUTES"}, True), ({"rating": "down"}, True),
+    ({"rating": "up"}, False), ({"platform": "slack"}, True), ({"platform": "discord"}, False),
+    ({"corpus": WORDS}, True),
+    ({"since": "2026-10-05", "until": "2026-10-05"}, True), ({"since": "2026-10-06"}, False),
+    ({"before": "1"}, False),
+])  # fmt: skip
+async def test_answers_are_found_by_filters(app: Starlette, asked: dict[str, str], found: bool) -> None:  # noqa: FBT001
+    async with browser(app) as client:
+        page = (await client.get("/answers", params=asked)).text
+    assert ("/answers/plain" in page) is found
+
+
+async def test_a_day_that_is_none_is_said(app: Starlette) -> None:
+    async with browser(app) as client:
+        page = await client.get("/answers", params={"since": "yesterday"})
+    assert page.status_code == 400
+    assert "“yesterday” is not a day" in page.text
+
+
+async def test_who_reads_is_on_record(made: tuple[Records, Any], app: Starlette) -> None:
+    async with browser(app) as client:
+        await client.get("/answers/plain")
+        await client.get("/answers", params={"words": "plain"})
+    own, lists = [await made[0].audit.turn(one) for one in ("plain", RECORD)]
+    assert (own[-1].kind, own[-1].body) == (EntryKind.READ, {"by": "pages:/operator", "what": "answer"})
+    assert lists[-1].body["filter"]["words"] == "plain"
+
+
+@pytest.mark.parametrize("task", ["ask", "check"])
+async def test_a_question_is_answered_as_in_the_channel_with_its_evidence(made: tuple[Records, Any], task: str) -> None:
+    house = House()
+    async with browser(made_app(*made, house)) as client:
+        filled = {"form_token": await form_token(client), "question": " When does the quay open? ", "task": task}
+        page = await client.post("/ask", data=filled)
+
+    text = Skeleton(page.text).text
+    assert "Searching “When does the quay open?”" in text
+    assert text.index("Searching") < text.index("The quay opens at seven.")
+    assert "<mark>The quay opens at seven.</mark> It closes at nine." in page.text
+    assert page.text.endswith("</html>")
+    assert (house.asked[0].text, house.asked[0].asker.user_id) == ("When does the quay open?", "pages:/operator")
+
+
+@pytest.mark.parametrize(("outcome", "said"), [
+    (abstained(), "The nearest pages"), (QuestionWithoutWords("The question has no words."), "has no words"),
+])  # fmt: skip
+async def test_what_is_not_answered_says_why(made: tuple[Records, Any], outcome: Any, said: str) -> None:
+    async with browser(made_app(*made, House(answer=outcome))) as client:
+        filled = {"form_token": await form_token(client), "question": "?"}
+        page = await client.post("/ask", data=filled)
+    assert said in page.text
+    assert page.text.endswith("</html>")
+
+
+async def test_a_stranger_sees_nothing(made: tuple[Records, Any]) -> None:
+    """By each route that the router has, with every method."""
+    app = made_app(*made, tokens=TOKENS)
+    before = await made[0].search.count(RecordFilter())
+    async with browser(app) as client:
+        for method, path in routes(app):
+            if path in PUBLIC:
+                continue
+            page = await client.request(method, path)
+            assert page.status_code == (303 if method == "GET" else 403), path
+            assert WORDS not in page.text
+            assert page.headers.get("location", "/sign-in").startswith("/sign-in")
+            assert "set-cookie" not in page.headers
+    assert await made[0].search.count(RecordFilter()) == before
+
+
+async def test_every_route_that_changes_wants_a_form_of_ours_and_its_role(made: tuple[Records, Any]) -> None:
+    app = made_app(*made, tokens=TOKENS)
+    posts = [path for method, path in routes(app) if method == "POST" and path not in PUBLIC]
+    async with signed_in(app, ADMIN) as client:
+        token = await form_token(client)
+        for path in posts:
+            assert (await client.post(path, data={"form_token": "0" * 64})).status_code == 403, path
+            assert (await client.post(path, content=b"{}")).status_code == 415, path
+            for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "http://evil.example"}):
+                refused = await client.post(path, data={"form_token": token}, headers=headers)
+                assert refused.status_code == 403, path
+    async with signed_in(app, READER) as client:
+        token = await form_token(client)
+        refused = [path for path in posts if "role" in (await client.post(path, data={"form_token": token})).text]
+    assert refused == ["/answers/plain/rating", "/answers/plain/example", "/documents/forget"]
+
+
+async def test_a_form_of_somebody_else_is_none_of_ours(made: tuple[Records, Any]) -> None:
+    app = made_app(*made, tokens=TOKENS)
+    async with signed_in(app, READER) as other, signed_in(app, ADMIN) as client:
+        stolen = {"form_token": await form_token(other), "what": "up"}
+        assert (await client.post("/answers/plain/rating", data=stolen)).status_code == 403
+
+
+async def test_who_may_rates_approves_and_forgets_and_it_is_on_record(made: tuple[Records, Any]) -> None:
+    house = House()
+    app = made_app(*made, house, tokens=TOKENS)
+    async with signed_in(app, ADMIN) as client:
+        token = {"form_token": await form_token(client)}
+        rated = await client.post("/answers/plain/rating", data=token | {"what": "up", "comment": "right"})
+        unfit = await client.post("/answers/plain/example", data=token)
+        unsure = await client.post("/documents/forget", data=token | {"corpus": "handbook", "document": "old.md"})
+        assert (unsure.status_code, house.named) == (404, [])
+        sure = token | {"corpus": "handbook", "document": "old.md", "sure": "yes"}
+        assert (await client.post("/documents/forget", data=sure)).status_code == 303
+        told = [(await client.get(one.headers["location"])).text for one in (rated, unfit)]
+
+    assert "is on record" in told[0]
+    assert "cannot be a worked example" in told[1]
+    assert house.named == [("old.md", "handbook")]
+    entries = await made[0].audit.turn("plain")
+    last = next(entry for entry in reversed(entries) if entry.kind is EntryKind.FEEDBACK)
+    assert {"what": "up", "by": "pages:/admin", "comment": "right"}.items() <= last.body.items()
+    assert (await made[0].audit.turn(RECORD))[-1].body == {
+        "by": "pages:/admin", "key": "forgotten", "now": "handbook: old.md"
+    }  # fmt: skip
+
+
+async def test_sessions_end_with_signing_out(made: tuple[Records, Any]) -> None:
+    app = made_app(*made, tokens=TOKENS)
+    async with browser(app) as client:
+        wrong = await client.post("/sign-in", data={"token": "x" * 30, "next": "//evil.example"})
+        assert (wrong.status_code, "nobody's" in wrong.text, "set-cookie" in wrong.headers) == (403, True, False)
+        right = await client.post("/sign-in", data={"token": READER.split()[2], "next": "//evil.example"})
+        assert right.headers["location"] == "/"
+        assert {"HttpOnly", "SameSite=lax"} <= set(right.headers["set-cookie"].split("; "))
+        cookie = client.cookies["footnote"]
+        await client.post("/sign-out", data={"form_token": await form_token(client)})
+        client.cookies.set("footnote", cookie)
+        assert (await client.get("/answers")).status_code == 303
+
+
+@pytest.mark.parametrize(("host", "status"), [
+    ("127.0.0.1:8711", 200), ("localhost:8711", 200), ("[::1]:8711", 200), ("evil.example", 421), ("", 421),
+])  # fmt: skip
+async def test_a_name_that_was_made_to_lead_here_is_refused(app: Starlette, host: str, status: int) -> None:
+    async with browser(app) as client:
+        assert (await client.get("/", headers={"host": host})).status_code == status
+
+
+async def test_what_came_through_a_proxy_is_not_of_this_machine(app: Starlette) -> None:
+    async with browser(app) as client:
+        assert (await client.get("/answers", headers={"x-forwarded-for": "198.51.100.7"})).status_code == 403
+
+
+async def test_a_proxy_names_who_signed_in_there(made: tuple[Records, Any]) -> None:
+    settings = {"proxy_header": "X-Email", "proxies": ["10.0.0.0/24"], "proxy_roles": {"anna@example.com": "admin"}}
+    app = made_app(*made, **settings)
+    for peer, headers, shown in (
+        ("10.0.0.7", {"X-Email": "anna@example.com"}, "anna@example.com, admin"),
+        ("10.0.0.7", {"X-Email": "bob@example.com"}, "bob@example.com, reader"),
+        ("10.0.0.7", {}, "Nobody is let in"),
+        ("10.0.1.7", {"X-Email": "anna@example.com"}, "Nobody is let in"),
+    ):
+        async with browser(app, peer=peer, **headers) as client:
+            assert shown in (await client.get("/answers")).text
