@@ -91,12 +91,12 @@ class ScriptedLLM:
         return ModelReply(said, "scripted", prompt_tokens=100, completion_tokens=10)
 
 
-def quoting() -> dict[str, Line]:
+def quoting() -> "Following":
     """Return the lines of a model that looks up what it is asked and copies what it is shown, whatever it is.
 
     To prompts of other kinds, at any stage, it replies as the simulated model does.
     """
-    return _Following(
+    return Following(
         {
             "query": lambda call: f"Search: yes\nQuery: {_found(r'User: (.*)', call)[-1]}\nTime: none",
             "summarise": lambda call: "\n".join(
@@ -115,9 +115,14 @@ def quoting() -> dict[str, Line]:
     )
 
 
-class _Following(dict[str, Line]):
-    def __init__(self, lines: Mapping[str, str | Callable[[ModelCall], str]]) -> None:
-        super().__init__({stage: partial(_follow, line) for stage, line in lines.items()})
+class Following(dict[str, Line | list[Line]]):
+    """Lines by stage of a model that replies to prompts of other kinds, at any stage, as the simulated model does."""
+
+    def __init__(self, lines: Script) -> None:
+        super().__init__(lines)
+        for stage, line in lines.items():
+            if isinstance(line, str) or callable(line):
+                self[stage] = partial(_follow, line)
 
     def __missing__(self, stage: str) -> Line:
         return partial(_follow, "")

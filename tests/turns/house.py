@@ -23,7 +23,7 @@ from pipeline.types import ClaimChecked, Event, Status, Turn
 from storage.indexes.embedding import LazyReader, load_token_states, open_embedder
 from storage.record.verification import verify_turn
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
-from tests.pipeline.scripted import Script, ScriptedLLM
+from tests.pipeline.scripted import Following, Script, ScriptedLLM
 from tests.storage.stores import kept, opened
 
 
@@ -98,7 +98,7 @@ class House:
 
 def spoken(script: Script, system: str) -> Script:
     """Return a script as a system speaks it: what one splits from a reply, the other claims at once."""
-    return {**script, "generate": script["split"]} if system == "wikichat-fast" and script else script
+    return Following({**script, "generate": script["split"]} if system == "wikichat-fast" and script else script)
 
 
 @contextmanager

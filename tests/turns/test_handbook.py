@@ -8,11 +8,12 @@ import pytest
 
 from ingest.sources.folder import FolderSource
 from pipeline.model import ModelCall
+from pipeline.systems import SYSTEMS
 from pipeline.types import Status, Turn
 from storage.types import Verdict
 from tests.handbook import HANDBOOK, copy_home
 from tests.turns.house import House, opened_house
-from tests.turns.reader import Notes, number, reading, sources, turn_of
+from tests.turns.reader import Notes, copied, number, reading, sources, turn_of
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +248,29 @@ async def test_every_stage_shows_its_passages_between_fences(house: House) -> No
     assert len({fence for (fence,) in fences}) == len(shown)
     assert any("Dogs, a cat and other animals" in source for call in shown for source in sources(call))
     assert told.said
+
+
+TALK = (
+    ("Who is the oldest dog in the office?", "service is Bosun", "oldest dog with the longest service", "Bosun"),
+    ("Which badge number does he have?", "badge number", "badge number of the dog Bosun", "badge number 0"),
+    ("Thank you!", "", "", ""),
+    ("Who won the chess tournament of the works in spring?", "chess tournament", "chess tournament", ""),
+)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+async def test_a_conversation_goes_on_with_every_system(opened: House, system: str) -> None:
+    """A fact, a follow-up by pronoun, thanks, and what nothing tells."""
+    house, earlier = replace(opened, system=system), list[Turn]()
+    for question, wanted, query, expected in TALK:
+
+        def write(found: Notes, wanted: str = wanted) -> str:
+            return copied({text: place for text, place in found.items() if re.search(wanted, text)})
+
+        told = await house.ask(question, reading(wanted, query=query, writes=write), *earlier)
+        status, titles = told.done.answer.status, [one.title for one in told.done.answer.citations]
+        if expected:
+            assert any(expected in text for text in told.said), (question, told.done.text)
+        else:
+            assert status is (Status.ABSTAINED if wanted else Status.CHATTED)
+        earlier += [Turn("user", question), Turn("bot", told.done.text, titles=tuple(dict.fromkeys(titles)))]
