@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from ingest.chunking import split_page
 from ingest.page_cleanup import describe_error
 from ingest.sandbox import Sandbox
-from ingest.types import SourceUnavailable, UnreadableDocument
+from ingest.types import Page, SourceUnavailable, UnreadableDocument
 from ingest.web.http_reply import format_url
 from ingest.web.public_network import PublicTransport, Resolve, resolve_host
 from ingest.web.search_engines.engine import SearchEngine
@@ -32,6 +32,7 @@ T = TypeVar("T")
 MOST_PAGES = 10  # of one search, however many are asked for
 SPARE = 2  # so many times more pages are named than read, as some cannot be
 PATIENCE = 3  # a page's server may take so great a part of the seconds to say something
+RECENT_SECONDS, MOST_RECENT = 60.0, 64
 _THREADS = 16
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class WebSearch:
         self._stack = ExitStack()
         self._clients = set[WebClient]()
         self._hosts = WeakValueDictionary[str, asyncio.Lock]()
+        self._recent = dict[str, tuple[float, Page | Exception]]()  # by address, until when, and what came of it
 
     def __enter__(self) -> Self:
         self._fetching = self._stack.enter_context(ThreadPool("web search", threads=_THREADS))
@@ -132,16 +134,34 @@ class WebSearch:
             raise SourceUnavailable(f"The search engine {name} did not answer in time.", hint=hint) from error
 
     async def _read(self, url: str, score: float, skip: Collection[str]) -> tuple[Hit, ...]:
-        host = urlsplit(url).netloc
-        async with self._hosts.setdefault(host, asyncio.Lock()):
-            client = self._open_client()
-            fetched = await self._fetch(client, partial(fetch_page, client, url))
-        if fetched.url in skip:
+        page = await self._load(url)
+        if page.url in skip:
             raise UnreadableDocument("leads to a page that was forgotten")
-        tokens = self._bounds.page_tokens
-        page = await self._reading.run(read_page, self._sandbox, fetched, tokens, self._now())
         document = Document(self.corpus, page.url, page.title, page.url, page.revision, page.date, page.language)
         return tuple(Hit(passage, document, score) for passage in split_page(self.corpus, page.url, page))
+
+    async def _load(self, url: str) -> Page:
+        """Return a page; one that another query of the moment asked for is not asked for again, had or not."""
+        async with self._hosts.setdefault(urlsplit(url).netloc, asyncio.Lock()):
+            now = asyncio.get_running_loop().time()
+            until, loaded = self._recent.get(url, (now, None))
+            if loaded is None or until <= now:
+                try:
+                    loaded = await self._fetch_page(url)
+                except (UnreadableDocument, SourceUnavailable) as error:
+                    loaded = error
+                self._recent[url] = (now + RECENT_SECONDS, loaded)
+                for oldest in list(self._recent)[:-MOST_RECENT]:
+                    del self._recent[oldest]
+        if isinstance(loaded, Exception):
+            raise loaded
+        return loaded
+
+    async def _fetch_page(self, url: str) -> Page:
+        client = self._open_client()
+        fetched = await self._fetch(client, partial(fetch_page, client, url))
+        tokens = self._bounds.page_tokens
+        return await self._reading.run(read_page, self._sandbox, fetched, tokens, self._now())
 
     def _open_client(self) -> WebClient:
         policy = RequestPolicy(

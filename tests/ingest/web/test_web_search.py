@@ -105,6 +105,15 @@ async def test_what_was_forgotten_is_neither_fetched_nor_led_to() -> None:
         assert texts(await web.search("pages", 3, skip={f"{pages.url}/gone"})) == ["New."]
 
 
+async def test_two_queries_of_one_moment_ask_once_for_a_page_that_both_find() -> None:
+    """Also for one that cannot be had."""
+    engine = Engine("searxng", ["/1", "/gone", "/2"])
+    with searching(engine, {"/1": page("One."), "/2": page("Two.")}) as (web, pages):
+        found = await asyncio.gather(web.search("kites", 3), web.search("kites wind", 3))
+        assert [texts(hits) for hits in found] == [["One.", "Two."]] * 2
+        assert sorted(path for path in pages.paths() if path != "/robots.txt") == ["/1", "/2", "/gone"]
+
+
 REFUSALS = {
     "no JSON allowed": Engine("searxng", formats=("html",)),
     "nothing behind it answers": Engine("searxng", silent=[["google", "timeout"]]),
