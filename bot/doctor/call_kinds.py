@@ -1,8 +1,8 @@
 """List the kinds of model calls that are examined, with their gold cases, and grade a model's replies. Pure.
 
-A kind is one for each template that our systems call; settings know stages, of which some have two. Gold cases were
-written for this alone and never appear in a prompt; they have the shape of the prompts' worked examples, and dates that
-follow the day. Terms match whatever the case of their letters; `a|b` matches either.
+A kind is one for each template that our systems call as they are set by default; settings know stages, of which some
+have two. Gold cases were written for this alone and never appear in a prompt; they have the shape of the prompts'
+worked examples, and dates that follow the day. Terms match whatever the case of their letters; `a|b` matches either.
 """
 
 import re
