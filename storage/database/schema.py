@@ -188,13 +188,13 @@ turns = _table(
     *_texts("task", "platform", "workspace", "channel", "channel_name", "asker", "asker_name", "question"),
     *_texts("status", "system", "model", "outcome"),
     Column("retracted", Boolean, nullable=False),
+    Column("erased", Boolean, nullable=False),
     *_counts("sentences", "withheld", "claims", "supported", "refuted", "up", "down", "tokens"),
     Column("seconds", Float, nullable=False, server_default="0"),
     Column("cost", Float, nullable=False, server_default="0"),
     Index("turns_by_moment", "at"),
     Index("turns_of_channel", "channel", "seq"),
     Index("turns_of_asker", "asker", "seq"),
-    Index("turns_by_status", "status", "seq"),
 )
 
 # The documents that an answer cites, and those that came nearest where nothing was answered.
@@ -202,10 +202,18 @@ turn_documents = _table(
     "turn_documents",
     Column("corpus", Text, primary_key=True),
     Column("document", Text, primary_key=True),
+    Column("cited", Boolean, primary_key=True, autoincrement=False),
     Column("seq", Integer, ForeignKey("turns.seq"), primary_key=True, autoincrement=False),
-    Column("title", Text, nullable=False),
-    Column("cited", Boolean, nullable=False),
     Index("documents_of_turn", "seq"),
+    sqlite_with_rowid=False,
+)
+
+# What those documents were called last.
+document_titles = _table(
+    "document_titles",
+    Column("corpus", Text, primary_key=True),
+    Column("document", Text, primary_key=True),
+    Column("title", Text, nullable=False),
 )
 
 # The terms of questions and answers, by the turn's number. SQLite has it as a table of FTS5, with an index of its own.

@@ -19,10 +19,11 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    tuple_,
 )
 
 from storage.database.engine import Database, split_chunks
-from storage.database.schema import entries, turn_documents, turn_words, turns
+from storage.database.schema import document_titles, entries, turn_documents, turn_words, turns
 from storage.language.words import words
 from storage.record.question_groups import QuestionGroup, group_questions
 from storage.record.turn_index import list_terms, read_body
@@ -176,19 +177,21 @@ class RecordSearch:
         """Return the turns whose answers cite a document, newest first."""
         cited = turn_documents.c.corpus == corpus, turn_documents.c.document == document, turn_documents.c.cited
         chosen = turns.c.seq.in_(select(turn_documents.c.seq).where(*cited))
-        query = _summaries().where(chosen).order_by(turns.c.seq.desc()).limit(limit)
+        query = select(turns).where(chosen).order_by(turns.c.seq.desc()).limit(limit)
         return await self.database.read(lambda connection: tuple(map(_parse_summary, connection.execute(query))))
 
     async def cited_documents(self, corpus: str = "", *, limit: int = 1_000) -> tuple[CitedDocument, ...]:
         """Return the documents that answers cite, the most cited first."""
-        named = func.max(turn_documents.c.title), func.count(), func.max(turns.c.at)
         key = turn_documents.c.corpus, turn_documents.c.document
-        query = select(*key, *named).join_from(turn_documents, turns, turns.c.seq == turn_documents.c.seq)
-        query = query.where(turn_documents.c.cited).group_by(*key).order_by(func.count().desc(), *key).limit(limit)
-        query = query.where(turn_documents.c.corpus == corpus) if corpus else query
-        return await self.database.read(
-            lambda connection: tuple(CitedDocument(*row) for row in connection.execute(query))
-        )
+        count, last = func.count().label("answers"), func.max(turn_documents.c.seq).label("last")
+        counted = select(*key, count, last).where(turn_documents.c.cited).group_by(*key).order_by(count.desc(), *key)
+        most = (counted.where(turn_documents.c.corpus == corpus) if corpus else counted).limit(limit).subquery()
+        same = document_titles.c.corpus == most.c.corpus, document_titles.c.document == most.c.document
+        named = select(most.c.corpus, most.c.document, document_titles.c.title, most.c.answers, turns.c.at)
+        joined = named.join_from(most, document_titles, and_(*same)).join(turns, turns.c.seq == most.c.last)
+        query = joined.order_by(most.c.answers.desc(), most.c.corpus, most.c.document)
+        rows = await self.database.read(lambda connection: connection.execute(query).all())
+        return tuple(CitedDocument(*row) for row in rows)
 
     async def entries_of(self, turn_ids: Sequence[str]) -> dict[str, tuple[LogEntry, ...]]:
         """Return the entries of turns, oldest first, but for their steps."""
@@ -206,19 +209,14 @@ class RecordSearch:
         return await self.database.read(lambda connection: _find_feedback(connection, wanted))
 
 
-def _summaries() -> Select[*tuple[Any, ...]]:
-    erased = (entries.c.body == "").label("erased")
-    return select(turns, erased).join_from(turns, entries, entries.c.seq == turns.c.seq)
-
-
 def _find_turns(connection: Connection, wanted: RecordFilter) -> tuple[TurnSummary, ...]:
-    query = _summaries().where(*_conditions(connection, wanted)).order_by(turns.c.seq.desc()).limit(wanted.limit)
+    query = select(turns).where(*_conditions(connection, wanted)).order_by(turns.c.seq.desc()).limit(wanted.limit)
     return tuple(map(_parse_summary, connection.execute(query)))
 
 
 def _parse_summary(row: Row[*tuple[Any, ...]]) -> TurnSummary:
     facts = {name: value for name, value in row._asdict().items() if not name.startswith("act_")}
-    return TurnSummary(**facts | {"status": row.status or UNFINISHED, "erased": bool(row.erased)})
+    return TurnSummary(**facts | {"status": row.status or UNFINISHED})
 
 
 def _conditions(connection: Connection, wanted: RecordFilter, *, paged: bool = True) -> Iterator[ColumnElement[bool]]:
@@ -236,8 +234,7 @@ def _conditions(connection: Connection, wanted: RecordFilter, *, paged: bool = T
     if wanted.before is not None and paged:
         yield turns.c.seq < wanted.before
     yield from _outcome_conditions(wanted)
-    if wanted.corpus or wanted.document:
-        yield turns.c.seq.in_(select(turn_documents.c.seq).where(*_document_conditions(wanted)))
+    yield from _document_conditions(wanted)
     if wanted.words.strip():
         yield turns.c.seq.in_(_match_words(connection, wanted.words))
 
@@ -272,11 +269,20 @@ def _outcome_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _document_conditions(wanted: RecordFilter) -> Iterator[ColumnElement[bool]]:
-    if wanted.corpus:
-        yield turn_documents.c.corpus == wanted.corpus
     if wanted.document:
-        title = func.lower(turn_documents.c.title) == wanted.document.lower()
-        yield or_(turn_documents.c.document == wanted.document, title)
+        yield turns.c.seq.in_(_select_citing(wanted))
+    elif wanted.corpus:  # many turns have the same: it is quicker to look whether a turn has it
+        same = turn_documents.c.seq == turns.c.seq, turn_documents.c.corpus == wanted.corpus
+        yield select(turn_documents.c.seq).where(*same).exists()
+
+
+def _select_citing(wanted: RecordFilter) -> Select[int]:
+    """Select the numbers of the turns that cite a document, or came nearest to it, by its key or its title."""
+    titles = document_titles.c
+    named = or_(titles.document == wanted.document, func.lower(titles.title) == wanted.document.lower())
+    keys = select(titles.corpus, titles.document).where(named)
+    keys = keys.where(titles.corpus == wanted.corpus) if wanted.corpus else keys
+    return select(turn_documents.c.seq).where(tuple_(turn_documents.c.corpus, turn_documents.c.document).in_(keys))
 
 
 _SIMPLE: ColumnElement[str] = literal_column("'simple'")
@@ -363,7 +369,7 @@ def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
 def _find_feedback(connection: Connection, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
     acts = entries.alias("acts")
     told = [acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "at", "body")]
-    query = _summaries().add_columns(*told).join(acts, acts.c.turn_id == turns.c.turn_id)
+    query = select(turns).add_columns(*told).join(acts, acts.c.turn_id == turns.c.turn_id)
     query = query.where(acts.c.kind == EntryKind.FEEDBACK.value, *_conditions(connection, wanted, paged=False))
     if wanted.before is not None:
         query = query.where(acts.c.seq < wanted.before)

@@ -5,17 +5,17 @@ from being recorded: what cannot be read counts as not said.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, tuple_, update
 
 from storage.database.engine import Database, split_chunks
-from storage.database.schema import entries, turn_documents, turn_words, turns
+from storage.database.schema import document_titles, entries, turn_documents, turn_words, turns
 from storage.database.worker_threads import WritePriority
 from storage.language.words import terms
-from storage.types import EntryKind, Verdict
+from storage.types import DocumentId, EntryKind, Verdict
 
 _WHOLE = (entries.c.seq, entries.c.turn_id, entries.c.kind, entries.c.at, entries.c.body)
 ERASED = "erased"  # the status of a turn whose end was erased before the index was made again
@@ -68,7 +68,7 @@ def clear_turns(connection: Connection, turn_ids: Collection[str] | None = None)
 
 def blank_turns(connection: Connection, turn_ids: Collection[str]) -> None:
     """Remove from the index what turns say and who asked, and keep their figures."""
-    nothing = dict.fromkeys(("question", "asker", "asker_name", "channel_name"), "")
+    nothing = {"erased": True, **dict.fromkeys(("question", "asker", "asker_name", "channel_name"), "")}
     for chosen in split_chunks(turn_ids):
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(_numbers_of(chosen))))
         connection.execute(update(turns).where(turns.c.turn_id.in_(chosen)).values(nothing))
@@ -124,6 +124,7 @@ def _describe_opening(row: EntryRow) -> dict[str, Any]:
         "question": _text(body.get("question")),
         "system": _text(body.get("system")),
         "retracted": False,
+        "erased": not row["body"],
         **dict.fromkeys(("status", "model", "outcome"), ""),
     }
 
@@ -150,23 +151,29 @@ def _index_closing(connection: Connection, number: int, row: EntryRow) -> None:
     said = _text(body.get("text")) if status in {"answered", "chatted"} else ""
     connection.execute(delete(turn_words).where(turn_words.c.rowid == number))
     connection.execute(insert(turn_words), {"rowid": number, "terms": list_terms(question.scalar_one(), said)})
-    documents = {(one["corpus"], one["document"]): one | {"seq": number} for one in _find_documents(body)}
     connection.execute(delete(turn_documents).where(turn_documents.c.seq == number))
-    if documents:
-        connection.execute(insert(turn_documents), list(documents.values()))
+    cited = _list_documents(body.get("citations"), "document")
+    nearest = _list_documents([_object(page.get("document")) for page in _objects(body.get("nearest"))], "key")
+    if listed := [(key, True) for key in cited] + [(key, False) for key in nearest if key not in cited]:
+        rows = [{"corpus": key[0], "document": key[1], "cited": by, "seq": number} for key, by in listed]
+        connection.execute(insert(turn_documents), rows)
+        _note_titles(connection, nearest | cited)
 
 
-def _find_documents(closed: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return the documents of the nearest pages, and then those that are cited, which count for more."""
-    for page in _objects(closed.get("nearest")):
-        document = _object(page.get("document"))
-        yield _name_document(document.get("corpus"), document.get("key"), document.get("title"), cited=False)
-    for one in _objects(closed.get("citations")):
-        yield _name_document(one.get("corpus"), one.get("document"), one.get("title"), cited=True)
+def _list_documents(named: Any, key: str) -> dict[DocumentId, str]:
+    """Return the documents that are named, with their titles."""
+    return {(_text(one.get("corpus")), _text(one.get(key))): _text(one.get("title")) for one in _objects(named)}
 
 
-def _name_document(corpus: Any, key: Any, title: Any, *, cited: bool) -> dict[str, Any]:
-    return {"corpus": _text(corpus), "document": _text(key), "title": _text(title), "cited": cited}
+def _note_titles(connection: Connection, titles: Mapping[DocumentId, str]) -> None:
+    columns = document_titles.c.corpus, document_titles.c.document
+    rows = connection.execute(select(*columns, document_titles.c.title).where(tuple_(*columns).in_(titles)))
+    known = {(row.corpus, row.document): row.title for row in rows}
+    changed = [key for key, title in titles.items() if known.get(key) != title]
+    if changed:
+        connection.execute(delete(document_titles).where(tuple_(*columns).in_(changed)))
+        new = [{"corpus": key[0], "document": key[1], "title": titles[key]} for key in changed]
+        connection.execute(insert(document_titles), new)
 
 
 def _index_delivery(connection: Connection, number: int, row: EntryRow) -> None:

@@ -25,23 +25,29 @@ def upgrade() -> None:
         sa.Column("turn_id", sa.Text, nullable=False, unique=True),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
         *(sa.Column(name, sa.Text, nullable=False) for name in (*_TEXTS, *_ENDS)),
-        sa.Column("retracted", sa.Boolean, nullable=False),
+        *(sa.Column(name, sa.Boolean, nullable=False) for name in ("retracted", "erased")),
         *(sa.Column(name, sa.Integer, nullable=False, server_default="0") for name in _COUNTS),
         sa.Column("seconds", sa.Float, nullable=False, server_default="0"),
         sa.Column("cost", sa.Float, nullable=False, server_default="0"),
     )
     op.create_index("turns_by_moment", "turns", ["at"])
-    for name, column in (("turns_of_channel", "channel"), ("turns_of_asker", "asker"), ("turns_by_status", "status")):
-        op.create_index(name, "turns", [column, "seq"])
+    op.create_index("turns_of_channel", "turns", ["channel", "seq"])
+    op.create_index("turns_of_asker", "turns", ["asker", "seq"])
     op.create_table(
         "turn_documents",
         sa.Column("corpus", sa.Text, primary_key=True),
         sa.Column("document", sa.Text, primary_key=True),
+        sa.Column("cited", sa.Boolean, primary_key=True, autoincrement=False),
         sa.Column("seq", sa.Integer, sa.ForeignKey("turns.seq"), primary_key=True, autoincrement=False),
-        sa.Column("title", sa.Text, nullable=False),
-        sa.Column("cited", sa.Boolean, nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_index("documents_of_turn", "turn_documents", ["seq"])
+    op.create_table(
+        "document_titles",
+        sa.Column("corpus", sa.Text, primary_key=True),
+        sa.Column("document", sa.Text, primary_key=True),
+        sa.Column("title", sa.Text, nullable=False),
+    )
     if op.get_bind().dialect.name == "sqlite":
         op.execute("CREATE VIRTUAL TABLE turn_words USING fts5(terms, columnsize=0)")
     else:
