@@ -177,6 +177,16 @@ async def test_a_model_that_is_down_is_said(bot: Bot, system: str) -> None:
     assert text(await bot.answered(asks)) == f"{translate('model_unavailable', 'en')} {translate('again_later', 'en')}"
 
 
+async def test_a_system_that_there_is_not_answers_in_no_channel(bot: Bot) -> None:
+    """Nor does the model alone: it is none."""
+    await bot.start(channel=[{"id": bot.id(), "system": "model-alone"}])
+    asks = await bot.ask()
+
+    assert text(await bot.answered(asks)) == translate("failed", "en")
+    assert bot.app
+    assert await bot.app.audit.turns(1) == ()
+
+
 class PanicException(BaseException):
     """What a library in Rust raises where it panics: no `Exception`."""
 

@@ -19,6 +19,7 @@ CHECKS: tuple[HealthCheck, ...] = (
     server_checks.check_git,
     server_checks.check_model,
     server_checks.check_search_engine,
+    settings_checks.check_systems,
     settings_checks.check_prices,
     server_checks.check_port,
     settings_checks.check_pages,

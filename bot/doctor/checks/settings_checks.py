@@ -9,6 +9,8 @@ from bot.settings.pages_settings import LOOPBACK
 from bot.settings.settings_errors import find_exposure, find_missing_secrets
 from bot.settings.settings_tables import ChannelValues, Settings
 from ingest.refresh.night_schedule import night_after
+from pipeline.errors import UnknownSystem
+from pipeline.systems import find_system
 from storage.types import is_web_corpus
 
 WEB_SYSTEM = "search-engine"
@@ -26,6 +28,12 @@ async def check_corpora(scene: Inspection) -> Sequence[CheckResult]:
 async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
     """Check that the corpora of each channel exist, and may be read there."""
     return tuple(_check_each_channel(scene))
+
+
+async def check_systems(scene: Inspection) -> Sequence[CheckResult]:
+    """Check that there are the systems that settings name, for all and by channel."""
+    named = {"system": scene.settings.system} | {channel.id: channel.system for channel in scene.settings.channel}
+    return tuple(found for where, name in named.items() if name for found in _check_system(where, name))
 
 
 async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
@@ -96,6 +104,13 @@ def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:
             yield CheckResult(
                 "warn", f"Corpora: {corpus.name} has not been read in to its end.", "Run `footnote ingest all`."
             )
+
+
+def _check_system(where: str, name: str) -> Iterator[CheckResult]:
+    try:
+        find_system(name)
+    except UnknownSystem as error:
+        yield CheckResult("fail", f"Systems: {where} names “{name}”. {error}", error.hint)
 
 
 def _check_each_channel(scene: Inspection) -> Iterator[CheckResult]:

@@ -410,6 +410,17 @@ def test_a_limit_of_cost_needs_prices(model: dict[str, Any], level: str, said: s
     assert _found(settings_checks.check_prices, _scene(settings={"model": model})) == ()
 
 
+def test_a_system_that_there_is_not() -> None:
+    """It answers nowhere: not for all, not in a channel; the model alone is none either."""
+    channels = [{"id": "slack:T1/C1", "system": "model-alone"}, {"id": "slack:T1/C2", "system": "extractive"}]
+    found = _found(settings_checks.check_systems, _scene(settings={"system": "wikichatt", "channel": channels}))
+
+    assert [one.level for one in found] == ["fail", "fail"]
+    assert "system names “wikichatt”" in found[0].what
+    assert "slack:T1/C1 names “model-alone”" in found[1].what
+    assert all("wikichat-fast" in one.hint for one in found)
+
+
 ENGINES = {
     "it answers": (Engine("searxng", ["https://example.com/"]), KEY, "ok", "web:searxng"),
     "it finds nothing": (Engine("brave"), KEY, "warn", "finds nothing"),
