@@ -28,7 +28,7 @@ def choose_act(memory: WorkingMemory, limits: Limits) -> Act:
         return Act.SEND
     if latest is None:
         return _POLICIES[limits.policy](memory, limits) or _draft_if_possible(memory)
-    if len(memory.candidates) >= limits.rounds:
+    if len(memory.candidates) >= limits.rounds or memory.repeats:
         return Act.SEND
     if latest.sentences or latest.notes != memory.evidence:
         return Act.DRAFT

@@ -88,18 +88,25 @@ async def test_the_worked_example() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("utility", ["kf1", "criticism"])
-@pytest.mark.parametrize("draft", [WRONG, "Bananas are yellow and grow in Spain [1]."])
+@pytest.mark.parametrize("draft", [WRONG, "Bananas, who are yellow, grow in Spain [1]."])
 async def test_a_loop_that_never_passes_ends_at_its_bound_and_abstains(draft: str, utility: str, rounds: int) -> None:
-    told, llm = await run({"draft": writing(draft), "refine": GOOD}, rounds=rounds, utility=utility)
+    other = [draft, draft.replace("2 world", "3 world").replace("Spain", "Bergen"), draft.replace("who", "and")]
+    told, llm = await run({"draft": writing(*other), "refine": GOOD}, rounds=rounds, utility=utility)
 
     assert (told.answer.status, told.answer.sentences) == (Status.ABSTAINED, ())
-    assert len(llm.of("draft")) == rounds
+    assert len(llm.of("draft")) == min(rounds, len(set(other)))
+
+
+async def test_a_model_that_repeats_itself_is_not_asked_the_same_again() -> None:
+    """The third prompt would be the second, byte for byte but for its fence."""
+    told, llm = await run({"draft": writing(WRONG)}, rounds=9)
+    assert (told.answer.status, len(llm.of("draft"))) == (Status.ABSTAINED, 2)
 
 
 async def test_at_the_bound_what_passes_of_the_best_is_said() -> None:
     """Each candidate begins wrongly; the last sentence of the second stands on its note."""
     half = f"{WRONG} Seven national cups went to Lysvik BK [@]."
-    told, llm = await run({"draft": writing(WRONG, half, WRONG)})
+    told, llm = await run({"draft": writing(WRONG, half, WRONG.replace("2", "3"))})
 
     assert len(llm.of("draft")) == 3
     assert "Seven national cups went to Lysvik BK." in answered(told)

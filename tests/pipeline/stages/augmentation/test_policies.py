@@ -22,6 +22,7 @@ MEMORY = open_memory(CONTEXT, 1)
 SENTENCE = MarkedSentence("The bell was cast in 1887.", (1,), paragraph=False)
 GOOD = Candidate((SENTENCE,), MEMORY.evidence, 0.9)
 POOR = replace(GOOD, utility=0.1, feedback="Say what the notes say.")
+OTHER, THIRD = (replace(POOR, sentences=(SENTENCE,) * count) for count in (2, 3))
 EMPTY = replace(GOOD, sentences=(), utility=0.0)
 
 
@@ -41,7 +42,9 @@ EMPTY = replace(GOOD, sentences=(), utility=0.0)
         ("always", replace(MEMORY, fault=ModelUnavailable("away")), Act.SEND),
         ("never", replace(MEMORY, candidates=(GOOD,)), Act.SEND),
         ("never", replace(MEMORY, candidates=(POOR,)), Act.DRAFT),
-        ("never", replace(MEMORY, candidates=(POOR, POOR, POOR)), Act.SEND),
+        ("never", replace(MEMORY, candidates=(POOR, OTHER)), Act.DRAFT),
+        ("never", replace(MEMORY, candidates=(POOR, OTHER, THIRD)), Act.SEND),
+        ("never", replace(MEMORY, candidates=(POOR, POOR)), Act.SEND),
         ("never", replace(MEMORY, candidates=(EMPTY,)), Act.SEND),
         ("learned", replace(MEMORY, candidates=(EMPTY,)), Act.ACQUIRE),
         ("learned", replace(MEMORY, candidates=(EMPTY,), consolidated=True), Act.SEND),
