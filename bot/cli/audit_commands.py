@@ -5,20 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli import rendering
+from bot.cli.audit.proof_commands import add_proof_commands
 from bot.cli.audit.record_commands import add_record_commands
 from bot.cli.command_context import JsonOption, format_examples, open_command
 from bot.cli.terminal_output import CommandError
 from bot.views.error_messages import Fault
 
 if TYPE_CHECKING:
-    from bot.cli.rendering.audit_view import RecordCheck
     from bot.views.found_passages import FoundPassage
     from bot.wiring import Records
     from storage.record.audit_log import AuditLog
     from storage.types import LogEntry
 
-
-PAGE_SIZE = 500
 
 audit_app = typer.Typer(
     no_args_is_help=True,
@@ -28,6 +26,7 @@ audit_app = typer.Typer(
 
 
 add_record_commands(audit_app)
+add_proof_commands(audit_app)
 
 
 @audit_app.command(
@@ -54,20 +53,6 @@ def show(
         ctx.output.give(rendering.json_documents.build_turn_document(entries, passages.values()), view)
 
 
-@audit_app.command(epilog=format_examples("footnote audit verify"))
-def verify(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Check that every recorded sentence cites a source, and that every quote stands word for word in its passage."""
-    with open_command(context, as_json=as_json) as ctx:
-        documents = rendering.json_documents
-        checked = ctx.call_records(lambda records: _verify_record(records.audit))
-        ctx.output.give(
-            documents.build_verification_document(checked), rendering.audit_view.render_verification(checked)
-        )
-        if checked.findings:
-            ctx.output.note(f"footnote: {documents.build_record_error(checked)['message']}")
-            raise typer.Exit(1)
-
-
 async def _load_story(records: "Records", beginning: str) -> "tuple[tuple[LogEntry, ...], dict[str, FoundPassage]]":
     from bot.views.found_passages import collect_passages, list_passage_ids
 
@@ -88,13 +73,3 @@ async def load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]"
         case _:
             message = f"Several answers begin with “{beginning}”."
             raise CommandError(Fault("unknown_answer", message, "Give more of the id."))
-
-
-async def _verify_record(audit: "AuditLog") -> "RecordCheck":
-    from bot.cli.rendering.audit_view import RecordCheck, add_checks, check_turns
-
-    checked, before = RecordCheck(), None
-    while page := await audit.turns(PAGE_SIZE, before=before):
-        checked = add_checks(checked, check_turns(page))
-        before = page[-1][0].seq
-    return checked

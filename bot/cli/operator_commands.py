@@ -37,8 +37,22 @@ def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
         from bot.settings.settings_tables import FILE_NAME
 
         path = write_starter(find_cli_state(context).config or FILE_NAME)
-        said = f"{path} is written: every setting, explained.\nNext: footnote ingest folder PATH --corpus NAME"
-        output.give(rendering.json_documents.build_init_document(str(path)), Text(said))
+        public = _make_record_key(path.parent)
+        lines = (
+            f"{path} is written: every setting, explained.",
+            f"The record is signed by this key; note it elsewhere: {public}",
+            "Next: footnote ingest folder PATH --corpus NAME",
+        )
+        output.give(rendering.json_documents.build_init_document(str(path), public), Text("\n".join(lines)))
+
+
+def _make_record_key(folder: Path) -> str:
+    """Make the key that signs the record, unless there is one; return the public one."""
+    from bot.settings.record_settings import KEY_NAME
+    from storage.record.proof.key_file import create_key, load_key
+
+    file = folder / KEY_NAME
+    return str((load_key(file) if file.exists() else create_key(file)).public)
 
 
 def write_starter(path: Path) -> Path:

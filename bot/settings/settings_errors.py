@@ -107,7 +107,8 @@ def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -
     names = [part for part in key if isinstance(part, str)]
     known = siblings or list(list_keys())
     siblings = siblings or [name for name in known if name.split(".")[:-1] == names[:-1]]
-    nearest = _find_nearest(names[-1], siblings) or _find_nearest(names[-1], known)
+    elsewhere = next((name for name in known if name.split(".")[-1] == names[-1]), "")
+    nearest = elsewhere or _find_nearest(names[-1], siblings) or _find_nearest(names[-1], known)
     hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(siblings or known)}."
     return SettingsError(f"{where}: there is no setting `{format_key(key)}`.", hint=hint)
 

@@ -12,7 +12,8 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from bot.platforms.registry import load_platforms
-from bot.settings.field_types import expand_home
+from bot.settings.field_types import SettingsTable, expand_home
+from bot.settings.record_settings import KEY_NAME, RecordSettings
 from bot.settings.settings_errors import (
     ENV_PREFIX,
     SettingsError,
@@ -118,6 +119,9 @@ def _anchor_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
         values = values | {"corpus": [_anchor_source(corpus, folder) for corpus in corpora]}
     if isinstance(values.get("home"), str):
         values = values | {"home": _anchor_path(folder, values["home"])}
+    record = values.get("record", {})
+    if isinstance(record, dict):
+        values = values | {"record": _anchor_fields({"key_path": KEY_NAME, **record}, RecordSettings, folder)}
     return values
 
 
@@ -126,10 +130,13 @@ def _anchor_source(corpus: Any, folder: Path) -> Any:
     if not isinstance(source, dict):
         return corpus
     entry = SOURCE_ENTRIES.get(str(source.get("type")))
-    fields = entry.settings.model_fields if entry else {}
-    named = [key for key, field in fields.items() if _is_path(field.annotation)]
-    paths = {key: source[key] for key in named if isinstance(source.get(key), str)}
-    return corpus | {"source": source | {key: _anchor_path(folder, path) for key, path in paths.items()}}
+    return corpus | {"source": _anchor_fields(source, entry.settings, folder) if entry else source}
+
+
+def _anchor_fields(values: dict[str, Any], table: type[SettingsTable], folder: Path) -> dict[str, Any]:
+    named = [key for key, field in table.model_fields.items() if _is_path(field.annotation)]
+    paths = {key: values[key] for key in named if isinstance(values.get(key), str) and values[key]}
+    return values | {key: _anchor_path(folder, path) for key, path in paths.items()}
 
 
 def _is_path(annotation: Any) -> bool:

@@ -31,6 +31,7 @@ from bot.platforms.registry import (
 )
 from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, Tone, require, validate_web_address
 from bot.settings.pages_settings import PagesSettings
+from bot.settings.record_settings import RecordSettings
 from bot.settings.search_engine_settings import SearchEngineSettings
 from bot.settings.source_settings import AnySource, SourceSettings
 from pipeline.kit import Limits, Policy, Utility
@@ -337,6 +338,7 @@ class OwnSettings(SettingsTable):
     pages: PagesSettings = PagesSettings()
     log: LogSettings = LogSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    record: RecordSettings = Field(default_factory=RecordSettings)
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora)] = ()
     channel: Annotated[tuple[ChannelValues, ...], AfterValidator(_validate_channels)] = ()
     """Validated after the corpora, which channels name."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from bot.cli.rendering import audit_view as audit_view
     from bot.cli.rendering import corpus_view as corpus_view
     from bot.cli.rendering import json_documents as json_documents
+    from bot.cli.rendering import proof_view as proof_view
     from bot.cli.rendering import record_documents as record_documents
     from bot.cli.rendering import record_view as record_view
     from bot.cli.rendering import turn_progress as turn_progress

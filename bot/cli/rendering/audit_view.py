@@ -22,11 +22,10 @@ from bot.cli.rendering.record_view import FEEDBACK_WORDS
 from bot.cli.terminal_output import build_table, format_count, format_moment
 from bot.views.found_passages import FoundPassage
 from bot.views.sanitize import sanitize_line, sanitize_text
-from storage.record.verification import AuditFinding, verify_turn
 from storage.types import Citation, EntryKind, LogEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     from pipeline.types import Demonstration
@@ -34,16 +33,6 @@ if TYPE_CHECKING:
 
 
 TurnEnds: TypeAlias = tuple[LogEntry, LogEntry | None]  # how a turn was opened, and how it was closed if it was
-
-
-@dataclass(frozen=True, slots=True)
-class RecordCheck:
-    """How much of the record was checked, and what was wrong with it."""
-
-    answers: int = 0
-    sentences: int = 0
-    citations: int = 0
-    findings: tuple[AuditFinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +46,6 @@ class ListedExample:
     @property
     def question(self) -> str:
         return self.demo.turns[-1][1] if self.demo else ""
-
-
-def check_turns(turns: Iterable[TurnEnds]) -> RecordCheck:
-    closed = [entry for _, entry in turns if entry]
-    return RecordCheck(
-        answers=len(closed),
-        sentences=sum(len(entry.body.get("sentences", ())) for entry in closed),
-        citations=sum(len(entry.body.get("citations", ())) for entry in closed),
-        findings=tuple(finding for entry in closed for finding in verify_turn([entry])),
-    )
-
-
-def add_checks(one: RecordCheck, other: RecordCheck) -> RecordCheck:
-    return RecordCheck(
-        one.answers + other.answers,
-        one.sentences + other.sentences,
-        one.citations + other.citations,
-        one.findings + other.findings,
-    )
 
 
 EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
@@ -296,18 +266,6 @@ def render_turn(
     """
     texts = _PassageTexts(passages, full=full)
     return Constrain(Group(*(line for entry in entries for line in _entry_lines(entry, zone, texts, full=full))), WIDTH)
-
-
-def render_verification(checked: RecordCheck) -> RenderableType:
-    if not checked.answers:
-        return Text("Nothing has been answered yet.")
-    kinds = ((checked.answers, "answer"), (checked.sentences, "sentence"), (checked.citations, "source"))
-    counts = f"Checked: {', '.join(format_count(number, noun) for number, noun in kinds)}."
-    if not checked.findings:
-        return Group(Text(counts), Text("Every sentence cites a source, and every quote stands in its passage."))
-    return Group(
-        Text(counts), *(Text(f"{finding.turn_id}: {sanitize_line(finding.what)}") for finding in checked.findings)
-    )
 
 
 def _entry_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:

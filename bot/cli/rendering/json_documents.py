@@ -13,13 +13,14 @@ from storage.types import EntryKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bot.cli.rendering.audit_view import ListedExample, RecordCheck
+    from bot.cli.rendering.audit_view import ListedExample
     from bot.desk.types import TurnResult
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.server.refresh.run_history import RefreshSummary
     from bot.views.error_messages import Fault
     from bot.views.found_passages import FoundPassage
     from ingest.types import RefreshReport
+    from storage.record.proof.record_check import RecordCheck
     from storage.types import CheckedClaim, Citation, CorpusInfo, DocumentRef, Hit, LogEntry, NightRecord, RefreshRun
 
 
@@ -123,8 +124,8 @@ def build_reindex_document(passages: int, seconds: float) -> Document:
     return build_document(passages=passages, seconds=round(seconds, 3))
 
 
-def build_init_document(path: str) -> Document:
-    return build_document(path=path)
+def build_init_document(path: str, key: str) -> Document:
+    return build_document(path=path, key=key)
 
 
 def build_refreshes_document(found: RefreshSummary) -> Document:
@@ -167,7 +168,8 @@ def _build_example(one: ListedExample) -> Document:
 
 def build_verification_document(checked: RecordCheck) -> Document:
     done = build_document(
-        **pick(checked, "answers sentences citations"),
+        **pick(checked, "entries answers sentences citations erased checkpoints covered"),
+        root=checked.root.hex(),
         findings=[{"answer_id": finding.turn_id, "what": finding.what} for finding in checked.findings],
     )
     return done | {"error": build_record_error(checked)} if checked.findings else done
@@ -176,7 +178,7 @@ def build_verification_document(checked: RecordCheck) -> Document:
 def build_record_error(checked: RecordCheck) -> Document:
     message = f"The record has {format_count(len(checked.findings), 'fault')}."
     return build_error(
-        "record_broken", message, "`footnote audit show ID` shows an answer; restore a backup of the home."
+        "record_broken", message, "`footnote audit show ID` shows an answer; docs/audit.md says what to do."
     )
 
 

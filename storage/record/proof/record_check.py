@@ -53,6 +53,16 @@ class RecordCheck:
     findings: tuple[AuditFinding, ...] = ()
 
 
+_NOTE = re.compile(r"(?:[^\n\u2014][^\n]*\n)+\n(?:\u2014 [^\n]*\n)+")
+
+
+def split_heads(text: str) -> list[str]:
+    """Split a file of checkpoints, one after the other. Raises `ValueError` where it holds anything else."""
+    if not text.strip() or _NOTE.sub("", text).strip():
+        raise ValueError("there is something in it that is no checkpoint" if text.strip() else "there is nothing in it")
+    return [found[0] for found in _NOTE.finditer(text)]
+
+
 @dataclass(frozen=True, slots=True)
 class KeptHead:
     """A checkpoint that was kept elsewhere, and by which keys beside those on record it may be signed."""

@@ -67,7 +67,7 @@ def upgrade() -> None:
         op.execute(statement)
 
 
-# What follows is what `storage.record.proof.leaves` did when this was released: a migration must not change with the code.
+# What follows is what the record's code did when this was released: a migration must not change with the code.
 _ENTRIES = sa.table(
     "entries",
     sa.column("seq", sa.Integer),

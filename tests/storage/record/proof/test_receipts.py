@@ -40,17 +40,19 @@ def is_proof(script: ModuleType, text: str, trusted: str = "") -> bool:
         return False
 
 
+def run_script(file: Path, key: str) -> subprocess.CompletedProcess[str]:
+    """Run it as somebody who has Python alone."""
+    command = [sys.executable, "-I", "-S", str(SCRIPT), str(file), key]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize("turn", ["a", "b", "c"])
 async def test_a_receipt_is_verified_by_a_script_of_its_own(tmp_path: Path, turn: str) -> None:
     """Of an answer that the last checkpoint does not cover yet, too: the record is signed then."""
     file = tmp_path / "receipt.json"
     file.write_text(await receipt(tmp_path / "home", turn), encoding="utf-8", newline="")
-    command = [sys.executable, "-I", "-S", str(SCRIPT), str(file)]
 
-    trusted, stranger = (
-        subprocess.run([*command, key], capture_output=True, text=True, check=False)
-        for key in (str(KEY.public), "another+key")
-    )
+    trusted, stranger = run_script(file, str(KEY.public)), run_script(file, "another+key")
 
     assert (trusted.returncode, trusted.stdout.count("turn_closed")) == (0, 1), trusted.stderr
     assert f"4 entries of answer {turn} stand in the record" in trusted.stdout

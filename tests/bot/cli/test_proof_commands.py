@@ -1,0 +1,109 @@
+"""`footnote audit verify`, `checkpoint`, `key`, `receipt` and `restored`, on a record of its own."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
+from storage.database.engine import open_database
+from storage.record.audit_log import AuditLog
+from tests.storage.stores import open_empty_database
+from tools.record_tampering import make_turn
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(here: Path) -> Run:
+    """Run a command in a folder whose record has two answers."""
+    with open_empty_database(here / ".footnote") as database:
+        asyncio.run(AuditLog(database).append(*make_turn("abc"), *make_turn("abd")))
+    call = CliRunner()
+    call.invoke(app, ["init"], obj=CliState())
+    return lambda *arguments: call.invoke(app, arguments, obj=CliState(), prog_name="footnote")
+
+
+def tell(result: Result) -> Any:
+    return json.loads(result.stdout)
+
+
+def test_verify_counts_what_it_checked_and_says_how_far_it_is_signed(run: Run) -> None:
+    before, _, after = run("audit", "verify"), run("audit", "checkpoint"), run("audit", "verify", "--json")
+
+    assert (before.exit_code, after.exit_code) == (0, 0), before.output
+    assert "8 entries, 2 answers, 2 sentences, 2 sources" in before.stdout
+    assert "Every sentence cites a source" in before.stdout
+    assert "No checkpoint was signed yet" in before.stdout
+    told = tell(after)
+    assert (told["entries"], told["covered"], told["checkpoints"], told["findings"]) == (9, 9, 1, [])
+
+
+def test_a_record_that_was_changed_fails_each_time(run: Run, here: Path) -> None:
+    """Here it lost its end: its own number tells, and so does a checkpoint that was kept."""
+    (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
+    with closing(sqlite3.connect(here / ".footnote" / "footnote.db")) as connection, connection:
+        connection.execute("DROP TRIGGER entries_keep_delete")
+        connection.execute("DELETE FROM entries WHERE seq > 6")
+        connection.execute("DELETE FROM checkpoints")
+        connection.execute("UPDATE sqlite_sequence SET seq = 6 WHERE name = 'entries'")
+    key = run("audit", "key").stdout.strip()
+    alone = run("audit", "verify", "--json")
+    against = run("audit", "verify", "--against", "kept.txt", "--key", key)
+
+    assert alone.exit_code == 0
+    assert (against.exit_code, "it covers 9 entries" in " ".join(against.stdout.split())) == (1, True)
+    assert "The record has 1 fault" in against.stderr
+
+
+def test_a_restored_backup_is_put_on_record(run: Run, here: Path) -> None:
+    run("audit", "checkpoint")
+    shutil.copytree(here / ".footnote", here / "backup")
+    with open_database("", home=here / ".footnote") as database:
+        asyncio.run(AuditLog(database).append(*make_turn("lost")))
+    (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
+    shutil.rmtree(here / ".footnote")
+    (here / "backup").rename(here / ".footnote")
+
+    assert run("audit", "verify", "--against", "kept.txt").exit_code == 1
+    assert run("audit", "restored", "kept.txt", "--why", "The disk was lost.").exit_code == 0
+    assert run("audit", "verify", "--against", "kept.txt").exit_code == 0
+
+
+def test_a_key_can_be_replaced_and_what_it_signed_stays_good(run: Run, here: Path) -> None:
+    (here / "kept.txt").write_text(run("audit", "checkpoint").stdout, encoding="utf-8")
+    old = run("audit", "key").stdout
+    new = run("audit", "key", "--new")
+
+    assert (new.exit_code, new.stdout != old, run("audit", "key").stdout == new.stdout) == (0, True, True)
+    assert run("audit", "verify", "--against", "kept.txt").exit_code == 0
+
+
+def test_a_receipt_is_one_document(run: Run) -> None:
+    assert tell(run("audit", "receipt", "abc"))["answer"] == "abc"
+    assert "Several answers begin" in run("audit", "receipt", "ab").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["checkpoint"], "There is no signing key"),
+        (["receipt", "abc"], "There is no signing key"),
+        (["verify", "--against", "none.txt"], "none.txt cannot be read"),
+        (["verify", "--against", "footnote.toml"], "is no checkpoint"),
+        (["verify", "--key", "x", "--against", "none.txt"], "It cannot be used"),
+    ],
+)
+def test_what_cannot_be_done_is_told(run: Run, here: Path, arguments: list[str], expected: str) -> None:
+    (here / "footnote-record.key").unlink()
+    found = run("audit", *arguments)
+
+    assert (found.exit_code, expected in found.stderr) == (1, True), found.output
