@@ -1,8 +1,15 @@
-"""Knowledge F1 by hand, and feedback in words."""
+"""Knowledge F1 and utility by hand, and feedback in words."""
+
+from dataclasses import replace
 
 import pytest
 
-from pipeline.stages.augmentation.candidate_utility import knowledge_f1, write_feedback
+from pipeline.kit import Limits
+from pipeline.replies.cited_sentences import MarkedSentence
+from pipeline.stages.augmentation.candidate_utility import knowledge_f1, rate, write_feedback
+from pipeline.stages.augmentation.working_memory import Candidate, open_memory
+from pipeline.stages.turn_context import prepare_context
+from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
 
 @pytest.mark.parametrize(
@@ -31,3 +38,32 @@ def test_feedback_names_the_words_that_no_note_has() -> None:
         "The bell was cast in Ghent of bronze, in Ghent.", notes
     )
     assert write_feedback("The bell.", notes).startswith("It says little")
+
+
+CAST, PIER = (
+    MarkedSentence("The bell was cast in 1887.", (1,), paragraph=False),
+    MarkedSentence("The oak pier was lost in 1999.", (2,), paragraph=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "feedback"), [((CAST, PIER), ""), ((PIER, CAST), f"do not say this: “{PIER.text}”")]
+)
+async def test_utility_is_knowledge_f1_times_the_share_that_the_gate_lets_out(
+    sentences: tuple[MarkedSentence, ...], feedback: str
+) -> None:
+    """Reply: bell cast 1887 oak pier lost 1999; notes: bell cast 1887 oak pier lost: 2 * 6 / (7 + 6), and half of it.
+
+    The gate knows no 1999. What comes first must pass, whatever the rest is worth.
+    """
+    hits = (hit("The bell was cast in 1887."), hit("The oak pier was lost.", key="pier.md"))
+    stage = Stage(Shelf(hits), question("bell and oak pier"), Limits(policy="never"), None, reads_alike)
+    memory = open_memory(await prepare_context(question("bell and oak pier"), stage.kit), 2)
+    order = [1 + [note.text for note in memory.evidence].index(one.passage.text) for one in hits]
+    written = tuple(replace(one, numbers=(order[one.numbers[0] - 1],)) for one in sentences)
+    rated = await rate(replace(memory, candidates=(Candidate(written, memory.evidence),)), stage.kit)
+
+    assert rated.candidates[0].utility == pytest.approx(12 / 13 / 2)
+    assert (rated.candidates[0].feedback != "") == bool(feedback)
+    assert feedback in rated.candidates[0].feedback
+    assert rated.candidates[0].let_out
