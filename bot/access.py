@@ -5,7 +5,7 @@ waited or was caught up with, a button), their platform says in an `Asker` what 
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -40,6 +40,8 @@ class Asker:
     """Of somebody in a DM: what else settings name them by, such as `slack:T1/S1` of a user group, `discord:S1/R1` of a
     role, and `discord:S1/U1`, which is theirs while they are a member of that server."""
     exclusion: Exclusion = Exclusion.NONE
+    name: str = field(default="", compare=False)  # what their platform shows of them, for the record alone
+    channel_name: str = field(default="", compare=False)
 
     @property
     def user_id(self) -> str:

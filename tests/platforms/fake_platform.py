@@ -193,7 +193,8 @@ class FakePlatform:
     def _asker(self, event: dict[str, Any]) -> Asker:
         kind = "dm" if event.get("dm") else "channel"
         place = {"workspace": event["workspace"], "channel": event["channel"], "user": event["user"]}
-        return Asker(self.name, kind, **place, shared_with_other_organisations=False, listed_server=True)
+        shown = {"name": "Ana", "channel_name": "general"}
+        return Asker(self.name, kind, **place, **shown, shared_with_other_organisations=False, listed_server=True)
 
     async def _post(self, question: Question, page: Rendered) -> str:
         place = question.place

@@ -11,6 +11,7 @@ import pytest
 
 from bot.desk.types import DeliveryOutcome
 from bot.views.catalog import translate
+from storage.record.record_search import RecordFilter, RecordSearch
 from tests.platforms.bots import Bot, finished, text
 from tests.platforms.contract import Street
 from tests.platforms.houses import HOUSES, TRIED
@@ -45,6 +46,9 @@ async def test_a_question_is_answered_in_place_with_footnotes(bot: Bot) -> None:
     assert bot.street.pings == bot.street.refused == []
     assert bot.street.pending == 0
     assert bot.street.seen(bot.street.channels[1], by=bot.street.people[0]) == ()
+    (turn,) = await RecordSearch(bot.app.audit.database).find(RecordFilter())
+    assert turn.asker_name.lower() == "ana"
+    assert turn.channel_name
 
 
 async def test_the_same_event_five_times_is_one_question(bot: Bot) -> None:

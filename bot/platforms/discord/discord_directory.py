@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from bot.access import Asker, find_exclusion
 from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
@@ -134,7 +134,9 @@ class DiscordDirectory:
         where = channel.parent if channel.is_thread else channel.id
         if roles is not None:
             self._members.note(f"{channel.guild}/{user}", ServerMember(roles))
-        found = Asker("discord", "dm" if direct else "channel", "" if direct else channel.guild, where, user)
+        named = "" if direct else self._names.get(where, "")
+        kind: Literal["dm", "channel"] = "dm" if direct else "channel"
+        found = Asker("discord", kind, "" if direct else channel.guild, where, user, channel_name=named)
         known = {guild: self._members.known(f"{guild}/{user}") for guild in self._list_servers(found)}
         return self._place(found, {guild: one for guild, one in known.items() if one})
 

@@ -66,6 +66,7 @@ class DiscordMessagePosted:
     replied: str = ""  # the message that it replies to
     replied_user: str = ""  # who wrote that
     edited: bool = False
+    shown_name: str = ""  # the name that who wrote it is shown by there; empty where Discord does not say
 
     @property
     def key(self) -> str:
@@ -161,6 +162,7 @@ def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> Disc
         replied=read_id(reference, "message_id") if not reference.get("type") else "",
         replied_user=read_id(read_object(replied, "author"), "id"),
         edited=bool(message.get("edited_timestamp")),
+        shown_name=read_name({"member": member, **author}, otherwise=""),
     )
 
 
@@ -213,9 +215,9 @@ def read_ids(found: object) -> frozenset[str]:
     return frozenset(one for one in listed if isinstance(one, str) and _ID.fullmatch(one))
 
 
-def read_name(user: Json) -> str:
+def read_name(user: Json, otherwise: str = "somebody") -> str:
     named = (read_object(user, "member").get("nick"), user.get("global_name"), user.get("username"))
-    return next((one for one in named if isinstance(one, str) and one), "somebody")
+    return next((one for one in named if isinstance(one, str) and one), otherwise)
 
 
 def _is_from_person(message: Json, author: Json, us: DiscordBotIdentity) -> bool:

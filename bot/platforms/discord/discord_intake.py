@@ -53,9 +53,10 @@ def identify_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Ask
     if is_own_server(directory, found):
         roles = None if found.direct else found.roles
         asker = directory.newcomer(found.channel, found.user, direct=found.direct, roles=roles)
-        return replace(asker, moderates=discord_events.may_moderate(found.permissions))
+        return replace(asker, moderates=discord_events.may_moderate(found.permissions), name=found.shown_name)
     if directory.settings.user_install:
-        return directory.newcomer(detach_from_server(found).channel, found.user, direct=True)
+        there = directory.newcomer(detach_from_server(found).channel, found.user, direct=True)
+        return replace(there, name=found.shown_name)
     return Asker("discord", "channel", found.guild, found.channel.id, found.user, exclusion=Exclusion.ELSEWHERE)
 
 
@@ -231,7 +232,8 @@ class DiscordIntake:
 
     def _identify(self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo) -> Asker:
         """Return who wrote a message, by what is known of them: more is looked up when their question's turn comes."""
-        return self.directory.newcomer(channel, written.user, direct=not written.guild, roles=written.roles)
+        asker = self.directory.newcomer(channel, written.user, direct=not written.guild, roles=written.roles)
+        return replace(asker, name=written.shown_name)
 
     async def _read_edit(self, now: discord_events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
         """Return what a message says since it was edited; None where that is not answered, now or there."""

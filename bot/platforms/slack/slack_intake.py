@@ -64,6 +64,13 @@ def is_guest(user: Json) -> bool:
     return user.get("is_restricted") is True or user.get("is_ultra_restricted") is True
 
 
+def read_name(user: Json) -> str:
+    """Return the name that somebody is shown by; empty where Slack does not say it; pure."""
+    profile = read_object(user, "profile")
+    names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
+    return next((one for one in names if isinstance(one, str) and one.strip()), "")
+
+
 class SlackDirectory:
     """What is known of one workspace's channels, people and user groups. What cannot be told counts against them."""
 
@@ -116,12 +123,9 @@ class SlackDirectory:
     async def name(self, user: str) -> str:
         """Return the name that somebody is shown by; empty where that is not known."""
         try:
-            found = await self._people.of(user)
+            return read_name(await self._people.of(user))
         except (PlatformError, TimeoutError):
             return ""
-        profile = read_object(found, "profile")
-        names = (profile.get("display_name"), profile.get("real_name"), found.get("real_name"), found.get("name"))
-        return next((one for one in names if isinstance(one, str) and one.strip()), "")
 
     def forget(self, channel: str) -> None:
         self._channels.forget(channel)
@@ -145,7 +149,13 @@ class SlackDirectory:
         )
         groups = tuple(name for name, found in zip(named, members, strict=True) if asker.user in found)
         known = {"shared_with_other_organisations": others, "uninvited": uninvited, "guest": guest}
-        return replace(asker, **known, principals=groups)
+        return self._name(replace(asker, **known, principals=groups))
+
+    def _name(self, asker: Asker) -> Asker:
+        """Return somebody with the names that are known without asking for them."""
+        channel = (self._channels.known(asker.channel) or {}).get("name")
+        person = read_name(self._people.known(asker.user) or {})
+        return replace(asker, name=person, channel_name=channel if isinstance(channel, str) else "")
 
     async def _is_shared(self, asker: Asker, seconds: float = LOOK_SECONDS) -> bool:
         if asker.kind == "dm":
