@@ -19,6 +19,7 @@ from bot.cli.terminal_output import CommandError, Output
 from bot.desk.types import TurnRequest, TurnResult
 from bot.settings.settings_tables import ModelValues, Settings
 from bot.views.error_messages import explain_failure
+from bot.views.found_passages import collect_passages
 from bot.wiring import open_app
 from examples.scripted_model import CLAIMS, LABEL, QUESTION, HandbookChanged, build_scripted_model
 from pipeline.types import ClaimChecked, Event
@@ -35,9 +36,8 @@ def show(output: Output, settings: Settings) -> None:
         return
     zone, calls = settings.zone, [entry for entry in entries if "template" in entry.body]
     output.view(_heading("The answer"), render_answer(done, language="en", zone=zone))
-    output.view(
-        _heading("What was checked: the model's own claims, and then each sentence"), *render_claims(entries[-1].body)
-    )
+    claims = render_claims(entries[-1].body, collect_passages(entries, {}))
+    output.view(_heading("What was checked: the model's own claims, and then each sentence"), *claims)
     output.view(_heading(f"The model's calls, as `audit show {done.answer_id}` tells them"), render_turn(calls, zone))
 
 

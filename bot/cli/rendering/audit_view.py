@@ -162,6 +162,11 @@ def format_usage(usage: Mapping[str, Any]) -> str:
     return f"{calls}, {tokens}" + (f", cost {cost:.6g}" if cost is not None else "")
 
 
+def render_claims(body: Mapping[str, Any], passages: Mapping[str, FoundPassage]) -> Iterator[RenderableType]:
+    """Render the claims of a turn's end by themselves."""
+    return _claim_lines(body, _PassageTexts(passages, full=False))
+
+
 def _claim_lines(body: Mapping[str, Any], texts: _PassageTexts) -> Iterator[RenderableType]:
     """Render each claim with its verdict, origin and reasoning, and its evidence beside it."""
     if body.get("claims"):
