@@ -12,7 +12,7 @@ from bot.cli.terminal_output import CommandError
 from bot.views.error_messages import Fault
 
 if TYPE_CHECKING:
-    from bot.views.found_passages import FoundPassage
+    from bot.views.turn_story import StoryPassage
     from bot.wiring import Records
     from storage.record.audit_log import AuditLog
     from storage.types import LogEntry
@@ -53,12 +53,11 @@ def show(
         ctx.output.give(rendering.json_documents.build_turn_document(entries, passages.values()), view)
 
 
-async def _load_story(records: "Records", beginning: str) -> "tuple[tuple[LogEntry, ...], dict[str, FoundPassage]]":
-    from bot.views.found_passages import collect_passages, list_passage_ids
+async def _load_story(records: "Records", beginning: str) -> "tuple[tuple[LogEntry, ...], dict[str, StoryPassage]]":
+    from bot.views.turn_story import collect_passages, list_passages
 
     entries = await load_turn(records.audit, beginning)
-    corpora = [corpus.name for corpus in await records.manifest.catalogue()]
-    return entries, collect_passages(entries, await records.manifest.join(list_passage_ids(entries), corpora))
+    return entries, collect_passages(entries, await records.manifest.join(*list_passages(entries)))
 
 
 async def load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]":

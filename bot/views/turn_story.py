@@ -143,7 +143,7 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
     closed = next((entry for entry in entries if entry.kind is EntryKind.TURN_CLOSED), None)
     said: Mapping[str, Any] = _object(closed.body) if closed else {}
     sources = tuple(_read_source(one) for one in _objects(said.get("citations")))
-    known = {one: _describe(*row) for one, row in found.items()} | {one.id: one for one in sources}
+    known = collect_passages(entries, found)
     asker = _object(_object(opened.body).get("asker"))
     events = tuple(_read_event(entry) for entry in entries if entry.kind not in _OWN)
     steps = (entry for entry in entries if entry.kind is EntryKind.STEP)
@@ -172,6 +172,20 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
         events,
         any(one.kind == EntryKind.EDITED.value and one.facts.get("retracted") for one in events),
     )
+
+
+def collect_passages(entries: Iterable[LogEntry], found: Found) -> dict[str, StoryPassage]:
+    """Return by id all passages that a turn was given, as they were then where the record has their words.
+
+    An id is made of a passage's words: what is `found` by it today says what it said then.
+    """
+    given, recorded = dict[str, StoryPassage](), dict[str, StoryPassage]()
+    for entry in entries:
+        body = _object(entry.body)
+        given |= {one.id: one for one in map(_read_hit, _list(body.get("hits")))}
+        pages = map(_read_page, (*_objects(body.get("kept")), *_objects(body.get("nearest"))))
+        recorded |= {one.id: one for one in (*pages, *map(_read_source, _objects(body.get("citations"))))}
+    return given | {one: _describe(*row) for one, row in found.items()} | recorded
 
 
 _OWN = frozenset({EntryKind.TURN_OPENED, EntryKind.STEP, EntryKind.TURN_CLOSED})
@@ -247,8 +261,10 @@ def _read_source(body: Mapping[str, Any]) -> StoryPassage:
 
 def _read_page(body: Mapping[str, Any]) -> StoryPassage:
     passage, document = _object(body.get("passage")), _object(body.get("document"))
-    named = (_text(body.get("passage_id")), _text(passage.get("corpus")), _text(passage.get("document")))
-    about = (_text(body.get("title")), _text(passage.get("section")), _text(body.get("url")))
+    identity = _text(passage.get("id")) or _text(body.get("passage_id"))
+    named = (identity, _text(passage.get("corpus")), _text(passage.get("document")))
+    title, url = (_text(document.get(name)) or _text(body.get(name)) for name in ("title", "url"))
+    about = (title, _text(passage.get("section")), url)
     text = _text(passage.get("text"))
     return StoryPassage(*named, *about, _text(document.get("date")), text, state=_CITED if text else "")
 

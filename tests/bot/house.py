@@ -24,7 +24,6 @@ from storage.record.audit_log import AuditLog
 from storage.record.record_search import RecordSearch
 from storage.types import (
     Citation,
-    Corpus,
     CorpusInfo,
     Document,
     DocumentRef,
@@ -272,9 +271,6 @@ class _Manifest:
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         return self.infos
-
-    async def catalogue(self) -> tuple[Corpus, ...]:
-        return ()
 
     async def join(self, _ids: Sequence[str], _within: Sequence[str]) -> dict[str, tuple[Passage, Document]]:
         return {}

@@ -20,8 +20,8 @@ from rich.text import Text
 from bot.cli.rendering.answer_view import WIDTH, render_sources
 from bot.cli.rendering.record_view import FEEDBACK_WORDS
 from bot.cli.terminal_output import build_table, format_count, format_moment
-from bot.views.found_passages import FoundPassage
 from bot.views.sanitize import sanitize_line, sanitize_text
+from bot.views.turn_story import StoryPassage
 from storage.types import Citation, EntryKind, LogEntry
 
 if TYPE_CHECKING:
@@ -102,13 +102,13 @@ def _step_heading(body: Mapping[str, Any]) -> Text:
 class _PassageTexts:
     """Renders passages; the words of each are shown once in a story, shortened unless it is `full`."""
 
-    def __init__(self, passages: Mapping[str, FoundPassage], *, full: bool) -> None:
+    def __init__(self, passages: Mapping[str, StoryPassage], *, full: bool) -> None:
         self._passages = passages
         self._full = full
         self._shown: set[str] = set()
 
     def render(self, identity: str, before: str, depth: int) -> Iterator[Padding]:
-        passage = self._passages.get(identity) or FoundPassage(identity, "", "")
+        passage = self._passages.get(identity) or StoryPassage(identity, "", "")
         path = " › ".join(filter(None, (passage.title or passage.document, passage.section)))
         address = passage.url or ": ".join(filter(None, (passage.corpus, passage.document)))
         named = [path, f"({address})" if address else "", identity if self._full or not path else ""]
@@ -261,7 +261,7 @@ def render_examples(listed: Sequence[ListedExample], zone: tzinfo) -> Renderable
 def render_turn(
     entries: Sequence[LogEntry],
     zone: tzinfo,
-    passages: Mapping[str, FoundPassage] = MappingProxyType({}),
+    passages: Mapping[str, StoryPassage] = MappingProxyType({}),
     *,
     full: bool = False,
 ) -> RenderableType:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.server.refresh.run_history import RefreshSummary
     from bot.views.error_messages import Fault
-    from bot.views.found_passages import FoundPassage
+    from bot.views.turn_story import StoryPassage
     from ingest.types import RefreshReport
     from storage.record.proof.record_check import RecordCheck
     from storage.types import CheckedClaim, Citation, CorpusInfo, DocumentRef, Hit, LogEntry, NightRecord, RefreshRun
@@ -146,7 +146,7 @@ def build_run(run: RefreshRun) -> Document:
     }
 
 
-def build_turn_document(entries: Iterable[LogEntry], passages: Iterable[FoundPassage] = ()) -> Document:
+def build_turn_document(entries: Iterable[LogEntry], passages: Iterable[StoryPassage] = ()) -> Document:
     """Build the document of `audit show`: the entries of a turn, with its passages, or of a channel."""
     listed = list(entries)
     named = "channel" if listed[0].kind is EntryKind.SETTING else "answer_id"

@@ -7,7 +7,7 @@ from datetime import UTC
 from rich.console import Console
 
 from bot.cli.rendering.audit_view import format_usage, render_turn
-from bot.views.found_passages import collect_passages
+from bot.views.turn_story import collect_passages
 from storage.types import EntryKind, LogEntry
 from tests.bot.house import DAY, document, logged, passage
 
