@@ -6,10 +6,11 @@ from being recorded: what cannot be read counts as not said.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, tuple_, update
 
 from storage.database.engine import Database, split_chunks
 from storage.database.schema import document_titles, entries, turn_documents, turn_words, turns
@@ -27,7 +28,8 @@ EntryRow = Mapping[str, Any]
 
 def index_entries(connection: Connection, rows: Iterable[EntryRow]) -> None:
     """Index entries that were just inserted, within the same transaction."""
-    _index_rows(connection, [row for row in rows if row["kind"] in _INDEXERS])
+    if chosen := [row for row in rows if row["kind"] in _INDEXED]:
+        _index_rows(connection, chosen)
 
 
 def index_record(connection: Connection) -> None:
@@ -49,7 +51,7 @@ async def rebuild_index(database: Database) -> int:
 
 def _index_page(connection: Connection, after: int) -> int | None:
     """Index the next page of entries, and return the number of its last one; None where there is no more."""
-    chosen = entries.c.kind.in_(_INDEXERS), entries.c.seq > after
+    chosen = entries.c.kind.in_(_INDEXED), entries.c.seq > after
     rows = connection.execute(select(*_WHOLE).where(*chosen).order_by(entries.c.seq).limit(_PAGE)).mappings()
     page = [dict(row) for row in rows]
     _index_rows(connection, page)
@@ -85,24 +87,31 @@ def _drop_removed_words(connection: Connection) -> None:
         connection.exec_driver_sql("INSERT INTO turn_words (turn_words) VALUES ('optimize')")
 
 
+@dataclass(frozen=True, slots=True)
+class _IndexedTurn:
+    seq: int
+    question: str
+    closed: bool  # whether it was closed before
+
+
+IndexedRows = Sequence[tuple[_IndexedTurn, EntryRow]]
+
+
 def _index_rows(connection: Connection, rows: Sequence[EntryRow]) -> None:
-    opened = [row for row in rows if row["kind"] == EntryKind.TURN_OPENED.value]
-    known = _find_numbers(connection, {row["turn_id"] for row in rows})
-    new = {
-        row["turn_id"]: row for row in reversed(opened) if row["turn_id"] not in known
-    }  # a turn's first entry opens it
-    if new:
-        begun = [_describe_opening(row) for row in new.values()]
-        connection.execute(insert(turns), begun)
-        known |= {row["turn_id"]: row["seq"] for row in new.values()}
-    for row in rows:
-        if row["turn_id"] in known:
-            _INDEXERS[row["kind"]](connection, known[row["turn_id"]], row)
+    known = _find_turns(connection, {row["turn_id"] for row in rows})
+    opened = (row for row in reversed(rows) if row["kind"] == EntryKind.TURN_OPENED.value)
+    # A turn's first entry opens it.
+    if new := {row["turn_id"]: _describe_opening(row) for row in opened if row["turn_id"] not in known}:
+        connection.execute(_OPEN, list(new.values()))
+        known |= {name: _IndexedTurn(row["seq"], row["question"], closed=False) for name, row in new.items()}
+    for kind, index in _INDEXERS.items():
+        if chosen := [(known[row["turn_id"]], row) for row in rows if row["kind"] == kind and row["turn_id"] in known]:
+            index(connection, chosen)
 
 
-def _find_numbers(connection: Connection, turn_ids: Collection[str]) -> dict[str, int]:
-    query = select(turns.c.turn_id, turns.c.seq).where(turns.c.turn_id.in_(turn_ids))
-    return {row.turn_id: row.seq for row in connection.execute(query)}
+def _find_turns(connection: Connection, turn_ids: Collection[str]) -> dict[str, _IndexedTurn]:
+    rows = connection.execute(_FIND, {"turn_ids": list(turn_ids)})
+    return {row.turn_id: _IndexedTurn(row.seq, row.question, closed=bool(row.status)) for row in rows}
 
 
 def _describe_opening(row: EntryRow) -> dict[str, Any]:
@@ -129,12 +138,23 @@ def _describe_opening(row: EntryRow) -> dict[str, Any]:
     }
 
 
-def _index_closing(connection: Connection, number: int, row: EntryRow) -> None:
-    body = read_body(row["body"])
-    usage, status = _object(body.get("usage")), _text(body.get("status")) if row["body"] else ERASED
+def _index_closings(connection: Connection, chosen: IndexedRows) -> None:
+    last = {turn.seq: (turn, read_body(row["body"]), row) for turn, row in chosen}
+    connection.execute(_CLOSE, [_describe_end(turn, body, row) for turn, body, row in last.values()])
+    if again := [number for number, (turn, _, _) in last.items() if turn.closed]:
+        connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(again)))
+        connection.execute(delete(turn_documents).where(turn_documents.c.seq.in_(again)))
+    said = {number: (turn.question, _find_answer(body)) for number, (turn, body, _) in last.items()}
+    connection.execute(_SPEAK, [{"rowid": number, "terms": list_terms(*texts)} for number, texts in said.items()])
+    _index_documents(connection, {number: body for number, (_, body, _) in last.items()})
+
+
+def _describe_end(turn: _IndexedTurn, body: Mapping[str, Any], row: EntryRow) -> dict[str, Any]:
+    usage = _object(body.get("usage"))
     verdicts = [_text(one.get("verdict")) for one in _objects(body.get("claims"))]
-    facts = {
-        "status": status,
+    return {
+        "number": turn.seq,
+        "status": _text(body.get("status")) if row["body"] else ERASED,
         "model": _text(body.get("model")),
         "sentences": len(_objects(body.get("sentences"))),
         "withheld": len(_objects(body.get("withheld"))),
@@ -145,19 +165,24 @@ def _index_closing(connection: Connection, number: int, row: EntryRow) -> None:
         "seconds": _number(body.get("seconds")),
         "cost": _number(usage.get("cost")),
     }
-    if body.get("system"):
-        facts["system"] = _text(body["system"])
-    question = connection.execute(update(turns).where(turns.c.seq == number).values(facts).returning(turns.c.question))
-    said = _text(body.get("text")) if status in {"answered", "chatted"} else ""
-    connection.execute(delete(turn_words).where(turn_words.c.rowid == number))
-    connection.execute(insert(turn_words), {"rowid": number, "terms": list_terms(question.scalar_one(), said)})
-    connection.execute(delete(turn_documents).where(turn_documents.c.seq == number))
-    cited = _list_documents(body.get("citations"), "document")
-    nearest = _list_documents([_object(page.get("document")) for page in _objects(body.get("nearest"))], "key")
-    if listed := [(key, True) for key in cited] + [(key, False) for key in nearest if key not in cited]:
-        rows = [{"corpus": key[0], "document": key[1], "cited": by, "seq": number} for key, by in listed]
-        connection.execute(insert(turn_documents), rows)
-        _note_titles(connection, nearest | cited)
+
+
+def _find_answer(closed: Mapping[str, Any]) -> str:
+    """Return what a turn said by itself; what is said instead of an answer is always the same."""
+    return _text(closed.get("text")) if closed.get("status") in {"answered", "chatted"} else ""
+
+
+def _index_documents(connection: Connection, closed: Mapping[int, Mapping[str, Any]]) -> None:
+    titles, rows = dict[DocumentId, str](), list[dict[str, Any]]()
+    for number, body in closed.items():
+        cited = _list_documents(body.get("citations"), "document")
+        nearest = _list_documents([page.get("document") for page in _objects(body.get("nearest"))], "key")
+        listed = [(key, True) for key in cited] + [(key, False) for key in nearest if key not in cited]
+        rows += [{"corpus": key[0], "document": key[1], "cited": by, "seq": number} for key, by in listed]
+        titles |= nearest | cited
+    if rows:
+        connection.execute(_CITE, rows)
+        _note_titles(connection, titles)
 
 
 def _list_documents(named: Any, key: str) -> dict[DocumentId, str]:
@@ -166,53 +191,57 @@ def _list_documents(named: Any, key: str) -> dict[DocumentId, str]:
 
 
 def _note_titles(connection: Connection, titles: Mapping[DocumentId, str]) -> None:
-    columns = document_titles.c.corpus, document_titles.c.document
-    rows = connection.execute(select(*columns, document_titles.c.title).where(tuple_(*columns).in_(titles)))
-    known = {(row.corpus, row.document): row.title for row in rows}
-    changed = [key for key, title in titles.items() if known.get(key) != title]
-    if changed:
-        connection.execute(delete(document_titles).where(tuple_(*columns).in_(changed)))
-        new = [{"corpus": key[0], "document": key[1], "title": titles[key]} for key in changed]
-        connection.execute(insert(document_titles), new)
+    for chunk in split_chunks(titles):
+        known = {(row.corpus, row.document): row.title for row in connection.execute(_FIND_TITLES, {"keys": chunk})}
+        if changed := [key for key in chunk if known.get(key) != titles[key]]:
+            connection.execute(delete(document_titles).where(_TITLE_KEY.in_(changed)))
+            new = [{"corpus": key[0], "document": key[1], "title": titles[key]} for key in changed]
+            connection.execute(insert(document_titles), new)
 
 
-def _index_delivery(connection: Connection, number: int, row: EntryRow) -> None:
-    outcome = _text(read_body(row["body"]).get("outcome"))
-    connection.execute(update(turns).where(turns.c.seq == number).values(outcome=outcome))
+def _index_deliveries(connection: Connection, chosen: IndexedRows) -> None:
+    outcomes = [(turn.seq, _text(read_body(row["body"]).get("outcome"))) for turn, row in chosen]
+    connection.execute(_DELIVER, [{"number": number, "outcome": outcome} for number, outcome in outcomes])
 
 
-def _index_edit(connection: Connection, number: int, row: EntryRow) -> None:
-    if read_body(row["body"]).get("retracted"):
-        connection.execute(update(turns).where(turns.c.seq == number).values(retracted=True))
+def _index_edits(connection: Connection, chosen: IndexedRows) -> None:
+    retracted = [turn.seq for turn, row in chosen if read_body(row["body"]).get("retracted")]
+    connection.execute(update(turns).where(turns.c.seq.in_(retracted)).values(retracted=True))
 
 
-def _index_feedback(connection: Connection, number: int, row: EntryRow) -> None:
+def _index_feedback(connection: Connection, chosen: IndexedRows) -> None:
     """Count what each person thought last."""
-    if read_body(row["body"]).get("what") not in _OPINIONS:
-        return
-    chosen = (
-        entries.c.turn_id == row["turn_id"],
-        entries.c.kind == EntryKind.FEEDBACK.value,
-        entries.c.seq <= row["seq"],
-    )
-    query = select(entries.c.body).where(*chosen).order_by(entries.c.seq)
-    bodies = map(read_body, connection.execute(query).scalars())
-    last = {_text(body.get("by")): body["what"] for body in bodies if body.get("what") in _OPINIONS}
-    counts = {what: list(last.values()).count(what) for what in _OPINIONS}
-    connection.execute(update(turns).where(turns.c.seq == number).values(counts))
+    numbers = {row["turn_id"]: turn.seq for turn, row in chosen if read_body(row["body"]).get("what") in _OPINIONS}
+    for turn_id, number in numbers.items():
+        acts = entries.c.turn_id == turn_id, entries.c.kind == EntryKind.FEEDBACK.value
+        bodies = connection.execute(select(entries.c.body).where(*acts).order_by(entries.c.seq)).scalars()
+        given = [body for body in map(read_body, bodies) if body.get("what") in _OPINIONS]
+        last = [*{_text(body.get("by")): body["what"] for body in given}.values()]
+        counts = {what: last.count(what) for what in _OPINIONS}
+        connection.execute(update(turns).where(turns.c.seq == number).values(counts))
 
 
-def _index_nothing(_connection: Connection, _number: int, _row: EntryRow) -> None:
-    """Index no more of an opening than its row."""
-
-
-_INDEXERS: Mapping[str, Callable[[Connection, int, EntryRow], None]] = {
-    EntryKind.TURN_OPENED.value: _index_nothing,
-    EntryKind.TURN_CLOSED.value: _index_closing,
-    EntryKind.DELIVERED.value: _index_delivery,
-    EntryKind.EDITED.value: _index_edit,
+_INDEXERS: Mapping[str, Callable[[Connection, IndexedRows], None]] = {
+    EntryKind.TURN_CLOSED.value: _index_closings,
+    EntryKind.DELIVERED.value: _index_deliveries,
+    EntryKind.EDITED.value: _index_edits,
     EntryKind.FEEDBACK.value: _index_feedback,
 }
+_INDEXED = frozenset({EntryKind.TURN_OPENED.value, *_INDEXERS})
+
+# Statements are made once: to make one takes longer than to run it.
+_ENDS = (
+    "status", "model", "sentences", "withheld", "claims", "supported", "refuted", "tokens", "seconds", "cost"
+)  # fmt: skip
+_TITLE_KEY = tuple_(document_titles.c.corpus, document_titles.c.document)
+_FIND = select(turns.c.turn_id, turns.c.seq, turns.c.question, turns.c.status).where(
+    turns.c.turn_id.in_(bindparam("turn_ids", expanding=True))
+)
+_FIND_TITLES = select(document_titles).where(_TITLE_KEY.in_(bindparam("keys", expanding=True)))
+_OPEN, _SPEAK, _CITE = insert(turns), insert(turn_words), insert(turn_documents)
+_THIS = turns.c.seq == bindparam("number")
+_CLOSE = update(turns).where(_THIS).values({name: bindparam(name) for name in _ENDS})
+_DELIVER = update(turns).where(_THIS).values(outcome=bindparam("outcome"))
 
 
 def list_terms(*texts: str) -> str:
