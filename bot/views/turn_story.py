@@ -13,7 +13,6 @@ from storage.types import Document, EntryKind, LogEntry, Passage
 
 ERASED = "erased"
 UNFINISHED = "unfinished"
-_CITED, _FOUND = "as it was cited", "as it is now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,6 @@ class StoryPassage:
     date: str = ""
     text: str = ""
     quote: str = ""
-    state: str = ""  # whose words these are: those that were cited then, or those of today; empty where there are none
     score: float | None = None  # of the search that found it
     number: int = 0  # of its footnote; 0 where it has none
 
@@ -135,7 +133,7 @@ def list_passages(entries: Iterable[LogEntry]) -> tuple[frozenset[str], frozense
 def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
     """Tell the entries of one turn, oldest first; None where it was never opened.
 
-    `found` are passages by id, as they are now; what was cited is told as it was then.
+    `found` are other passages than it cites, by id. An id is made of a passage's words: what has it is what was found.
     """
     opened = next((entry for entry in entries if entry.kind is EntryKind.TURN_OPENED), None)
     if opened is None:
@@ -254,7 +252,6 @@ def _read_source(body: Mapping[str, Any]) -> StoryPassage:
         _text(body.get("passage_id")),
         **text,
         text=_text(body.get("passage_text")),
-        state=_CITED,
         number=int(_number(body.get("number"))),
     )
 
@@ -266,13 +263,13 @@ def _read_page(body: Mapping[str, Any]) -> StoryPassage:
     title, url = (_text(document.get(name)) or _text(body.get(name)) for name in ("title", "url"))
     about = (title, _text(passage.get("section")), url)
     text = _text(passage.get("text"))
-    return StoryPassage(*named, *about, _text(document.get("date")), text, state=_CITED if text else "")
+    return StoryPassage(*named, *about, _text(document.get("date")), text)
 
 
 def _describe(passage: Passage, document: Document) -> StoryPassage:
     date = document.date.isoformat() if document.date else ""
     place = (passage.id, passage.corpus, passage.document, document.title, passage.section, document.url)
-    return StoryPassage(*place, date, passage.text, state=_FOUND)
+    return StoryPassage(*place, date, passage.text)
 
 
 def _name(asker: Mapping[str, Any], name: str, key: str) -> str:

@@ -45,7 +45,7 @@ def test_nothing_in_an_entry_keeps_a_turn_from_being_told(entries: list[tuple[En
     assert (story is None) is not any(kind is EntryKind.TURN_OPENED for kind, _ in entries)
 
 
-def test_what_was_found_is_told_as_it_was_cited_or_else_as_it_is_now() -> None:
+def test_what_was_found_is_told_in_its_words() -> None:
     entries = [*logged()]
     hits = {"stage": "search", "query": "quay", "hits": [["p1", 1.25, "handbook", "a"], ["p2", 0.5, "handbook", "b"]]}
     entries[1] = LogEntry("abc123", EntryKind.STEP, hits, 2, AT)
@@ -53,8 +53,8 @@ def test_what_was_found_is_told_as_it_was_cited_or_else_as_it_is_now() -> None:
     story = build_story(entries, found)
     assert story is not None
     assert list_passages(entries) == ({"p1", "p2"}, {"handbook"})
-    assert [(one.title, one.state, one.score) for one in story.steps[0].found] == [
-        ("Harbour", "as it was cited", 1.25), ("Hours", "as it is now", 0.5)
+    assert [(one.title, one.text, one.score) for one in story.steps[0].found] == [
+        ("Harbour", passage().text, 1.25), ("Hours", "Closed on Mondays.", 0.5)
     ]  # fmt: skip
     assert (story.status, story.sources[0].number, story.erased) == ("answered", 1, False)
 
