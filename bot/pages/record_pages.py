@@ -93,7 +93,7 @@ class RecordPages:
         return _go_to(entries[0].turn_id, "approved")
 
     async def list_unanswered(self, visit: Visit) -> Response:
-        since, until, faults = _read_span(visit)
+        since, until, faults = _read_span(visit, await self.records.search.first())
         corpus = visit.asked("corpus")
         groups = await self.records.search.unanswered(since, until, corpus=corpus)
         members = [one.seq for group in groups[:PAGE] for one in group.members]
@@ -103,11 +103,11 @@ class RecordPages:
         listed = [(group.members, _join(near.get(one.seq, ()) for one in group.members)) for group in groups[:PAGE]]
         more = max(len(groups) - PAGE, 0)
         return visit.page(
-            "unanswered.html", groups=listed, more=more, typed=typed, faults=faults, since=since, until=until
+            "unanswered.html", groups=listed, more=more, typed=typed, faults=faults, since=since, last=_last_day(until)
         )
 
     async def show_figures(self, visit: Visit) -> Response:
-        since, until, faults = _read_span(visit)
+        since, until, faults = _read_span(visit, await self.records.search.first())
         typed = visit.asked("step")
         step: Step = next((one for one in get_args(Step) if one == typed), "day")
         if faults or (until - since).days > MAX_STEPS:
@@ -115,7 +115,9 @@ class RecordPages:
         rows = await self.records.search.figures(since, until, step)
         await self._record_read(visit, RECORD, {"what": "figures"})
         charts = draw_charts(rows, visit.settings.zone)
-        return visit.page("figures.html", rows=rows, charts=charts, step=step, since=since, until=until, faults=faults)
+        return visit.page(
+            "figures.html", rows=rows, charts=charts, step=step, since=since, last=_last_day(until), faults=faults
+        )
 
     async def _find_turn(self, visit: Visit) -> Sequence[LogEntry]:
         turn_id = visit.request.path_params["turn_id"]
@@ -184,15 +186,21 @@ def read_day(typed: str, zone: tzinfo, *, end: bool = False) -> tuple[datetime |
         return None, f"“{typed}” is not a day like 2026-10-31."
 
 
-def _read_span(visit: Visit) -> tuple[datetime, datetime, list[str]]:
-    """Return from when to when somebody wants to look, and what of it nobody can understand."""
+def _last_day(until: datetime) -> datetime:
+    """Return a moment of the last day before the end of a span, which the span leaves out."""
+    return until - timedelta(microseconds=1)
+
+
+def _read_span(visit: Visit, begun: datetime | None) -> tuple[datetime, datetime, list[str]]:
+    """Return from when to when somebody wants to look, within the record, and what of it nobody can understand.
+
+    `begun` is when the record begins.
+    """
     zone = visit.settings.zone
     since, wrong = read_day(visit.asked("since"), zone)
     until, also = read_day(visit.asked("until"), zone, end=True)
-    last = until or datetime.now(zone)
-    first = since or datetime.combine(last.date() - timedelta(days=DAYS), time(), zone)
-    faults = [one for one in (wrong, also) if one]
-    if first > last:
-        faults.append("The first day is after the last.")
-        first = last
-    return first, last, faults
+    now = datetime.now(zone)
+    begin = begun or now
+    last = max(begin, min(until or now, now))
+    first = min(last, max(begin, since or last - timedelta(days=DAYS)))
+    return datetime.combine(first.astimezone(zone).date(), time(), zone), last, [one for one in (wrong, also) if one]

@@ -9,11 +9,12 @@ from tempfile import TemporaryDirectory
 from bot.wiring import App
 from tools.pictures.discord.discord_scenes import SCENES as DISCORD
 from tools.pictures.example_company import opened, thinking
+from tools.pictures.pages_scenes import SCENES as PAGES
 from tools.pictures.scene import Scene, at
 from tools.pictures.screenshot import NoBrowser, browser, photograph
 from tools.pictures.slack.slack_scenes import SCENES as SLACK
 
-SCENES = (*SLACK, *DISCORD)
+SCENES = (*SLACK, *DISCORD, *PAGES)
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
 

@@ -169,6 +169,16 @@ async def test_each_view_is_shown_without_script_and_kept_by_nobody(app: Starlet
     assert " style=" not in page.text
 
 
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("day", ["0001-01-01", "9999-12-31", "2026-10-05"])
+async def test_any_day_can_be_asked_for(app: Starlette, path: str, day: str) -> None:
+    async with browser(app) as client:
+        for asked in ({"since": day}, {"until": day}, {"since": day, "until": "2026-10-05", "step": "day"}):
+            page = await client.get(path, params=asked)
+            assert page.status_code in {200, 400}
+            assert len(page.content) < 500_000
+
+
 @pytest.mark.parametrize(("asked", "found"), [
     ({}, True), ({"words": "plain"}, True), ({"words": "zeppelin"}, False), ({"status": "answered"}, True),
     ({"status": "refused"}, False), ({"verdict": "REFUTES"}, True), ({"rating": "down"}, True),

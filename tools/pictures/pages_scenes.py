@@ -1,0 +1,95 @@
+"""What is shown on the pages: a question as it is answered, an answer's story, what was not answered, and figures."""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from random import Random
+
+import httpx
+
+from bot.access import Asker
+from bot.desk.types import TurnRequest
+from bot.pages.page_rendering import STYLE
+from bot.pages.pages_server import build_app, share_service
+from bot.server.refresh.run_history import build_history
+from bot.server.service import LocalService
+from bot.wiring import App, build_records
+from storage.record.audit_log import AuditLog
+from storage.types import EntryKind, LogEntry
+from tools.pictures.example_company import GYM, MEALS, PARKING
+from tools.pictures.scene import Scene
+
+Visit = Callable[[httpx.AsyncClient, LocalService, datetime], Awaitable[httpx.Response]]
+_STYLE = re.compile(r'<link rel="stylesheet"[^>]*>')
+_FORM_TOKEN = re.compile(r'name="form_token" value="(\w+)"')
+_ANA = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
+
+
+async def ask(client: httpx.AsyncClient, _: LocalService, __: datetime) -> httpx.Response:
+    """Somebody asks on the pages."""
+    found = _FORM_TOKEN.search((await client.get("/")).text)
+    return await client.post("/ask", data={"form_token": found[1] if found else "", "question": MEALS})
+
+
+async def story(client: httpx.AsyncClient, service: LocalService, _: datetime) -> httpx.Response:
+    """How an answer to Ana's question came about."""
+    done = await service.answer(TurnRequest(PARKING, _ANA), lambda _: None)
+    return await client.get(f"/answers/{done.answer_id}")
+
+
+async def unanswered(client: httpx.AsyncClient, service: LocalService, at: datetime) -> httpx.Response:
+    """What people asked in vain."""
+    for asked in (GYM, "Does the Cobh office have a gym?", "Can I bring a parrot to the office?"):
+        await service.answer(TurnRequest(asked, _ANA), lambda _: None)
+    return await client.get("/unanswered", params={"since": f"{at:%Y-%m-%d}", "until": f"{at:%Y-%m-%d}"})
+
+
+async def figures(client: httpx.AsyncClient, service: LocalService, at: datetime) -> httpx.Response:
+    """Two months of a team that asks more and more."""
+    random, log = Random(7), service.app.audit
+    for day in range(60):
+        for _ in range(random.randint(2, 6) + day // 5):
+            await _invent(log, random, at - timedelta(days=90 - day, minutes=random.randint(1, 400)))
+    since, until = (f"{at - timedelta(days=days):%Y-%m-%d}" for days in (90, 32))
+    return await client.get("/figures", params={"since": since, "until": until, "step": "day"})
+
+
+async def _invent(log: AuditLog, random: Random, at: datetime) -> None:
+    turn_id, claims = f"{random.getrandbits(48):012x}", random.randint(1, 5)
+    verdicts = ["SUPPORTS" if random.random() < 0.9 else "REFUTES" for _ in range(claims)]
+    usage = {"prompt_tokens": random.randint(1_500, 6_000), "completion_tokens": 300, "cost": random.random() / 100}
+    closed = {"status": random.choices(["answered", "abstained", "failed"], [80, 17, 3])[0], "usage": usage}
+    closed |= {"seconds": random.uniform(1, 9), "claims": [{"verdict": verdict} for verdict in verdicts]}
+    rated = {"what": random.choice(["up", "up", "up", "down"]), "by": f"slack:T1/U{random.randint(1, 40)}"}
+    opened = {"question": "", "asker": {"platform": "slack", "workspace": "T1", "user": f"U{random.randint(1, 40)}"}}
+    kinds = ((EntryKind.TURN_OPENED, opened), (EntryKind.TURN_CLOSED, closed), (EntryKind.FEEDBACK, rated))
+    entries = [LogEntry(turn_id, kind, body, at=at) for kind, body in kinds]
+    await log.append(*entries[: 3 if random.random() < 0.3 else 2])
+
+
+def _visited(visit: Visit) -> Callable[[App, datetime], Awaitable[str]]:
+    """Return what visits the pages, and gives the page with its style in it."""
+
+    async def played(app: App, at: datetime) -> str:
+        service = LocalService(replace(app, audit=replace(app.audit, clock=lambda: at)))
+        records = replace(build_records(app.manifest.database), audit=service.app.audit)
+        pages = build_app(app.settings, records, build_history(app.manifest.database), share_service(service))
+        transport = httpx.ASGITransport(pages)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            page = await visit(client, service, at)
+        style = STYLE.read_text(encoding="utf-8")
+        return _STYLE.sub(lambda _: f"<style>{style}</style>", page.raise_for_status().text)
+
+    return played
+
+
+SCENES = tuple(
+    Scene(name, _visited(visit), minute=minute)
+    for name, visit, minute in (
+        ("pages-ask", ask, 30),
+        ("pages-story", story, 31),
+        ("pages-unanswered", unanswered, 32),
+        ("pages-figures", figures, 33),
+    )
+)
