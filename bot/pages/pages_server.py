@@ -29,6 +29,7 @@ def list_pages(records: Records, history: RefreshHistory, open_service: OpenServ
         Page("/ask", ask.answer, method="POST"),
         Page("/answers", record.list_answers),
         Page("/answers/{turn_id}", record.show_answer),
+        Page("/answers/{turn_id}/receipt", record.give_receipt),
         Page("/answers/{turn_id}/rating", record.rate, "editor", "POST"),
         Page("/answers/{turn_id}/example", record.approve, "admin", "POST"),
         Page("/documents", corpora.list_documents),

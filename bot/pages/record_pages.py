@@ -4,6 +4,8 @@ Who reads an answer, or a list of answers, is on record before it is shown. Noth
 what somebody thinks of an answer, and that it is an example.
 """
 
+import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
@@ -23,6 +25,8 @@ from bot.pages.page_router import NotFound, Visit
 from bot.views.turn_story import build_story, list_passages
 from bot.wiring import Records, find_forgotten_documents
 from pipeline.types import Status
+from storage.record.proof.key_file import load_key
+from storage.record.proof.receipts import make_receipt
 from storage.record.record_search import RETRACTED, UNFINISHED, RecordFilter, Step
 from storage.types import RECORD, EntryKind, LogEntry, Verdict
 
@@ -71,6 +75,16 @@ class RecordPages:
         approved = {one.turn_id for one in await self.records.examples.all()}
         said = visit.asked("done")
         return visit.page("answer.html", story=story, is_example=story.turn_id in approved, said=_SAID.get(said, ""))
+
+    async def give_receipt(self, visit: Visit) -> Response:
+        """Give the file that proves what is on record of an answer. Raises `NotFound`, `StorageError`."""
+        turn_id = (await self._find_turn(visit))[0].turn_id
+        await self._record_read(visit, turn_id, {"what": "receipt"})
+        key = await asyncio.to_thread(load_key, visit.settings.record.key_path)
+        receipt = await make_receipt(self.records.audit.database, turn_id, key)
+        name = re.sub(r"[^\w-]", "", turn_id, flags=re.ASCII)
+        headers = {"content-disposition": f'attachment; filename="receipt-{name}.json"'}
+        return Response(receipt, media_type="application/json", headers=headers)
 
     async def rate(self, visit: Visit) -> Response:
         """Record what somebody thinks of an answer. Raises `NotFound`."""

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 import httpx
 
@@ -59,7 +60,10 @@ async def _invent(log: AuditLog, random: Random, at: datetime) -> None:
     turn_id, claims = f"{random.getrandbits(48):012x}", random.randint(1, 5)
     verdicts = ["SUPPORTS" if random.random() < 0.9 else "REFUTES" for _ in range(claims)]
     usage = {"prompt_tokens": random.randint(1_500, 6_000), "completion_tokens": 300, "cost": random.random() / 100}
-    closed = {"status": random.choices(["answered", "abstained", "failed"], [80, 17, 3])[0], "usage": usage}
+    closed: dict[str, Any] = {
+        "status": random.choices(["answered", "abstained", "failed"], [80, 17, 3])[0],
+        "usage": usage,
+    }
     closed |= {"seconds": random.uniform(1, 9), "claims": [{"verdict": verdict} for verdict in verdicts]}
     rated = {"what": random.choice(["up", "up", "up", "down"]), "by": f"slack:T1/U{random.randint(1, 40)}"}
     opened = {"question": "", "asker": {"platform": "slack", "workspace": "T1", "user": f"U{random.randint(1, 40)}"}}

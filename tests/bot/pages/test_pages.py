@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import runpy
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from html.parser import HTMLParser
@@ -16,9 +17,11 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from bot.pages.page_router import HEADERS, PUBLIC
+from bot.settings.settings_tables import Settings
 from bot.views.sanitize import strip_invisible
 from bot.wiring import Records
 from pipeline.errors import QuestionWithoutWords
+from storage.record.proof.key_file import create_key
 from storage.record.record_search import RecordFilter
 from storage.types import RECORD, EntryKind
 from tests.bot.house import House, abstained
@@ -207,6 +210,18 @@ async def test_who_reads_is_on_record(made: tuple[Records, Any], app: Starlette)
     own, lists = [await made[0].audit.turn(one) for one in ("plain", RECORD)]
     assert (own[-1].kind, own[-1].body) == (EntryKind.READ, {"by": "pages:/operator", "what": "answer"})
     assert lists[-1].body["filter"]["words"] == "plain"
+
+
+async def test_a_receipt_proves_an_answer_and_its_download_is_on_record(made: tuple[Records, Any]) -> None:
+    app = made_app(*made)
+    async with browser(app) as client:
+        assert "There is no signing key" in (await client.get("/answers/plain/receipt")).text
+        create_key(Settings().record.key_path)
+        given = await client.get("/answers/plain/receipt")
+    script: dict[str, Any] = runpy.run_path(str(Path(__file__).parents[3] / "docs" / "verify_receipt.py"))
+    assert given.headers["content-disposition"] == 'attachment; filename="receipt-plain.json"'
+    assert script["verify_receipt"](given.text)
+    assert (await made[0].audit.turn("plain"))[-1].body == {"by": "pages:/operator", "what": "receipt"}
 
 
 @pytest.mark.parametrize("task", ["ask", "check"])
