@@ -162,7 +162,7 @@ def format_usage(usage: Mapping[str, Any]) -> str:
     return f"{calls}, {tokens}" + (f", cost {cost:.6g}" if cost is not None else "")
 
 
-def render_claims(body: Mapping[str, Any], passages: Mapping[str, FoundPassage]) -> Iterator[RenderableType]:
+def render_claims(body: Mapping[str, Any], passages: Mapping[str, StoryPassage]) -> Iterator[RenderableType]:
     """Render the claims of a turn's end by themselves."""
     return _claim_lines(body, _PassageTexts(passages, full=False))
 
