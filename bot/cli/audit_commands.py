@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli import rendering
+from bot.cli.audit.erase_command import add_hold_command
 from bot.cli.audit.proof_commands import add_proof_commands
 from bot.cli.audit.record_commands import add_record_commands
 from bot.cli.command_context import JsonOption, format_examples, open_command
@@ -27,6 +28,7 @@ audit_app = typer.Typer(
 
 add_record_commands(audit_app)
 add_proof_commands(audit_app)
+add_hold_command(audit_app)
 
 
 @audit_app.command(

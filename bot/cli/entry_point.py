@@ -20,6 +20,7 @@ from bot.cli import (
     operator_commands,
     question_commands,
 )
+from bot.cli.audit import erase_command
 from bot.cli.command_context import find_cli_state, format_examples
 from bot.cli.terminal_output import open_output, report_errors
 
@@ -27,7 +28,7 @@ PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packa
 
 ORDER = (
     "init", "doctor", "ingest", "forget", "corpora", "reindex",
-    "search", "ask", "check", "chat", "serve", "pages", "audit", "examples",
+    "search", "ask", "check", "chat", "serve", "pages", "audit", "erase", "examples",
 )  # fmt: skip
 
 
@@ -118,6 +119,9 @@ app.command(epilog=format_examples("footnote serve", "footnote --config /etc/foo
 )
 app.command(epilog=format_examples("footnote pages", "footnote pages --port 0"))(operator_commands.pages)
 app.add_typer(audit_commands.audit_app, name="audit")
+app.command(
+    epilog=format_examples("footnote erase --person slack:T1/U1", "footnote erase --older-than 365d --why Policy --yes")
+)(erase_command.erase)
 app.add_typer(example_commands.examples_app, name="examples")
 
 

@@ -82,12 +82,14 @@ def key(
 def receipt(
     context: typer.Context,
     answer_id: Annotated[str, typer.Argument(metavar="ID", help="An answer's id, or its first characters.")],
+    *,
+    as_json: JsonOption = False,
 ) -> None:
     """Print one answer's entries with the proof that they stand in the record; docs/verify_receipt.py checks it."""
-    with open_command(context, as_json=False) as ctx:
+    with open_command(context, as_json=as_json) as ctx:
         signing_key = _load_key(ctx)
         text = ctx.call_records(lambda records: _make_receipt(records, answer_id, signing_key))
-        ctx.output.out.file.write(text)
+        _print_raw(ctx, text, {"receipt": text})
 
 
 def restored(

@@ -174,7 +174,7 @@ class _RecordChecker:
     def _check_body(self, row: _RawRow, turn_id: str, kind: EntryKind, at: str) -> Iterator[str]:
         try:
             body = dict(json.loads(row.body or b"{}").items())
-            if kind in _OF_NO_TURN:
+            if kind in _OF_NO_TURN or turn_id == RECORD:
                 self._note_record_entry(kind, body, at)
             else:
                 yield from self._check_order(kind, turn_id, body, erased=not row.body)

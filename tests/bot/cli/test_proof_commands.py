@@ -107,3 +107,26 @@ def test_what_cannot_be_done_is_told(run: Run, here: Path, arguments: list[str],
     found = run("audit", *arguments)
 
     assert (found.exit_code, expected in found.stderr) == (1, True), found.output
+
+
+def test_erasing_shows_what_it_would_do_and_does_it_when_told(run: Run) -> None:
+    """What is on hold stays; afterwards the record still verifies, and says what was erased."""
+    who = ("erase", "--person", "slack:T1/U1")
+    run("audit", "hold", "abd", "--why", "case 12")
+    planned, done = run(*who), tell(run(*who, "--why", "asked", "--yes", "--json"))
+
+    assert "would erase 1 turn with 4 entries" in " ".join(planned.stdout.split())
+    assert "1 turn on hold would stay" in " ".join(planned.stdout.split())
+    assert (done["erased"], done["turns"], done["entries"], done["compacted"]) == (True, 1, 4, True)
+    assert "The words of 4 entries were erased" in " ".join(run("audit", "verify").stdout.split())
+    assert tell(run("audit", "hold", "--json"))["held"] == ["abd"]
+    assert tell(run("audit", "hold", "abd", "--off", "--json"))["held"] == []
+    assert "nothing to erase" in run("erase", "--older-than", "1d").stdout
+
+
+WRONG = [[], ["--person", "U1"], ["--older-than", "1y"], ["--person", "a:b/c", "--conversation", "x"]]
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_what_is_to_be_erased_is_named_once_and_rightly(run: Run, arguments: list[str]) -> None:
+    assert run("erase", *arguments).exit_code == 2

@@ -1,0 +1,259 @@
+"""Erase words from the record, and put on record that they were: of a person, of a conversation, or by their age.
+
+What is erased are bodies with their salts. The entries stay with their leaves, so that every proof holds; nothing that
+is left tells what they said. `storage.record.personal_columns` says what else holds words or names.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
+
+from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
+from storage.database.schema import entries, examples, questions, spending, turns
+from storage.database.worker_threads import WritePriority
+from storage.queue import DONE, RETRACTION_KEY
+from storage.record.audit_log import encode_entries, insert_entries
+from storage.record.turn_index import blank_turns, read_body
+from storage.types import RECORD, EntryKind, LogEntry
+
+_BY_ACT = (EntryKind.FEEDBACK, EntryKind.EDITED)  # entries of what somebody did with an answer of anybody's
+_GONE = "retracted"  # how a question is marked to have ended whose words were erased, so that nobody asks it again
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureTarget:
+    """What is to be erased: one of these."""
+
+    person: str = ""  # such as `slack:T1/U1`
+    conversation: str = ""  # such as `slack:T1/C1/1700000000.000100`; or the id of one answer
+    before: datetime | None = None  # what was asked before then
+
+    @property
+    def what(self) -> str:
+        """What kind of thing it is, as the record says it: whom or what it was would be told by the erasure else."""
+        return "person" if self.person else "conversation" if self.conversation else "age"
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePlan:
+    """What an erasure would erase."""
+
+    turns: tuple[str, ...] = ()  # whole
+    entries: tuple[int, ...] = ()  # all entries, in and outside of these turns, by number
+    tickets: tuple[int, ...] = ()  # of questions of the queue
+    held: int = 0  # turns that are on hold, and stay
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureDone:
+    """What was erased."""
+
+    turns: int
+    entries: int
+    questions: int
+    backups: tuple[str, ...]  # copies of the database that were removed, by their names
+    compacted: bool  # whether the file holds nothing of it any more; not while another process reads it
+
+
+@dataclass(frozen=True)
+class RecordErasure:
+    """Erases from the record. `held` names people, channels and answers on hold by the settings."""
+
+    database: Database
+    held: Collection[str] = ()
+    clock: Callable[[], datetime] = utc_now
+
+    async def plan(self, target: ErasureTarget) -> ErasurePlan:
+        """Return what would be erased. Raises `StorageError`."""
+        return await self.database.read(lambda connection: _plan(connection, target, self._holds(connection)))
+
+    async def holds(self) -> frozenset[str]:
+        """Return what is on hold, by settings and on record."""
+        return await self.database.read(self._holds)
+
+    async def hold(self, name: str, *, on: bool, why: str, by: str) -> None:
+        """Put a person, a channel, a conversation or an answer on hold, or end that; it is on record."""
+        body = {"what": name, "on": on, "why": why, "by": by}
+        rows = encode_entries([LogEntry(RECORD, EntryKind.HOLD, body)], self.clock())
+        await self.database.write(lambda connection: insert_entries(connection, rows))
+
+    async def erase(self, target: ErasureTarget, *, why: str, by: str) -> ErasureDone:
+        """Erase it, with copies of the database that older versions left; what is on hold stays. Raises `StorageError`.
+
+        A turn that is still being answered is erased the next time.
+        """
+        plan = await self.plan(target)
+        about: dict[str, Any] = {"what": target.what, "why": why, "by": by}
+        about |= {"before": target.before} if target.before else {}
+        for numbers in split_chunks(plan.entries):
+            await self.database.write(partial(self._blank, numbers=numbers, about=about), WritePriority.BATCH)
+        for chosen in split_chunks(plan.turns):
+            await self.database.write(partial(_blank_turns, turn_ids=chosen), WritePriority.BATCH)
+        await self.database.write(partial(_blank_questions, tickets=plan.tickets), WritePriority.BATCH)
+        backups = await self.database.remove_copies()
+        compacted = await self.database.compact()
+        return ErasureDone(len(plan.turns), len(plan.entries), len(plan.tickets), backups, compacted)
+
+    def _holds(self, connection: Connection) -> frozenset[str]:
+        query = select(entries.c.body).where(entries.c.kind == EntryKind.HOLD.value).order_by(entries.c.seq)
+        found = dict.fromkeys(self.held, True)
+        for body in map(read_body, connection.execute(query).scalars()):
+            found[str(body.get("what"))] = bool(body.get("on"))
+        return frozenset(name for name, on in found.items() if on or name in self.held)
+
+    def _blank(self, connection: Connection, numbers: Sequence[int], about: dict[str, Any]) -> None:
+        """Blank these entries under an entry that names them; the database allows nothing else."""
+        body = {**about, "entries": len(numbers), "erased": _join_ranges(numbers)}
+        insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.ERASURE, body)], self.clock()))
+        connection.execute(update(entries).where(entries.c.seq.in_(numbers)).values(body="", salt=b""))
+
+
+def _plan(connection: Connection, target: ErasureTarget, holds: frozenset[str]) -> ErasurePlan:
+    chosen = _choose_turns(connection, target)
+    rows = connection.execute(select(turns.c.turn_id, turns.c.asker, turns.c.channel).where(chosen)).all()
+    held = {row.turn_id for row in rows if holds & {row.turn_id, row.asker, row.channel}}
+    if holds & {target.person, target.conversation}:
+        return ErasurePlan(held=len(rows))
+    gone = [row.turn_id for row in rows if row.turn_id not in held]
+    numbers = {*_list_entries(connection, gone), *_list_elsewhere(connection, target, gone, holds)}
+    tickets = _list_tickets(connection, target, gone, holds)
+    return ErasurePlan(tuple(gone), tuple(sorted(numbers)), tickets, len(held))
+
+
+def _choose_turns(connection: Connection, target: ErasureTarget) -> ColumnElement[bool]:
+    ended = or_(turns.c.status != "", turns.c.erased)
+    if target.person:
+        return (turns.c.asker == target.person) & ended
+    if target.before:
+        return (turns.c.at < target.before) & ended
+    queued = select(questions.c.turn_id).where(questions.c.conversation == target.conversation)
+    tickets = set(
+        connection.execute(select(questions.c.ticket).where(questions.c.conversation == target.conversation)).scalars()
+    )
+    channel = "/".join(target.conversation.split("/")[:2])
+    again = [
+        turn_id
+        for turn_id, _, body in _read_openings(connection, turns.c.channel == channel)
+        if tickets and body.get("ticket") in tickets
+    ]
+    named = or_(turns.c.turn_id.in_(queued), turns.c.turn_id == target.conversation, turns.c.turn_id.in_(again))
+    return named & ended
+
+
+def _read_openings(connection: Connection, where: ColumnElement[bool]) -> Iterator[tuple[str, int, Any]]:
+    query = select(entries.c.turn_id, entries.c.seq, entries.c.body).join(turns, turns.c.seq == entries.c.seq)
+    for turn_id, seq, body in connection.execute(query.where(where)):
+        yield turn_id, seq, read_body(body)
+
+
+def _list_entries(connection: Connection, turn_ids: Collection[str]) -> Iterator[int]:
+    """Yield the entries of turns that still have words; who read them stays on record."""
+    read = EntryKind.READ.value
+    for chunk in split_chunks(turn_ids):
+        theirs = entries.c.turn_id.in_(chunk), entries.c.body != "", entries.c.kind != read
+        query = select(entries.c.seq).where(*theirs)
+        yield from connection.execute(query).scalars()
+
+
+def _list_elsewhere(
+    connection: Connection, target: ErasureTarget, gone: Collection[str], holds: frozenset[str]
+) -> Iterator[int]:
+    """Yield entries outside of the turns: what a person did with others' answers, and where others' turns quote them.
+
+    By age, also who read what then.
+    """
+    if target.before:
+        read = entries.c.kind == EntryKind.READ.value, entries.c.at < target.before, entries.c.body != ""
+        yield from connection.execute(select(entries.c.seq).where(*read)).scalars()
+    if not target.person:
+        return
+    acts = select(entries.c.seq, entries.c.body).join(turns, turns.c.turn_id == entries.c.turn_id)
+    acts = acts.where(entries.c.kind.in_([kind.value for kind in _BY_ACT]), _is_free(holds))
+    said = set(_list_texts(connection, gone))
+    for seq, body in connection.execute(acts):
+        found = read_body(body)
+        if found.get("by") == target.person:
+            said |= {str(found[name]) for name in ("comment", "text") if found.get(name)}
+            yield seq
+    yield from _list_quoting(connection, target.person, said, holds)
+
+
+def _list_texts(connection: Connection, turn_ids: Collection[str]) -> Iterator[str]:
+    for chunk in split_chunks(turn_ids):
+        rows = connection.execute(select(turns.c.question).where(turns.c.turn_id.in_(chunk), turns.c.question != ""))
+        yield from rows.scalars()
+
+
+def _list_quoting(connection: Connection, person: str, said: AbstractSet[str], holds: frozenset[str]) -> Iterator[int]:
+    """Yield, of others' turns in the same channels that had these words before them, what was made from them."""
+    channels = select(turns.c.channel).where(turns.c.asker == person, turns.c.channel != "")
+    theirs = turns.c.channel.in_(channels) & (turns.c.asker != person) & _is_free(holds)
+    openings = _read_openings(connection, theirs)
+    quoting = [turn_id for turn_id, _, body in openings if not said.isdisjoint(body.get("earlier") or ())]
+    made = (EntryKind.TURN_OPENED.value, EntryKind.STEP.value)
+    for turn_id in quoting:
+        rows = select(entries.c.seq, entries.c.kind, entries.c.body).where(entries.c.turn_id == turn_id)
+        for seq, kind, body in connection.execute(rows.where(entries.c.body != "")):
+            if kind in made or any(encode_json(text)[1:-1] in body for text in said):
+                yield seq
+
+
+def _is_free(holds: frozenset[str]) -> ColumnElement[bool]:
+    return and_(*(column.not_in(holds) for column in (turns.c.turn_id, turns.c.asker, turns.c.channel)))
+
+
+def _list_tickets(
+    connection: Connection, target: ErasureTarget, gone: Collection[str], holds: frozenset[str]
+) -> tuple[int, ...]:
+    """Return the questions of the queue that are done and whose words go."""
+    if target.person:
+        chosen = questions.c.asker == target.person
+    elif target.before:
+        chosen = questions.c.taken_at < target.before
+    else:
+        chosen = questions.c.conversation == target.conversation
+    rows = connection.execute(
+        select(questions.c.ticket, questions.c.turn_id).where(
+            chosen, questions.c.state == DONE, questions.c.asker.not_in(holds), questions.c.channel.not_in(holds)
+        )
+    ).all()
+    known = set(gone)
+    return tuple(row.ticket for row in rows if not row.turn_id or row.turn_id in known)
+
+
+def _blank_turns(connection: Connection, turn_ids: Sequence[str]) -> None:
+    blank_turns(connection, turn_ids)
+    connection.execute(update(spending).where(spending.c.turn_id.in_(turn_ids)).values(asker=""))
+    connection.execute(delete(examples).where(examples.c.turn_id.in_(turn_ids)))
+
+
+def _blank_questions(connection: Connection, tickets: Sequence[int]) -> None:
+    for chunk in split_chunks(tickets):
+        rows = connection.execute(select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk)))
+        for ticket, body in rows.all():
+            nothing = {"asker": "", "handle": "", "outcome": _GONE, "body": encode_json(_blank_question(body))}
+            connection.execute(update(questions).where(questions.c.ticket == ticket).values(nothing))
+
+
+def _blank_question(body: str) -> dict[str, Any]:
+    """Return the body of a question without its words and without who asked."""
+    kept: dict[str, Any] = {name: value for name, value in decode_json(body).items() if name != RETRACTION_KEY}
+    asker = kept.get("asker")
+    kept |= {"asker": {**asker, "user": "", "principals": []}} if isinstance(asker, dict) else {}
+    return kept | {"text": ""}
+
+
+def _join_ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Join ascending numbers to ranges of the first and the last."""
+    joined: list[list[int]] = []
+    for number in numbers:
+        if joined and number == joined[-1][1] + 1:
+            joined[-1][1] = number
+        else:
+            joined.append([number, number])
+    return joined

@@ -1,0 +1,171 @@
+"""Erasing: nothing of the words is left in any byte of the home, all else is, and the record verifies."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import LargeBinary, Text
+
+from storage.database.engine import Database, open_database
+from storage.database.schema import metadata
+from storage.queue import Queue
+from storage.record.admin_choices import ApprovedExamples
+from storage.record.audit_log import AuditLog
+from storage.record.erasure import ErasureTarget, RecordErasure
+from storage.record.personal_columns import COLUMNS
+from storage.record.proof.checkpoints import Checkpoints
+from storage.record.proof.receipts import make_receipt
+from storage.record.proof.record_check import KeptHead, verify_record
+from storage.record.turn_index import rebuild_index
+from storage.types import RECORD, ApprovedExample, EntryKind, LogEntry, NewQuestion
+from tests.storage.stores import open_empty_database
+from tools.record_tampering import KEY, make_turn
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SECRET = "Zwiebelkuchen"  # a word of hers that stands nowhere else
+ANN, BEN = "slack:T1/UANN", "slack:T1/UBEN"
+PERSON = ErasureTarget(person=ANN)
+
+
+def test_every_column_of_text_is_classified() -> None:
+    """Who adds one says whether it holds people's words, so that erasing follows."""
+    texts = {
+        f"{table.name}.{column.name}"
+        for table in metadata.tables.values()
+        for column in table.columns
+        if isinstance(column.type, Text | LargeBinary)
+    }
+
+    assert set(COLUMNS) == texts
+
+
+def turn(turn_id: str, who: str, question: str, **opened: Any) -> list[LogEntry]:
+    """Make a turn in C1 whose every entry holds its question."""
+    asker = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": who.split("/")[1]}
+    first, step, closed, delivered = make_turn(turn_id)
+    return [
+        LogEntry(turn_id, first.kind, {"asker": asker, "question": question, **opened}),
+        LogEntry(turn_id, step.kind, {**step.body, "query": question}),
+        LogEntry(turn_id, closed.kind, {**closed.body, "said_of": question}),
+        LogEntry(turn_id, delivered.kind, {**delivered.body, "asked": question}),
+    ]
+
+
+async def ask(queue: Queue, turn_id: str, who: str, question: str) -> int:
+    asker = {"platform": "slack", "user": who, "principals": [f"slack:T1/{who}"]}
+    body = {"text": question, "asker": asker, "taken_back": {"by": who, "why": question}}
+    new = NewQuestion(f"key-{turn_id}", "slack:T1/C1", "slack:T1/C1/1", who, f"m-{turn_id}", body, "handle")
+    row, _ = await queue.put(new)
+    await queue.note(row.ticket, turn_id=turn_id)
+    await queue.finish(row.ticket, "delivered", gone=True)
+    return row.ticket
+
+
+async def fill(database: Database, *, at: datetime = NOON) -> int:
+    """Ann asks, Ben asks after her and is quoted nowhere, Ann rates his answer; return Ben's ticket."""
+    log, queue = AuditLog(database, clock=lambda: at), Queue(database, clock=lambda: at)
+    for ticket in ("a", "b"):
+        await ask(queue, ticket, *((ANN, f"Why {SECRET}?") if ticket == "a" else (BEN, "And the rent?")))
+    await log.append(*turn("a", ANN, f"Why {SECRET}?"))
+    await log.append(*turn("b", BEN, "And the rent?", earlier=[f"Why {SECRET}?", "So."]))
+    await log.append(
+        LogEntry("b", EntryKind.FEEDBACK, {"what": "down", "by": ANN, "comment": f"No {SECRET}!"}),
+        LogEntry("a", EntryKind.FEEDBACK, {"what": "up", "by": BEN}),
+        LogEntry("a", EntryKind.READ, {"by": "pages:/admin"}),
+    )
+    example = ApprovedExample("a", BEN, {"question": f"Why {SECRET}?"})
+    await ApprovedExamples(database).add(example, LogEntry("a", EntryKind.FEEDBACK, {"what": "example", "by": BEN}))
+    return (await queue.by_key("key-b")).ticket
+
+
+def bytes_of(home: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file()).lower()
+
+
+async def test_nothing_of_a_person_is_left_and_the_record_verifies(tmp_path: Path) -> None:
+    """In no byte of the database, its log, its indexes or old copies; what others said stays, and every proof holds."""
+    (tmp_path / "footnote.db.before-0006").write_text(SECRET)
+    with open_empty_database(tmp_path) as database:
+        ben = await fill(database)
+        kept = await Checkpoints(database).make(KEY)
+        assert SECRET.lower().encode() in bytes_of(tmp_path)
+
+        done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal")
+        left = bytes_of(tmp_path)
+        checked = await verify_record(database, [KeptHead(kept)])
+        await rebuild_index(database)
+        bens = await Queue(database).get(ben)
+        log = AuditLog(database)
+        receipt = await make_receipt(database, "b", KEY)
+        again = await RecordErasure(database).plan(PERSON)
+        (erasure,) = [one.body for one in await log.turn(RECORD) if one.kind is EntryKind.ERASURE]
+        about_ben = [(one.kind, one.erased) for one in await log.turn("b")]
+        read = [one for one in await log.turn("a") if not one.erased]
+
+    for word in (SECRET[:8].lower(), "uann"):
+        assert word.encode() not in left
+    assert (done.turns, done.questions, done.backups, done.compacted) == (1, 1, ("footnote.db.before-0006",), True)
+    assert (checked.findings, checked.erased, done.entries) == ((), done.entries, done.entries)
+    assert {one.kind for one in read} == {EntryKind.READ}
+    assert bens is not None
+    assert (bens.user, bens.body["text"], bens.outcome) == (BEN, "And the rent?", "delivered")
+    assert about_ben == [
+        (EntryKind.TURN_OPENED, True),
+        (EntryKind.STEP, True),
+        (EntryKind.TURN_CLOSED, False),
+        (EntryKind.DELIVERED, False),
+        (EntryKind.FEEDBACK, True),
+    ]
+    assert (erasure["what"], erasure["why"], erasure["entries"]) == ("person", "asked", done.entries)
+    assert (again.turns, again.entries) == ((), ())
+    assert '"salt": ""' in receipt
+
+
+async def test_a_conversation_goes_whole_and_an_answer_alone(tmp_path: Path) -> None:
+    with open_empty_database(tmp_path) as database:
+        await fill(database)
+        await AuditLog(database, clock=lambda: NOON).append(*turn("c", BEN, "Elsewhere?"))
+        erasure = RecordErasure(database)
+        whole = await erasure.plan(ErasureTarget(conversation="slack:T1/C1/1"))
+        alone = await erasure.plan(ErasureTarget(conversation="c"))
+
+    assert (sorted(whole.turns), len(whole.tickets)) == (["a", "b"], 2)
+    assert (alone.turns, alone.tickets, len(alone.entries)) == (("c",), (), 4)
+
+
+async def test_what_is_old_goes_and_what_is_newer_stays(tmp_path: Path) -> None:
+    with open_empty_database(tmp_path) as database:
+        await fill(database)
+        await AuditLog(database, clock=lambda: NOON + timedelta(days=2)).append(*turn("c", BEN, "Later?"))
+        target = ErasureTarget(before=NOON + timedelta(days=1))
+        await RecordErasure(database).erase(target, why="365 days", by="terminal")
+        later = await AuditLog(database).turn("c")
+        (entry,) = [one for one in await AuditLog(database).turn(RECORD) if one.kind is EntryKind.ERASURE]
+
+    assert SECRET[:8].lower().encode() not in bytes_of(tmp_path)
+    assert not any(one.erased for one in later)
+    assert entry.body["before"] == "2026-03-02T12:00:00+00:00"
+
+
+@pytest.mark.parametrize("held", [ANN, "a", "slack:T1/C1"])
+async def test_nothing_on_hold_is_erased(tmp_path: Path, held: str) -> None:
+    """By settings, or by command until that is ended; what is on hold by settings stays so."""
+    with open_empty_database(tmp_path) as database:
+        await fill(database)
+        settings, erasure = RecordErasure(database, [held]), RecordErasure(database)
+        await erasure.hold(held, on=True, why="case 12", by="terminal")
+        on_hold = await erasure.plan(PERSON)
+        await erasure.hold(held, on=False, why="closed", by="terminal")
+        free, by_settings = await erasure.plan(PERSON), await settings.plan(PERSON)
+
+    for plan in (on_hold, by_settings):
+        assert (plan.turns, plan.held, plan.tickets) == ((), 1, ())
+        assert len(plan.entries) == (held == "a")  # where her answer is on hold, her rating of another is not
+    assert (free.turns, free.held) == (("a",), 0)
+
+
+async def test_a_turn_that_is_still_answered_waits_for_the_next_time(tmp_path: Path) -> None:
+    with open_database("", home=tmp_path) as database:
+        await AuditLog(database).append(*turn("a", ANN, f"Why {SECRET}?")[:2])
+        assert (await RecordErasure(database).plan(PERSON)).turns == ()
