@@ -39,9 +39,10 @@ def names(connection: Connection) -> set[str]:
 
 
 async def test_a_fresh_database_has_the_tables_of_the_schema(tmp_path: Path) -> None:
-    """What the migrations make is what the code believes."""
+    """What the migrations make is what the code believes; the tables of FTS5 are its own."""
+    ours = {"include_object": lambda _one, name, kind, *_: kind != "table" or not name.startswith("turn_words")}
     with open_database("", home=tmp_path / "home") as database:
-        found = await database.read(lambda it: compare_metadata(MigrationContext.configure(it), metadata))
+        found = await database.read(lambda it: compare_metadata(MigrationContext.configure(it, opts=ours), metadata))
 
     assert found == []
 
