@@ -59,9 +59,9 @@ def _index_page(connection: Connection, after: int) -> int | None:
 
 
 def clear_turns(connection: Connection, turn_ids: Collection[str] | None = None) -> None:
-    """Remove turns from the index, or all of them, with all words that it has of them."""
+    """Remove turns from the index, or all that can be made again from their entries."""
     for chosen in [None] if turn_ids is None else split_chunks(turn_ids):
-        numbers = select(turns.c.seq) if chosen is None else _numbers_of(chosen)
+        numbers = select(turns.c.seq).where(~turns.c.erased) if chosen is None else _numbers_of(chosen)
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(numbers)))
         connection.execute(delete(turn_documents).where(turn_documents.c.seq.in_(numbers)))
         connection.execute(delete(turns).where(turns.c.seq.in_(numbers)))
@@ -139,7 +139,11 @@ def _describe_opening(row: EntryRow) -> dict[str, Any]:
 
 
 def _index_closings(connection: Connection, chosen: IndexedRows) -> None:
-    last = {turn.seq: (turn, read_body(row["body"]), row) for turn, row in chosen}
+    # Of an end that was erased the figures are known, if at all, from before.
+    told = ((turn, row) for turn, row in chosen if row["body"] or not turn.closed)
+    last = {turn.seq: (turn, read_body(row["body"]), row) for turn, row in told}
+    if not last:
+        return
     connection.execute(_CLOSE, [_describe_end(turn, body, row) for turn, body, row in last.values()])
     if again := [number for number, (turn, _, _) in last.items() if turn.closed]:
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(again)))

@@ -1,4 +1,4 @@
-"""Run `footnote audit list`, `export`, `stats`, `unanswered` and `feedback`: find something in the record."""
+"""Run `footnote audit list`, `export`, `stats`, `unanswered`, `feedback` and `reindex`: find something on record."""
 
 import csv
 import io
@@ -9,11 +9,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from bot.cli import rendering
 from bot.cli.audit.record_options import build_filter, choose_turns
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.terminal_output import build_document
+from bot.cli.terminal_output import build_document, format_count
 
 if TYPE_CHECKING:
     from bot.cli.rendering.record_view import ListedTurns, UnansweredGroup
@@ -134,7 +135,7 @@ async def _measure(
     records: "Records", wanted: "RecordFilter", step: "Step", now: datetime
 ) -> "tuple[tuple[Figures, ...], Figures]":
     first = wanted.since or await records.search.first() or now
-    end = min(wanted.until, now) if wanted.until else now
+    end = wanted.until or now
     since = min(first.astimezone(now.tzinfo), end - timedelta(microseconds=1))
     rows = await records.search.figures(since, end, step, wanted)
     (total,) = await records.search.figures(since, end, "all", wanted)
@@ -182,6 +183,19 @@ def feedback(
         ctx.output.give(rendering.record_documents.build_feedback_document(listed), view)
 
 
+def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:
+    """Make the index that answers on record are found by again, from the record alone; beside a running bot, too."""
+    with open_command(context, as_json=as_json) as ctx:
+        count = ctx.call_records(_reindex)
+        ctx.output.give(build_document(turns=count), Text(f"{format_count(count, 'turn')} can be found."))
+
+
+async def _reindex(records: "Records") -> int:
+    from storage.record.turn_index import rebuild_index
+
+    return await rebuild_index(records.search.database)
+
+
 def _build_filter(ctx: CommandContext, chosen: Chosen, *, before: int | None = None, limit: int = 50) -> "RecordFilter":
     return build_filter(chosen, ctx.settings.zone, datetime.now(UTC), before=before, limit=limit)
 
@@ -191,6 +205,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], list[str]]] = {
     "export": (export, ["footnote audit export --since 2026-10 > october.jsonl", "footnote audit export --format csv"]),
     "stats": (stats, ["footnote audit stats --since 30d --step day"]),
     "unanswered": (unanswered, ["footnote audit unanswered --corpus handbook"]),
+    "reindex": (reindex, ["footnote audit reindex"]),
     "feedback": (feedback, ["footnote audit feedback --rating down"]),
 }
 

@@ -45,6 +45,7 @@ COMMANDS = [
     ["audit", "stats"],
     ["audit", "unanswered"],
     ["audit", "feedback"],
+    ["audit", "reindex"],
     ["examples", "add"],
     ["examples", "list"],
     ["examples", "drop"],

@@ -117,6 +117,10 @@ def test_nothing_on_record_commands_the_terminal(command: str) -> None:
     assert not set(run("audit", command, house=house()).stdout) & {"\x1b", "\u2028"}
 
 
+def test_the_index_is_made_again() -> None:
+    assert document(run("audit", "reindex", "--json", house=house())) == {"turns": 4}
+
+
 def test_an_export_is_a_line_of_json_for_each_answer() -> None:
     found = [json.loads(line) for line in run("audit", "export", house=house()).stdout.splitlines()]
 

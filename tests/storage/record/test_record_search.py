@@ -201,6 +201,7 @@ async def test_of_a_turn_that_is_blanked_only_figures_stay(database: Database, s
     (found,) = await search.find(RecordFilter(status="retracted"))
 
     assert (found.asker, found.asker_name, found.question, found.tokens) == ("", "", "", 9)
+    assert found.erased
     assert await search.find(RecordFilter(words="vierzehn")) == ()
     for kept in ("SELECT block FROM turn_words_data", "SELECT c0 FROM turn_words_content"):
         rows = await database.read(lambda connection, kept=kept: connection.exec_driver_sql(kept).scalars().all())

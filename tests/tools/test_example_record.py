@@ -1,0 +1,44 @@
+"""The example record is one that nothing is wrong with, and that the guide's questions find an answer in."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
+from tools.example_record import fill
+
+GUIDE = Path(__file__).parents[2] / "docs" / "audit.md"
+ASKED = re.findall(r"^    \$ footnote (audit .*)$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("example")
+    fill(folder)
+    return folder
+
+
+def run(home: Path, line: str) -> Result:
+    arguments = [one.strip("'") for one in re.findall(r"'[^']*'|\S+", line)]
+    return CliRunner().invoke(app, arguments, obj=CliState(), prog_name="footnote", env={"FOOTNOTE_HOME": str(home)})
+
+
+def test_the_guide_asks_ten_questions() -> None:
+    assert len(ASKED) >= 10
+
+
+@pytest.mark.parametrize("line", ASKED)
+def test_what_the_guide_shows_is_what_is_printed(home: Path, line: str) -> None:
+    """Word for word, as far as the guide shows it."""
+    guide = GUIDE.read_text(encoding="utf-8")
+    shown = guide.partition(f"    $ footnote {line}\n")[2]
+    lines = re.match(r"(?:    (?!\$ ).*\n|\n(?=    (?!\$ )))*", shown)
+    expected = [one.removeprefix("    ").rstrip() for one in lines[0].splitlines()] if lines else []
+    printed = run(home, line).stdout.splitlines()
+
+    left = iter(printed)
+    assert expected
+    assert all(one in left for one in expected if one != "..."), "\n".join(printed)
