@@ -20,6 +20,7 @@ from bot.platforms.shared.platform_contract import Platform
 from bot.server import health, http_server
 from bot.server.control.control_server import serve_control
 from bot.server.health import build_readiness_checks, watch_event_loop, watch_readiness
+from bot.server.record_upkeep import RecordUpkeep, build_outlets, keep_record
 from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_nights
 from bot.server.refresh.run_history import build_history
 from bot.server.server_log import build_redactor, collect_secrets
@@ -131,6 +132,7 @@ async def _run_server(
 
         told, watch, corpora = NightNotifier(settings.schedule, there), build_night_watch(app), await home.corpora()
         await stack.enter_async_context(schedule_nights(settings, home.refresh, told, watch=watch, corpora=corpora))
+        await stack.enter_async_context(keep_record(build_record_upkeep(app, there)))
         await stack.enter_async_context(arrivals.arriving(arrived))
         await wait_for_first(stopping.asked.wait(), arrivals.failed.wait(), arrivals.all_tried.wait())
         if not arrivals.failure:
@@ -174,6 +176,11 @@ def _ready_message(settings: Settings, address: str, pages: str, arrivals: Platf
     connected = ", ".join(filter(None, said)) or "no platform is configured"
     nightly = settings.schedule.nightly
     return f"{where}; {connected}; " + (f"sources are read in at {nightly}" if nightly else "no nights are set")
+
+
+def build_record_upkeep(app: App, platforms: Mapping[str, Platform]) -> RecordUpkeep:
+    outlets = build_outlets(app.settings, platforms)
+    return RecordUpkeep(app.manifest.database, app.settings, outlets, make_owner_id(), system_clock)
 
 
 def build_night_watch(app: App) -> NightLease:

@@ -66,12 +66,12 @@ class Database:
         """Remove the copies of the file that migrations left beside it; return their names. Raises `StorageError`."""
         return await self._writer.run(WritePriority.BATCH, _remove_copies, self._file)
 
-    async def compact(self) -> bool:
-        """Leave nothing in SQLite's file or log of what was removed; a server does that by itself.
+    async def compact(self, *, whole: bool) -> bool:
+        """Leave nothing in SQLite's log of what was removed, nor in the `whole` file; a server does that by itself.
 
         Returns False where another process reads it, so that its log keeps what it had. Raises `StorageError`.
         """
-        return await self._writer.run(WritePriority.BATCH, _compact, self._engine, self._file)
+        return await self._writer.run(WritePriority.BATCH, _compact, self._engine, self._file, whole)
 
     async def check_writable(self) -> None:
         """Write something that changes nothing, to find out whether anything can be written. Raises as `write` does."""
@@ -260,11 +260,12 @@ _TRUNCATE_TRIES = 20
 _TRUNCATE_PAUSE = 0.1
 
 
-def _compact(engine: Engine, file: Path | None) -> bool:
+def _compact(engine: Engine, file: Path | None, whole: bool) -> bool:  # noqa: FBT001 - a thread's arguments have no names
     if file is None:
         return True
     with translate_driver_errors(file), closing(engine.raw_connection()) as connection:
-        connection.execute("VACUUM")
+        if whole:
+            connection.execute("VACUUM")
         for _ in range(_TRUNCATE_TRIES):
             if not connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 return True

@@ -82,10 +82,11 @@ class RecordErasure:
         rows = encode_entries([LogEntry(RECORD, EntryKind.HOLD, body)], self.clock())
         await self.database.write(lambda connection: insert_entries(connection, rows))
 
-    async def erase(self, target: ErasureTarget, *, why: str, by: str) -> ErasureDone:
+    async def erase(self, target: ErasureTarget, *, why: str, by: str, whole: bool = True) -> ErasureDone:
         """Erase it, with copies of the database that older versions left; what is on hold stays. Raises `StorageError`.
 
-        A turn that is still being answered is erased the next time.
+        A turn that is still being answered is erased the next time. Unless the `whole` file is written anew, pages that
+        were freed before anything was overwritten on removal keep what they had.
         """
         plan = await self.plan(target)
         about: dict[str, Any] = {"what": target.what, "why": why, "by": by}
@@ -96,7 +97,7 @@ class RecordErasure:
             await self.database.write(partial(_blank_turns, turn_ids=chosen), WritePriority.BATCH)
         await self.database.write(partial(_blank_questions, tickets=plan.tickets), WritePriority.BATCH)
         backups = await self.database.remove_copies()
-        compacted = await self.database.compact()
+        compacted = await self.database.compact(whole=whole)
         return ErasureDone(len(plan.turns), len(plan.entries), len(plan.tickets), backups, compacted)
 
     def _holds(self, connection: Connection) -> frozenset[str]:

@@ -7,6 +7,7 @@ elsewhere can tell later whether the record still begins with all that it had th
 import base64
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -58,6 +59,14 @@ def parse_head(text: str) -> TreeHead:
     if head.format() != text:
         raise NoteInvalid("its base64 is not canonical")
     return head
+
+
+def read_head_moment(note: str) -> datetime | None:
+    """Return when a checkpoint was made, whoever signed it; None where it does not say."""
+    found = re.search(r"^at (\S+)$", note, re.MULTILINE)
+    with suppress(ValueError):
+        return datetime.fromisoformat(found[1]) if found else None
+    return None
 
 
 def open_checkpoint(note: str, keys: Sequence[PublicKey]) -> TreeHead:

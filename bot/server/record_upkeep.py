@@ -1,0 +1,157 @@
+"""Keep the record: each day erase what is too old, sign the head of the tree, and give it away.
+
+A head that cannot be given away is tried again; a later one says all that it did. Where several processes share the
+database, one of them does it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from bot.desk.types import Place
+from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
+from bot.server.supervisor import run_beside
+from bot.settings.settings_tables import Settings
+from storage.database.engine import Database
+from storage.database.refresh_log import Leases
+from storage.errors import StorageError
+from storage.record.erasure import ErasureTarget, RecordErasure
+from storage.record.proof.checkpoints import Checkpoints, read_head_moment
+from storage.record.proof.key_file import KeyUnusable, load_key
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 600.0
+_LEASE = "record"
+_DAY = timedelta(days=1)
+_POST_SECONDS = 30.0
+
+Outlet = Callable[[str], Awaitable[None]]
+"""Gives a checkpoint away. Raises `NotGiven`."""
+
+
+class NotGiven(Exception):
+    """A checkpoint could not be given away."""
+
+
+@dataclass
+class RecordUpkeep:
+    """What is done each day, and what of it is still to be done."""
+
+    database: Database
+    settings: Settings
+    outlets: Mapping[str, Outlet]
+    owner: str
+    clock: Callable[[], datetime]
+    last: datetime | None = None  # when it was done last
+    pending: dict[str, str] = field(default_factory=dict)  # the checkpoint that each outlet has yet to get
+
+    async def look(self) -> None:
+        """Do what is due, and log what fails: it is tried again at the next look."""
+        try:
+            if await Leases(self.database).take(_LEASE, self.owner, self.clock(), 3 * LOOK_SECONDS):
+                await self._work()
+        except StorageError as error:
+            log.warning("the record could not be kept", extra={"cause": f"{error} {error.hint}"})
+        except Exception:
+            log.exception("the record could not be kept")
+        for name, note in list(self.pending.items()):
+            try:
+                await self.outlets[name](note)
+            except NotGiven as error:
+                log.warning("a checkpoint could not be given away yet: %s", name, extra={"cause": str(error)})
+            else:
+                del self.pending[name]
+
+    async def _work(self) -> None:
+        now, heads = self.clock(), Checkpoints(self.database, self.clock)
+        if self.last is None and (note := await heads.latest()):
+            self.last = read_head_moment(note)
+        if self.last and now - self.last < _DAY:
+            return
+        if self.settings.record.keep_days:
+            await self._erase_old(now)
+        try:
+            key = await asyncio.to_thread(load_key, self.settings.record.key_path)
+        except KeyUnusable as error:
+            # Who never made one need not be told each day.
+            level = logging.WARNING if self.outlets or self.settings.record.key_path.exists() else logging.INFO
+            log.log(level, "the record is not signed", extra={"cause": f"{error} {error.hint}"})
+        else:
+            self.pending = dict.fromkeys(self.outlets, await heads.make(key))
+        self.last = now
+
+    async def _erase_old(self, now: datetime) -> None:
+        record = self.settings.record
+        erasure = RecordErasure(self.database, record.hold, self.clock)
+        before, why = now - timedelta(days=record.keep_days), f"kept for {record.keep_days} days"
+        done = await erasure.erase(ErasureTarget(before=before), why=why, by="settings", whole=False)
+        if done.entries:
+            log.info("words were erased that are too old: of %d turns", done.turns)
+
+
+@asynccontextmanager
+async def keep_record(upkeep: RecordUpkeep, *, pulse: float = LOOK_SECONDS) -> AsyncIterator[None]:
+    """Keep the record within the block."""
+
+    async def watch() -> None:
+        while True:
+            await upkeep.look()
+            await asyncio.sleep(pulse)
+
+    async with run_beside(watch(), name="record"):
+        yield
+
+
+def build_outlets(settings: Settings, platforms: Mapping[str, Platform]) -> dict[str, Outlet]:
+    """Return where heads go by the settings; `platforms` are those that there are by now."""
+    record, channel = settings.record, settings.schedule.admin_channel
+    outlets: dict[str, Outlet] = {}
+    if record.heads_path:
+        outlets["file"] = partial(_append_to_file, record.heads_path)
+    if record.heads_url:
+        outlets["address"] = partial(_post_to_address, record.heads_url)
+    if record.heads_channel and channel:
+        outlets["channel"] = partial(_post_to_channel, channel, platforms)
+    return outlets
+
+
+async def _append_to_file(path: Path, note: str) -> None:
+    def append() -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{note}\n")
+
+    try:
+        await asyncio.to_thread(append)
+    except OSError as error:
+        raise NotGiven(str(error)) from error
+
+
+async def _post_to_address(url: str, note: str) -> None:
+    import httpx
+
+    try:
+        async with httpx.AsyncClient(timeout=_POST_SECONDS) as client:
+            answer = await client.post(url, content=note, headers={"Content-Type": "text/plain; charset=utf-8"})
+            answer.raise_for_status()
+    except httpx.HTTPStatusError as error:
+        raise NotGiven(f"it answered {error.response.status_code}") from error
+    except httpx.HTTPError as error:
+        raise NotGiven(type(error).__name__) from error
+
+
+async def _post_to_channel(channel: str, platforms: Mapping[str, Platform], note: str) -> None:
+    name, _, rest = channel.partition(":")
+    workspace, _, place = rest.partition("/")
+    if name not in platforms:
+        raise NotGiven(f"{name} is not connected")
+    try:
+        await platforms[name].call(Place(name, workspace, place), note, people=())
+    except (PlatformError, PlatformUnavailable) as error:
+        raise NotGiven(str(error)) from error

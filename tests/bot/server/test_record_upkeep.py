@@ -1,0 +1,145 @@
+"""Keeping the record: each day signed, given away, and cleaned of what is too old; what fails is tried again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.server.record_upkeep import RecordUpkeep, build_outlets
+from bot.settings.record_settings import RecordSettings
+from bot.settings.settings_tables import HttpSettings, ScheduleSettings, Settings
+from storage.database.engine import Database
+from storage.record.audit_log import AuditLog
+from storage.record.proof.checkpoints import Checkpoints
+from storage.record.proof.key_file import create_key
+from storage.record.proof.record_check import KeptHead, split_heads, verify_record
+from tests.storage.stores import open_empty_database
+from tools.record_tampering import make_turn
+
+DAY = timedelta(days=1)
+
+
+@dataclass
+class Channel:
+    """A platform that can be away."""
+
+    away: bool = False
+    posted: list[tuple[Any, str]] = field(default_factory=list)
+
+    async def call(self, place: Any, text: str, people: Any) -> None:  # noqa: ARG002 - as a platform has it
+        if self.away:
+            raise PlatformUnavailable("away")
+        self.posted.append((place.channel, text))
+
+
+@dataclass
+class Clock:
+    now: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with open_empty_database(tmp_path / "home") as opened:
+        yield opened
+
+
+def build(database: Database, folder: Path, clock: Clock, channel: Channel, **record: Any) -> RecordUpkeep:
+    settings = Settings(
+        record=RecordSettings(key_path=folder / "record.key", **record),
+        schedule=ScheduleSettings(admin_channel="slack:T1/C1"),
+    )
+    return RecordUpkeep(database, settings, build_outlets(settings, {"slack": channel}), "me", clock)
+
+
+async def test_a_head_goes_outward_once_a_day(database: Database, tmp_path: Path) -> None:
+    """After a restart too; and again where nobody could be reached, the newest alone."""
+    clock, channel = Clock(), Channel(away=True)
+    create_key(tmp_path / "record.key")
+    facts = {"heads_path": tmp_path / "away" / "heads.txt", "heads_channel": True}
+    upkeep = build(database, tmp_path, clock, channel, **facts)
+    await AuditLog(database).append(*make_turn("a"))
+    await upkeep.look()
+    channel.away = False
+    await upkeep.look()
+    await upkeep.look()
+    assert [place for place, _ in channel.posted] == ["C1"]
+
+    clock.now += DAY / 2
+    restarted = build(database, tmp_path, clock, channel, **facts)
+    await restarted.look()
+    clock.now += DAY / 2
+    await AuditLog(database).append(*make_turn("b"))
+    await restarted.look()
+
+    notes = split_heads((tmp_path / "away" / "heads.txt").read_text(encoding="utf-8"))
+    assert [note for _, note in channel.posted] == notes
+    assert len(notes) == 2
+    assert (await verify_record(database, [KeptHead(note) for note in notes])).findings == ()
+
+
+async def test_a_process_leaves_it_to_the_one_that_does_it(database: Database, tmp_path: Path) -> None:
+    create_key(tmp_path / "record.key")
+    first, second = (build(database, tmp_path, Clock(), Channel()) for _ in range(2))
+    second.owner = "another"
+    await first.look()
+    await second.look()
+
+    assert (first.last, second.last) == (first.clock(), None)
+
+
+async def test_what_is_too_old_is_erased_each_day_and_no_key_is_needed_for_it(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, log = Clock(), AuditLog(database, Clock())
+    await log.append(*make_turn("old"))
+    upkeep = build(database, tmp_path, clock, Channel(), keep_days=30)
+    for days, erased in ((29, False), (2, True)):
+        clock.now += days * DAY
+        await upkeep.look()
+        assert all(entry.erased for entry in await log.turn("old")) == erased
+
+    assert await Checkpoints(database).latest() is None
+    assert not [one for one in caplog.records if one.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_a_head_is_posted_to_an_address(database: Database, tmp_path: Path, status: int) -> None:
+    """And stays to be given away until that answers well."""
+    import asyncio
+
+    from bot.server.http_server import serve_http
+
+    got: list[str] = []
+
+    async def take(request: Request) -> Response:
+        got.append((await request.body()).decode())
+        return Response(status_code=status)
+
+    create_key(tmp_path / "record.key")
+    app = Starlette(routes=[Route("/heads", take, methods=["POST"])])
+    async with serve_http(HttpSettings(port=0), app, asyncio.Event()) as address:
+        upkeep = build(database, tmp_path, Clock(), Channel(), heads_url=f"{address}/heads")
+        await upkeep.look()
+
+    assert got == [await Checkpoints(database).latest()]
+    assert list(upkeep.pending) == ([] if status == 200 else ["address"])
+
+
+async def test_what_cannot_be_written_is_tried_again(database: Database, tmp_path: Path) -> None:
+    create_key(tmp_path / "record.key")
+    (tmp_path / "file").write_text("no folder")
+    upkeep = build(database, tmp_path, Clock(), Channel(), heads_path=tmp_path / "file" / "heads.txt")
+    await upkeep.look()
+
+    assert list(upkeep.pending) == ["file"]
