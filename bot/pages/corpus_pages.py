@@ -14,6 +14,7 @@ from storage.types import RECORD, EntryKind, LogEntry
 
 RUNS = 30
 CITING = 50
+CITED = 200
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class CorpusPages:
     async def list_documents(self, visit: Visit) -> Response:
         """List the documents that answers cite, and find others by their names."""
         corpus, named = visit.asked("corpus"), visit.asked("named")
-        cited = await self.records.search.cited_documents(corpus)
+        cited = await self.records.search.cited_documents(corpus, limit=CITED)
         known = await self.records.manifest.find(named) if named else ()
         corpora = [one.name for one in await self.records.manifest.catalogue()]
         await self._record(visit, {"what": "documents", "corpus": corpus, "named": named})

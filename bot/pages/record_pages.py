@@ -31,7 +31,7 @@ from storage.record.record_search import RETRACTED, UNFINISHED, RecordFilter, St
 from storage.types import RECORD, EntryKind, LogEntry, Verdict
 
 PAGE = 50
-DAYS = 90  # how far figures and unanswered questions go back unless somebody asks for more
+DAYS = 30  # how far figures and unanswered questions go back unless somebody asks for more
 MAX_STEPS = 400
 MAX_WORDS = 500  # characters of what is searched for
 STATUSES = (*(status.value for status in Status), UNFINISHED, RETRACTED)
