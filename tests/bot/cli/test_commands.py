@@ -666,3 +666,11 @@ def test_a_greeting_is_answered_without_sources() -> None:
     done = answered(answer=replace(answered().answer, status=Status.CHATTED, sentences=(), citations=()), text="Hello!")
 
     assert run("ask", "hi", house=House(answer=done)).stdout == "Hello!\n"
+
+
+def test_pages_are_not_shown_to_whoever_comes(here: Path) -> None:
+    """Beyond this machine they want somebody to sign in."""
+    (here / "footnote.toml").write_text('[pages]\nhost = "0.0.0.0"\n', encoding="utf-8")
+    refused = run("pages", house=House())
+    assert refused.exit_code == 1
+    assert "beyond this machine — Give tokens" in refused.stderr

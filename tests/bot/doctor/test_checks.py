@@ -458,3 +458,12 @@ def test_a_channel_that_is_to_search_the_web_and_may_not(
 
     assert [one.level for one in found] == ["warn"] * warned
     assert all("may not read the web" in one.what for one in found)
+
+
+@pytest.mark.parametrize(("pages", "level"), [
+    ({}, []), ({"enabled": True}, ["ok"]), ({"enabled": True, "host": "0.0.0.0"}, ["fail"]),
+    ({"enabled": True, "host": "0.0.0.0", "tokens": f"anna reader {'t' * 20}"}, ["warn"]),
+])  # fmt: skip
+def test_pages_that_whoever_comes_may_read_are_found(pages: dict[str, object], level: list[str]) -> None:
+    found = _found(settings_checks.check_pages, _scene(settings={"pages": pages}))
+    assert [one.level for one in found] == level

@@ -17,14 +17,16 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from bot.pages.page_router import HEADERS, PUBLIC
+from bot.pages.pages_server import serve_pages, share_service
 from bot.settings.settings_tables import Settings
 from bot.views.sanitize import strip_invisible
 from bot.wiring import Records
 from pipeline.errors import QuestionWithoutWords
+from pipeline.types import SearchStarted
 from storage.record.proof.key_file import create_key
 from storage.record.record_search import RecordFilter
 from storage.types import RECORD, EntryKind
-from tests.bot.house import House, abstained
+from tests.bot.house import House, HouseHome, abstained
 from tests.bot.pages.made_record import (
     ADMIN,
     READER,
@@ -36,6 +38,7 @@ from tests.bot.pages.made_record import (
     make_turn,
     opened_records,
 )
+from tests.bot.test_example_pool import turn as confirmed_turn
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -312,6 +315,43 @@ async def test_who_may_rates_approves_and_forgets_and_it_is_on_record(made: tupl
     assert (await made[0].audit.turn(RECORD))[-1].body == {
         "by": "pages:/admin", "key": "forgotten", "now": "handbook: old.md"
     }  # fmt: skip
+
+
+async def test_an_answer_confirmed_throughout_becomes_an_example_once(made: tuple[Records, Any]) -> None:
+    await made[0].audit.append(*confirmed_turn())
+    app = made_app(*made, tokens=TOKENS)
+    async with signed_in(app, ADMIN) as client:
+        token = {"form_token": await form_token(client)}
+        page = await client.post("/answers/t1/example", data=token, follow_redirects=True)
+        assert "This is a worked example now." in page.text
+        assert "/answers/t1/example" not in page.text
+    assert [(one.turn_id, one.by) for one in await made[0].examples.all()] == [("t1", "pages:/admin")]
+
+
+async def test_who_leaves_stops_the_turn_whose_progress_was_shown_at_once(made: tuple[Records, Any]) -> None:
+    stopped = asyncio.Event()
+
+    class Slow(HouseHome):
+        async def answer(self, asked: Any, tell: Any) -> Any:
+            tell(SearchStarted(asked.text))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+    settings = Settings.model_validate({"pages": {"port": 0}})
+    async with (
+        serve_pages(settings, *made, share_service(Slow(House()))) as address,
+        httpx.AsyncClient(base_url=address) as client,
+        asyncio.timeout(9),
+    ):
+        filled = {"form_token": await form_token(client), "question": "When?"}
+        async with client.stream("POST", "/ask", data=filled) as page:
+            async for piece in page.aiter_text():
+                if "Searching" in piece:
+                    break
+            assert not stopped.is_set()
+        await stopped.wait()
 
 
 async def test_sessions_end_with_signing_out(made: tuple[Records, Any]) -> None:

@@ -52,7 +52,7 @@ def last_turn() -> Mapping[str, Any]:
 def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: socket.socket) -> None:
     """Reading in, asking, searching, checking, talking, looking at the record; then it stops in order."""
     del model
-    with serving() as server:
+    with serving(FOOTNOTE_PAGES__ENABLED="true", FOOTNOTE_PAGES__PORT="0") as server:
         assert told("ingest", "folder", "docs", "--corpus", "docs")["documents"]["added"] == 2
         beside = told("ask", QUESTION), told("search", "quay")
         assert told("check", "The quay opens at nine.")["verdict"] == "REFUTES"
@@ -60,6 +60,8 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
         wrong = run("ask", "🎉", "--json"), run("ask", QUESTION, "--corpus", "nothing")
         assert told("corpora")["corpora"][0]["documents"] == 2
         assert told("audit", "show", beside[0]["answer_id"])["answer_id"] == beside[0]["answer_id"]
+        pages = server.lines[-1]["event"].partition("pages at ")[2].partition(";")[0]
+        assert QUESTION in httpx.get(f"{pages}/answers/{beside[0]['answer_id']}").text
         assert told("audit", "verify")["findings"] == []
 
         answers = [httpx.get(server.address + path) for path in ("/healthz", "/readyz")]
