@@ -78,8 +78,9 @@ def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
     sealed = [_seal_row(number, row) for number, row in enumerate(rows, first)]
     if sealed:
         connection.execute(insert(entries), sealed)
-    record_spending(connection, [row["seq"] for row in sealed if row["kind"] == EntryKind.TURN_CLOSED])
     index_entries(connection, sealed)
+    if closings := [row for row in sealed if row["kind"] == EntryKind.TURN_CLOSED]:
+        record_spending(connection, closings)
     return tuple(row["seq"] for row in sealed)
 
 

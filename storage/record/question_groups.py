@@ -4,6 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from storage.language.words import content_terms, terms
@@ -47,6 +48,7 @@ def group_questions(asked: Sequence[T], text: Callable[[T], str]) -> tuple[Quest
     return tuple(QuestionGroup(tuple(group)) for group in sorted(groups, key=len, reverse=True))
 
 
+@lru_cache(maxsize=20_000)
 def _list_terms(question: str) -> frozenset[str]:
     """Return what a question is told by: the terms of its content words, or of all where it has no others."""
     return frozenset(content_terms(question) or terms(question) or [question.strip().casefold()])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -177,7 +177,7 @@ class RecordSearch:
         """Return the turns whose answers cite a document, newest first."""
         cited = turn_documents.c.corpus == corpus, turn_documents.c.document == document, turn_documents.c.cited
         chosen = turns.c.seq.in_(select(turn_documents.c.seq).where(*cited))
-        query = select(turns).where(chosen).order_by(turns.c.seq.desc()).limit(limit)
+        query = select(*_SUMMARY).where(chosen).order_by(turns.c.seq.desc()).limit(limit)
         return await self.database.read(lambda connection: tuple(map(_parse_summary, connection.execute(query))))
 
     async def cited_documents(self, corpus: str = "", *, limit: int = 1_000) -> tuple[CitedDocument, ...]:
@@ -210,13 +210,16 @@ class RecordSearch:
 
 
 def _find_turns(connection: Connection, wanted: RecordFilter) -> tuple[TurnSummary, ...]:
-    query = select(turns).where(*_conditions(connection, wanted)).order_by(turns.c.seq.desc()).limit(wanted.limit)
+    query = select(*_SUMMARY).where(*_conditions(connection, wanted)).order_by(turns.c.seq.desc()).limit(wanted.limit)
     return tuple(map(_parse_summary, connection.execute(query)))
 
 
+_STATUS = func.coalesce(func.nullif(turns.c.status, ""), UNFINISHED).label("status")
+_SUMMARY = [_STATUS if part.name == "status" else turns.c[part.name] for part in fields(TurnSummary)]
+
+
 def _parse_summary(row: Row[*tuple[Any, ...]]) -> TurnSummary:
-    facts = {name: value for name, value in row._asdict().items() if not name.startswith("act_")}
-    return TurnSummary(**facts | {"status": row.status or UNFINISHED})
+    return TurnSummary(*row[: len(_SUMMARY)])
 
 
 def _conditions(connection: Connection, wanted: RecordFilter, *, paged: bool = True) -> Iterator[ColumnElement[bool]]:
@@ -352,9 +355,9 @@ def _measure(connection: Connection, wanted: RecordFilter, begin: datetime, end:
     }
     query = select(*(value.label(name) for name, value in counts.items())).where(*within)
     found = connection.execute(query).one()._asdict()
-    timed = select(turns.c.seconds).where(*within, turns.c.status == _ANSWERED).order_by(turns.c.seconds)
-    quantile = [timed.limit(1).offset(int(found["answered"] * part)) for part in (0.5, 0.95)]
-    median, slow = (connection.execute(one).scalar() or 0.0 for one in quantile)
+    timed = select(turns.c.seconds).where(*within, turns.c.status == _ANSWERED)
+    taken = sorted(connection.execute(timed).scalars())
+    median, slow = (taken[int(len(taken) * part)] if taken else 0.0 for part in (0.5, 0.95))
     return Figures(begin, end, seconds=median, slow_seconds=slow, **found)
 
 
@@ -369,7 +372,7 @@ def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
 def _find_feedback(connection: Connection, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
     acts = entries.alias("acts")
     told = [acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "at", "body")]
-    query = select(turns).add_columns(*told).join(acts, acts.c.turn_id == turns.c.turn_id)
+    query = select(*_SUMMARY, *told).join(acts, acts.c.turn_id == turns.c.turn_id)
     query = query.where(acts.c.kind == EntryKind.FEEDBACK.value, *_conditions(connection, wanted, paged=False))
     if wanted.before is not None:
         query = query.where(acts.c.seq < wanted.before)

@@ -106,7 +106,7 @@ async def test_a_turn_that_was_closed_twice_is_recorded_and_counted_twice(log: A
 @given(st.fixed_dictionaries({}, optional={name: st.none() | st.integers(0, 10**6) for name in ("cost", *USAGE)}))
 def test_whatever_was_used_can_be_counted(usage: dict[str, Any]) -> None:
     """Of any record, however old."""
-    counted = measure_spending(ASKER, {"usage": usage})
+    counted = measure_spending({"usage": usage})
 
     assert counted["tokens"] == (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
     assert counted["cost"] == (usage.get("cost") or 0.0)
@@ -121,8 +121,11 @@ def test_whatever_was_used_can_be_counted(usage: dict[str, Any]) -> None:
         ({}, "", ""),
     ],
 )
-def test_places_and_people_are_named_as_the_queue_names_them(asker: dict[str, str], channel: str, user: str) -> None:
+async def test_places_and_people_are_named_as_the_queue_names_them(
+    database: Database, log: AuditLog, asker: dict[str, str], channel: str, user: str
+) -> None:
     """With their platform; nobody is nobody."""
-    counted = measure_spending(asker, {})
+    await log.append(LogEntry("a", EntryKind.TURN_OPENED, {"asker": asker}), closed("a"))
 
-    assert (counted["channel"], counted["asker"]) == (channel, user)
+    rows = await database.read(lambda it: it.exec_driver_sql("SELECT channel, asker FROM spending").all())
+    assert rows == [(channel, user)]
