@@ -243,6 +243,9 @@ def _find_dropped_condition(alignment: Alignment) -> Iterator[Doubt]:
     if not start:
         return
     rule, condition = theirs.stems_in(0, start), theirs.stems_in(start, len(theirs.text))
+    join = max((at for at in range(start) if theirs.text.low[at] in {"and", ";"}), default=0)
+    if join and ours.content.isdisjoint(theirs.stems_in(join, start)):
+        return  # it bounds another clause than the one that is said
     left = len(condition & ours.content) <= _LEAST_LEFT * len(condition)
     if condition and left and len(ours.content & rule) >= _MOSTLY_SAID * len(ours.content):
         yield Doubt("", theirs.text.said(start, len(theirs.text)))
@@ -305,7 +308,8 @@ def _find_edits(alignment: Alignment, facts: PassageFacts, allowed: frozenset[st
     here = {name for _, name, _ in find_binding_words(ours)}
     ends = [place for _, place in alignment.pairs]
     for kind, name, (first, last) in find_binding_words(theirs):
-        if kind != "join" and name not in here and min(ends) < last and max(ends) >= first:
+        remark = name == "only" and any(one.first == last for one in theirs.numbers)  # "only seven" is seven
+        if kind != "join" and name not in here and not remark and min(ends) < last and max(ends) >= first:
             yield Doubt("", theirs.text.said(first, last))
 
 

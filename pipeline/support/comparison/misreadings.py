@@ -153,6 +153,9 @@ def _find_other_subject(ours: ParsedSentence, theirs: ParsedSentence) -> Iterato
             name
             for name in find_names(theirs)
             if clause[0] <= name.first < clause[1]
+            and (
+                name.first < clause[0] + _NEAREST or "by" in theirs.text.low[name.first - 2 : name.first]
+            )  # who does it
             and name.sure
             and known.isdisjoint(name.parts)
             and not all(map(is_demonym, name.parts))

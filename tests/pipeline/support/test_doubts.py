@@ -128,6 +128,17 @@ def test_neither_any_in_a_denial_nor_a_month_nor_a_whole_name_binds(sentence: st
     assert not any(one.miscopied for one in check_rules(sentence, [passage]))
 
 
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Solveig Moe wrote nine plays.", "In her life Solveig Moe wrote only nine plays."),
+        ("The kiosk is run by Vik Foods.", "The kiosk is run by Vik Foods and takes coins unless the till is broken."),
+    ],
+)
+def test_neither_a_remark_on_a_number_nor_a_condition_of_another_clause_is_missed(sentence: str, passage: str) -> None:
+    assert not any(one.grave for one in check_rules(sentence, [passage]))
+
+
 def test_all_behind_at_is_a_bound() -> None:
     sentence, passage = "Wine is paid for at all dinners.", "Wine is paid for at such dinners only."
 

@@ -12,7 +12,8 @@ MILL = (
     "Stones of Vik are turned every 24 months, except the Sater, which is turned every 18 months. "
     "The first miller was Jon Sater, a carpenter who drew the sluice after the plans of Olaf Moe. "
     "A flood took the only plan of the sluice. Changes to the sluice will require you to ask the council. "
-    "The mill is 12 metres high."
+    "The mill is 12 metres high. "
+    "Fossum is a town of the valley, lying 40 km west of Cape Odden and 9 km north of Lauvik."
 )
 
 
@@ -52,6 +53,7 @@ def test_what_was_misread_is_quoted_instead(sentence: str) -> None:
         "The Sater is turned every 18 months.",
         "Jon Sater, a carpenter, drew the sluice.",
         "The wheel, though, turns slower than the small one.",
+        "Fossum is 9 km north of Lauvik.",
     ],
 )
 def test_what_says_the_same_in_other_words_is_not(sentence: str) -> None:
