@@ -20,7 +20,7 @@ from bot.cli import (
     operator_commands,
     question_commands,
 )
-from bot.cli.audit import erase_command
+from bot.cli.audit import audit_commands, erase_command
 from bot.cli.command_context import find_cli_state, format_examples
 from bot.cli.terminal_output import open_output, report_errors
 

@@ -1,1 +1,1 @@
-"""The commands of `footnote audit` that find something in the record."""
+"""The commands of `footnote audit`."""

@@ -119,7 +119,7 @@ async def _sign(records: "Records", signing_key: "SigningKey") -> str:
 
 
 async def _make_receipt(records: "Records", beginning: str, signing_key: "SigningKey") -> str:
-    from bot.cli.audit_commands import load_turn
+    from bot.cli.audit.audit_commands import load_turn
     from storage.record.proof.receipts import make_receipt
 
     (first, *_) = await load_turn(records.audit, beginning)
