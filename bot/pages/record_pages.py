@@ -51,11 +51,13 @@ class RecordPages:
         wanted, typed, faults = read_filter(visit)
         found = () if faults else await self.records.search.find(replace(wanted, limit=PAGE + 1))
         shown, more = found[:PAGE], len(found) > PAGE
+        total = 0 if faults else await self.records.search.count(replace(wanted, before=None))
         await self._record_read(visit, RECORD, {"what": "answers", "filter": typed | _page_of(wanted)})
         return visit.page(
             "answers.html",
             status=400 if faults else 200,
             turns=shown,
+            total=total,
             typed=typed,
             faults=faults,
             older=make_query(typed | {"before": shown[-1].seq}) if more else "",

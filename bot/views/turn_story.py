@@ -81,6 +81,22 @@ class StoryEvent:
     facts: Mapping[str, Any]
     erased: bool = False
 
+    @property
+    def title(self) -> str:
+        """What was done, in a word or two."""
+        did = next((words for fact, words in _EDITS if self.kind == EntryKind.EDITED and self.facts.get(fact)), "")
+        return did or _FEEDBACK.get(_text(self.facts.get("what")), "") or self.kind.replace("_", " ").capitalize()
+
+
+_EDITS = (("retracted", "Taken back"), ("stopped", "Stopped"), ("withheld", "Not shown"))
+_FEEDBACK = {
+    "up": "Found helpful",
+    "down": "Found not helpful",
+    "ask": "A person was asked",
+    "share": "Shared",
+    "example": "As an example",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class TurnStory:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +65,14 @@ def test_what_was_erased_is_said_to_be() -> None:
     story = build_story(entries, {})
     assert story is not None
     assert (story.erased, story.status, story.question) == (True, "erased", "")
+
+
+@pytest.mark.parametrize(("kind", "body", "title"), [
+    (EntryKind.EDITED, {"retracted": True, "by": "slack:T1/U1"}, "Taken back"),
+    (EntryKind.FEEDBACK, {"what": "down", "comment": "No."}, "Found not helpful"),
+    (EntryKind.FEEDBACK, {"what": ["?"]}, "Feedback"), (EntryKind.DELIVERED, {}, "Delivered"),
+])  # fmt: skip
+def test_what_became_of_it_has_a_title(kind: EntryKind, body: dict[str, object], title: str) -> None:
+    story = build_story([*logged(), LogEntry("abc123", kind, body, 4, AT)], {})
+    assert story is not None
+    assert story.events[-1].title == title
