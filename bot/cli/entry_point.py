@@ -13,7 +13,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from bot.cli import (
-    audit_commands,
     chat_session,
     corpus_commands,
     example_commands,
