@@ -1,9 +1,10 @@
 """Answer as IKA does: worked examples, retrieved by the dialogue and the knowledge, stand before each call.
 
-First the query is written, by examples of the dialogue and what lies nearest to it. What it finds is the knowledge, and
-by both the examples are chosen anew that stand before the draft and before the verdicts on its sentences. Examples come
-in two steps, as in the paper's figure: the pool is ranked by words and by meaning, and of the best those are taken that
-differ (DER). What an example says is no evidence: every sentence passes the gate against what this turn found.
+First the query is written, by examples of the dialogue and what lies nearest to it. What it finds, and what lies
+nearest, is the knowledge, and by both the examples are chosen anew that stand before the draft and before the verdicts
+on its sentences. Examples come in two steps, as in the paper's figure: the pool is ranked by words and by meaning, and
+of the best those are taken that differ (DER). What an example says is no evidence: every sentence passes the gate
+against what this turn found.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from pipeline.stages.passage_retrieval import (
     retrieve_for_query,
 )
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
-from pipeline.stages.turn_context import TurnContext, prepare_context
+from pipeline.stages.turn_context import TurnContext, drop_copies, prepare_context
 from pipeline.types import Conversation, Status
 from storage.types import Hit
 
@@ -39,7 +40,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     query = await choose_query(context, kit)
     if query is None:
         return Status.CHATTED
-    findings = read_knowledge(await retrieve_for_query(context, query, kit))
+    found = await retrieve_for_query(context, query, kit)
+    findings = read_knowledge(drop_copies((*found, *context.nearest), query.text)[: kit.limits.passages])
     if not findings:
         return Status.ABSTAINED
     await show_examples(context, findings, kit)

@@ -98,6 +98,13 @@ async def test_knowledge_is_shown_as_triples_where_settings_say_so() -> None:
     assert answered(told) == ["Milo Karst is a midfielder and plays for Ostrava."]
 
 
+async def test_what_lies_nearest_is_knowledge_beside_what_the_query_finds() -> None:
+    llm = ScriptedLLM(SCRIPT)
+    talk = question("Since when has Ostrava, where he plays, been there?", *TALK.turns)
+    await run(answer, talk, SHELF, llm=llm, supports=reads_alike, limits=Limits(looked_up=1, passages=2))
+    assert "Ostrava was founded in 1922." in llm.of("draft")[0].messages[-1].text
+
+
 @pytest.mark.parametrize("limits", [Limits(examples=0), Limits(student=True)])
 async def test_without_examples_it_answers_all_the_same(limits: Limits) -> None:
     llm = ScriptedLLM(SCRIPT)
