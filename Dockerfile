@@ -22,15 +22,17 @@ FROM python:${PYTHON}-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends git openssh-client && rm -rf /var/lib/apt/lists/*
 RUN groupadd --gid 10001 footnote \
  && useradd --uid 10001 --gid footnote --home-dir /var/lib/footnote --create-home --shell /usr/sbin/nologin footnote \
- && mkdir /etc/footnote
+ && mkdir /etc/footnote \
+ && install --directory --owner=footnote --group=footnote --mode=0700 /var/lib/footnote-key
 COPY --from=build /opt/footnote /opt/footnote
 ENV PATH=/opt/footnote/bin:$PATH \
     FOOTNOTE_HOME=/var/lib/footnote \
+    FOOTNOTE_RECORD__KEY_PATH=/var/lib/footnote-key/record.key \
     PYTHONUNBUFFERED=1
 # footnote.toml is read from the working directory.
 WORKDIR /etc/footnote
 USER 10001:10001
-VOLUME /var/lib/footnote
+VOLUME /var/lib/footnote /var/lib/footnote-key
 # Opens the database and reads the manifest: it fails when the home is gone, full of another version, or corrupt.
 HEALTHCHECK --interval=60s --timeout=20s --start-period=20s CMD ["footnote", "corpora", "--json"]
 ENTRYPOINT ["footnote"]

@@ -37,7 +37,7 @@ def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
         from bot.settings.settings_tables import FILE_NAME
 
         path = write_starter(find_cli_state(context).config or FILE_NAME)
-        public = _make_record_key(path.parent)
+        public = _make_record_key(path)
         lines = (
             f"{path} is written: every setting, explained.",
             f"The record is signed by this key; note it elsewhere: {public}",
@@ -46,12 +46,12 @@ def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
         output.give(rendering.json_documents.build_init_document(str(path), public), Text("\n".join(lines)))
 
 
-def _make_record_key(folder: Path) -> str:
+def _make_record_key(settings_file: Path) -> str:
     """Make the key that signs the record, unless there is one; return the public one."""
-    from bot.settings.record_settings import KEY_NAME
+    from bot.settings.settings_reader import load_settings
     from storage.record.proof.key_file import create_key, load_key
 
-    file = folder / KEY_NAME
+    file = load_settings(settings_file).record.key_path
     return str((load_key(file) if file.exists() else create_key(file)).public)
 
 
