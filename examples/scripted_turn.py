@@ -19,7 +19,7 @@ from bot.cli.terminal_output import CommandError, Output
 from bot.desk.types import TurnRequest, TurnResult
 from bot.settings.settings_tables import ModelValues, Settings
 from bot.views.error_messages import explain_failure
-from bot.views.found_passages import collect_passages
+from bot.views.turn_story import collect_passages
 from bot.wiring import open_app
 from examples.scripted_model import CLAIMS, LABEL, QUESTION, HandbookChanged, build_scripted_model
 from pipeline.types import ClaimChecked, Event

@@ -18,7 +18,7 @@ from pipeline.systems import extractive
 from pipeline.types import CitedSentence, Status, Turn
 from storage.errors import HomeUnusable, Panic, StorageError, UnknownCorpus
 from storage.record.audit_log import AuditLog
-from storage.record.verification import verify_turn
+from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind, Evidence, LogEntry, SearchQuery
 from tests.fakes import PageSource
 from tests.pipeline.world import registered

@@ -13,7 +13,7 @@ from bot.views.catalog import find_asked_claim, translate
 from evaluation.simulated_model.chat_protocol import HANG, Reply, answer_error
 from pipeline.types import ClaimChecked, DraftStarted, SentencePassed, Status
 from storage.language.detection import detect_language
-from storage.record.verification import verify_turn
+from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind, Verdict
 from tests.bot import modelled as house
 from tests.bot.modelled import KEY, Cut, Stalled, modelled, stage_of

@@ -11,7 +11,7 @@ import pytest
 from bot.settings.settings_reader import load_settings
 from bot.wiring import open_records
 from examples.scripted_model import CLAIMS, LABEL, REFUTED, SUPPORTED, UNKNOWN
-from storage.record.verification import verify_turn
+from storage.record.proof.verification import verify_turn
 from storage.types import Verdict
 from tests.thorough import THOROUGH
 

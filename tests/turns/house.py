@@ -21,7 +21,7 @@ from ingest.types import DocumentSource
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import ClaimChecked, Event, Status, Turn
 from storage.indexes.embedding import LazyReader, load_token_states, open_embedder
-from storage.record.verification import verify_turn
+from storage.record.proof.verification import verify_turn
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
 from tests.pipeline.scripted import Following, Script, ScriptedLLM
 from tests.storage.stores import kept, opened

@@ -11,7 +11,7 @@ from evaluation.simulated_model.chat_protocol import Reply, answer_error
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.systems import SYSTEMS
 from pipeline.types import Event, SentencePassed, Status
-from storage.record.verification import verify_turn
+from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind
 from tests.bot.modelled import Cut, asking, modelled
 from tests.fakes import PageSource

@@ -16,7 +16,7 @@ from bot.views.catalog import translate
 from storage.database.engine import open_database
 from storage.queue import DONE, Queue
 from storage.record.audit_log import AuditLog
-from storage.record.verification import verify_turn
+from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind, LogEntry, QueuedQuestion
 from tests.platforms.contract import Read
 from tests.platforms.houses import SCENES

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from storage.record.verification import QUOTE_JOIN, AuditFinding, verify_turn
+from storage.record.proof.verification import QUOTE_JOIN, AuditFinding, verify_turn
 from storage.types import EntryKind, LogEntry, hash_passage
 
 TEXT = "It opened in 1911. It burned down in 1923. It was built again."

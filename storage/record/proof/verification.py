@@ -1,4 +1,4 @@
-"""Verify what the record says against itself. Pure."""
+"""Verify what the record of a turn says against itself. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
