@@ -170,7 +170,7 @@ class RecordSearch:
 
     async def first(self) -> datetime | None:
         """Return when the first turn was opened."""
-        query = select(turns.c.at).order_by(turns.c.seq).limit(1)
+        query = select(turns.c.at).order_by(turns.c.at).limit(1)
         return await self.database.read(lambda connection: connection.execute(query).scalar())
 
     async def citing(self, corpus: str, document: str, *, limit: int = 50) -> tuple[TurnSummary, ...]:
