@@ -148,8 +148,12 @@ class RecordSearch:
     ) -> tuple[QuestionGroup[TurnSummary], ...]:
         """Return what was asked and found nothing, grouped by likeness, the most frequent first."""
         wanted = RecordFilter(since=since, until=until, corpus=corpus, status="abstained", limit=_MOST_GROUPED)
-        found = await self.find(wanted)
-        return group_questions([one for one in found if not one.erased], lambda turn: turn.question)
+
+        def group(connection: Connection) -> tuple[QuestionGroup[TurnSummary], ...]:
+            found = _find_turns(connection, wanted)
+            return group_questions([one for one in found if not one.erased], lambda turn: turn.question)
+
+        return await self.database.read(group)  # in a thread: thousands of questions take a while to group
 
     async def nearest_corpora(self, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Return the corpora of the pages of turns, by the turns' numbers."""
