@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -113,6 +114,35 @@ async def test_turns_are_found_by_what_they_are(search: RecordSearch) -> None:
         assert (wanted, " ".join(one.turn_id for one in found)) == (wanted, expected)
         if not {"limit", "before"} & set(wanted):
             assert await search.count(RecordFilter(**wanted)) == len(found)
+
+
+async def test_whatever_is_typed_can_be_looked_for(search: RecordSearch) -> None:
+    """What a search engine would take for syntax, too."""
+    random = Random(7)
+    parts = [
+        "leave",
+        "AND",
+        "OR",
+        "NOT",
+        "NEAR(",
+        '"',
+        "*",
+        "'",
+        "-",
+        "^",
+        ":",
+        "terms:",
+        "{",
+        ")",
+        "\\",
+        "東京",
+        "ह",
+        "\ud800",
+        "c++",
+    ]
+    for _ in range(150):
+        typed = "".join(random.choice([*parts, " "]) for _ in range(random.randrange(8)))
+        assert len(await search.find(RecordFilter(words=typed))) <= 4
 
 
 async def test_a_summary_says_who_asked_where_and_how_it_went(search: RecordSearch) -> None:
