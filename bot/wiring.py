@@ -63,6 +63,7 @@ from storage.passages import IndexThreads, PassageStore, refuse_lost_database
 from storage.queue import Queue
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
+from storage.record.proof.receipts import RecordPosition, find_position
 from storage.record.record_search import RecordSearch
 from storage.record.spending import Spending
 from storage.types import DocumentId
@@ -149,6 +150,10 @@ class App:
     def model(self) -> str | None:
         """The names of the models that may be asked; None where none is configured."""
         return self.settings.model.names or None
+
+    async def find_position(self, turn_id: str) -> RecordPosition | None:
+        """Return where an answer stands in the record; None where there is none. Raises `StorageError`."""
+        return await find_position(self.audit.database, turn_id)
 
     @property
     def system(self) -> str:

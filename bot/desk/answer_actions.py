@@ -52,6 +52,7 @@ from storage.types import Citation, LogEntry, QueuedQuestion
 
 MAX_COMMENT = 2_000  # characters of a comment that are kept
 MAX_NAME = 80
+_ROOT_SHOWN = 16  # how many characters of a checkpoint's root a receipt names
 _MAX_QUESTIONS = 100  # how many of a conversation's last questions are looked through for their sources
 
 
@@ -77,7 +78,8 @@ class AnswerActions:
             wanted = {one for checked in answer.claims for one in (*checked.evidence, *checked.looked_at)} - cited
             kept = {one: row for one, row in read_kept_passages(turn.entries).items() if one in wanted}
             passages = {**kept, **await self._app.manifest.join(wanted, turn.here)}
-            return build_evidence_view(turn.result, passages, turn.record.question, turn.language)
+            view = build_evidence_view(turn.result, passages, turn.record.question, turn.language)
+            return replace(view, receipt=await self._word_receipt(turn))
 
     async def sources(self, conversation: str, by: Asker, *, language: str = "") -> EvidenceView:
         """Return all pages that a conversation's answers cite, each once, as far as they may be read here now.
@@ -192,6 +194,14 @@ class AnswerActions:
             facts = {"messages": posted.messages, "text": render_plain_text(view)}
             await self._record(turn, "share", state=ACTION_DONE, **facts)
             return translate("share_done", turn.language)
+
+    async def _word_receipt(self, turn: AuthorizedTurn) -> str:
+        turn_id = turn.record.turn_id
+        position = await self._app.find_position(turn_id)
+        if not position:
+            return ""
+        facts = {"id": turn_id, "number": position.number, "size": position.size, "root": position.root[:_ROOT_SHOWN]}
+        return translate("receipt" if position.size else "receipt_unsigned", turn.language, **facts)
 
     def _find_platform(self, turn: AuthorizedTurn) -> Platform:
         """Return where a question stands; whoever acts may be elsewhere, such as at the terminal."""

@@ -147,6 +147,7 @@ def build_evidence_blocks(view: EvidenceView, language: str, zone: tzinfo) -> It
     if view.items and view.sources:
         yield from _build_lines(PartKind.LABEL, translate("evidence_sources", language))
     yield from _build_sources(PartKind.SOURCES, view.sources, zone)
+    yield from _build_lines(PartKind.COLLAPSED, view.receipt)
 
 
 def _build_lines(kind: PartKind, text: str) -> Iterator[ViewBlock]:

@@ -129,3 +129,4 @@ class EvidenceView:
     items: tuple[EvidenceItem, ...] = ()
     sources: tuple[ShownSource, ...] = ()
     text: str = ""  # our own words where there is nothing to show, such as that it cannot be read here
+    receipt: str = ""  # one line: where the answer stands in the record, and how that is proved

@@ -4,6 +4,7 @@
 """
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
@@ -13,9 +14,42 @@ from storage.database.schema import checkpoints, entries
 from storage.record.proof.checkpoints import Checkpoints, LeafTree, open_checkpoint, read_keys, read_leaves
 from storage.record.proof.leaves import format_moment
 from storage.record.proof.merkle_tree import prove_inclusion
-from storage.record.proof.signed_notes import SigningKey, open_note
+from storage.record.proof.signed_notes import NoteInvalid, SigningKey, open_note
+from storage.types import EntryKind
 
 RECEIPT_FORM = "footnote-receipt/1"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPosition:
+    """Where an answer stands in the record, and the first checkpoint that covers it."""
+
+    number: int  # of the entry that closes its turn, from 1 on
+    size: int = 0  # how many entries the checkpoint covers; 0 where none covers it yet
+    root: str = ""  # in hexadecimal
+
+
+async def find_position(database: Database, turn_id: str) -> RecordPosition | None:
+    """Return where an answer stands, by a checkpoint that a key on record signed; None where there is no answer.
+
+    Raises `StorageError`.
+    """
+    return await database.read(lambda connection: _find_position(connection, turn_id))
+
+
+def _find_position(connection: Connection, turn_id: str) -> RecordPosition | None:
+    closing = entries.c.turn_id == turn_id, entries.c.kind == EntryKind.TURN_CLOSED.value
+    seq = connection.execute(select(func.min(entries.c.seq)).where(*closing)).scalar()
+    if seq is None:
+        return None
+    number = _count_to(connection, seq)
+    covering = select(checkpoints.c.note).where(checkpoints.c.size >= number).order_by(checkpoints.c.size).limit(1)
+    note = connection.execute(covering).scalar()
+    try:
+        head = open_checkpoint(note, read_keys(connection)) if note else None
+    except NoteInvalid:
+        head = None
+    return RecordPosition(number, head.size, head.root.hex()) if head else RecordPosition(number)
 
 
 async def make_receipt(database: Database, turn_id: str, key: SigningKey) -> str:

@@ -16,6 +16,7 @@ from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Turn, Usage
 from storage.database.engine import to_json_value
 from storage.errors import StorageError
+from storage.record.proof.receipts import RecordPosition
 from storage.types import (
     ApprovedExample,
     CheckedClaim,
@@ -161,6 +162,7 @@ class Record:
     corpora: tuple[str, ...] = CORPORA
     forgot: frozenset[str] = frozenset()
     """The corpora whose page was forgotten."""
+    positions: dict[str, RecordPosition] = field(default_factory=dict)
     broken: StorageError | None = None
     """What is raised when something is written."""
     unreadable: StorageError | None = None
@@ -205,6 +207,9 @@ class Record:
     async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
         await asyncio.sleep(0)
         return tuple(entry for entry in self.log if entry.turn_id == turn_id)
+
+    async def find_position(self, turn_id: str) -> RecordPosition | None:
+        return self.positions.get(turn_id)
 
     async def append(self, *entries: LogEntry) -> None:
         await asyncio.sleep(0)  # as a real one lets others run

@@ -15,6 +15,7 @@ from bot.views.view_reducer import MAX_QUOTED_QUESTION, shorten_question
 from pipeline.types import Status
 from storage.database.engine import to_json_value
 from storage.errors import HomeUnusable
+from storage.record.proof.receipts import RecordPosition
 from storage.types import EntryKind, LogEntry
 from tests.bot.desk.acted import ASKED, NOTHING, Told, denial, document, house, in_channel, in_dm, settings
 
@@ -40,6 +41,27 @@ async def test_evidence_shows_every_claim_with_its_verdict_and_the_passages_word
         (0, "betatitle", "betatext opens at ten."),
     ]
     assert [(one.number, one.quote) for one in view.sources] == [(1, "")]
+
+
+@pytest.mark.parametrize(
+    ("position", "told"),
+    [
+        (
+            RecordPosition(41, 57, "3f" * 32),
+            "entry 41 of the record, signed with 57 entries under the root 3f3f3f3f3f3f3f3f…",
+        ),
+        (RecordPosition(41), "entry 41 of the record, which is signed next"),
+        (None, ""),
+    ],
+)
+async def test_evidence_carries_the_receipt_of_its_answer(position, told):
+    record, _, acting = house()
+    ticket = record.add(Told())
+    record.positions = {"turn1": position} if position else {}
+
+    receipt = (await acting.evidence(ticket, in_channel())).receipt
+
+    assert (told in receipt, "footnote audit receipt turn1" in receipt) == (True, bool(position))
 
 
 async def test_evidence_of_a_turn_that_checked_nothing_says_so():

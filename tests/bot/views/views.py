@@ -67,4 +67,5 @@ evidences = st.builds(
     _some(st.builds(EvidenceItem, _long, texts, _long, _some(_sources), _some(_sources), texts)),
     _some(_sources),
     texts,
+    texts,
 )

@@ -1,5 +1,6 @@
 """Receipts, checked by the script that people run who have nothing of ours."""
 
+import base64
 import importlib.util
 import json
 import subprocess
@@ -10,7 +11,8 @@ from types import ModuleType
 import pytest
 
 from storage.record.audit_log import AuditLog
-from storage.record.proof.receipts import make_receipt
+from storage.record.proof.receipts import RecordPosition, find_position, make_receipt
+from storage.types import EntryKind, LogEntry
 from tests.storage.stores import open_empty_database
 from tests.thorough import THOROUGH
 from tools.record_tampering import KEY, make_record, make_turn
@@ -118,3 +120,21 @@ def test_the_script_verifies_the_published_signatures(
     assert script.is_signed(key, signed, said)
     assert not script.is_signed(key, signed, said + b"x")
     assert not script.is_signed(key, signed[:32] + order.to_bytes(32, "little"), said)
+
+
+async def test_a_position_names_the_first_checkpoint_that_covers_the_answer(tmp_path: Path) -> None:
+    """The root is the one that its receipt proves; what follows the answer needs no other."""
+    with open_empty_database(tmp_path) as database:
+        await make_record(database)
+        audit = AuditLog(database)
+        await audit.append(*make_turn("c"))
+        unsigned, unknown = await find_position(database, "c"), await find_position(database, "d")
+        proved = json.loads(await make_receipt(database, "c", KEY))
+        position = await find_position(database, "c")
+        await audit.append(LogEntry("c", EntryKind.FEEDBACK, {"what": "up"}))
+        later = await find_position(database, "c")
+
+    assert (unsigned.size, unknown, later) == (0, None, position)
+    closing = next(one["place"] for one in proved["entries"] if one["kind"] == "turn_closed")
+    size, root = proved["checkpoint"].splitlines()[1:3]
+    assert position == RecordPosition(closing + 1, int(size), base64.b64decode(root).hex())
