@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from bot.views.sanitize import replace_unencodable
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -91,6 +93,7 @@ def build_filter(
     """Build a filter from options. Raises `typer.BadParameter` for what is no moment."""
     from storage.record.record_search import RecordFilter
 
+    chosen = {name: replace_unencodable(value) for name, value in chosen.items()}
     facts = {name: chosen.get(name, "") for name in ("platform", "channel", "status", "corpus", "document", "rating")}
     return RecordFilter(
         **facts,

@@ -76,6 +76,7 @@ def test_pages_of_the_list_follow_each_other() -> None:
         (["--document", "harbour"], ["abc123"]),
         (["--rating", "down", "--words", "quay opens"], ["abc123"]),
         (["--verdict", "refuted"], []),
+        (["--person", "\udcff", "--words", "\udcff"], []),
     ],
 )
 def test_turns_are_chosen_by_options(options: list[str], expected: list[str]) -> None:

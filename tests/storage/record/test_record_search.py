@@ -119,29 +119,9 @@ async def test_turns_are_found_by_what_they_are(search: RecordSearch) -> None:
 async def test_whatever_is_typed_can_be_looked_for(search: RecordSearch) -> None:
     """What a search engine would take for syntax, too."""
     random = Random(7)
-    parts = [
-        "leave",
-        "AND",
-        "OR",
-        "NOT",
-        "NEAR(",
-        '"',
-        "*",
-        "'",
-        "-",
-        "^",
-        ":",
-        "terms:",
-        "{",
-        ")",
-        "\\",
-        "東京",
-        "ह",
-        "\ud800",
-        "c++",
-    ]
+    parts = ["leave", "c++", "東京", "ह", "\ud800", *"\"*'-^:{)\\ ", "AND", "OR", "NOT", "NEAR(", "terms:", " "]
     for _ in range(150):
-        typed = "".join(random.choice([*parts, " "]) for _ in range(random.randrange(8)))
+        typed = "".join(random.choice(parts) for _ in range(random.randrange(8)))
         assert len(await search.find(RecordFilter(words=typed))) <= 4
 
 
