@@ -23,6 +23,7 @@ from bot.views.sanitize import strip_invisible
 from bot.wiring import Records
 from pipeline.errors import QuestionWithoutWords
 from pipeline.types import SearchStarted
+from storage.record.erasure import ErasureTarget, RecordErasure
 from storage.record.proof.key_file import create_key
 from storage.record.record_search import RecordFilter
 from storage.types import RECORD, EntryKind
@@ -225,6 +226,18 @@ async def test_a_receipt_proves_an_answer_and_its_download_is_on_record(made: tu
     assert given.headers["content-disposition"] == 'attachment; filename="receipt-plain.json"'
     assert script["verify_receipt"](given.text)
     assert (await made[0].audit.turn("plain"))[-1].body == {"by": "pages:/operator", "what": "receipt"}
+
+
+async def test_what_was_erased_is_on_no_page(made: tuple[Records, Any], app: Starlette) -> None:
+    await made[0].audit.append(*make_turn("erasable", Texts("Zebra")))
+    erasure = RecordErasure(made[0].audit.database)
+    async with browser(app) as client:
+        assert "Zebra" in (await client.get("/answers/erasable")).text
+        await erasure.erase(ErasureTarget(conversation="erasable"), why="asked for", by="terminal", whole=False)
+        story, listed = [(await client.get(path)).text for path in ("/answers/erasable", "/answers")]
+    assert "Zebra" not in story
+    assert '/answers/erasable">(erased)</a>' in listed
+    assert "its words were erased" in story
 
 
 @pytest.mark.parametrize("task", ["ask", "check"])
