@@ -171,6 +171,7 @@ def build_verification_document(checked: RecordCheck) -> Document:
         **pick(checked, "entries answers sentences citations erased checkpoints covered"),
         root=checked.root.hex(),
         findings=[{"answer_id": finding.turn_id, "what": finding.what} for finding in checked.findings],
+        notices=[{"answer_id": notice.turn_id, "what": notice.what} for notice in checked.notices],
     )
     return done | {"error": build_record_error(checked)} if checked.findings else done
 

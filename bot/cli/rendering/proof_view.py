@@ -1,11 +1,14 @@
 """Render what a verification of the record found. Pure."""
 
+from collections.abc import Iterator, Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from bot.cli.terminal_output import format_count
 from bot.views.sanitize import sanitize_line
 from storage.record.proof.record_check import RecordCheck
+from storage.record.proof.verification import AuditFinding
 
 MOST = 200  # findings that are shown; all are in the JSON document
 
@@ -25,9 +28,16 @@ def render_verification(checked: RecordCheck) -> RenderableType:
         Text(counts + (erased if checked.erased else "")),
         Text(_describe_cover(checked)),
         *([] if checked.findings else [Text("Every sentence cites a source, and every quote stands in its passage.")]),
-        *(Text(f"{one.turn_id}: {sanitize_line(one.what)}") for one in checked.findings[:MOST]),
-        *([Text(f"and {len(checked.findings) - MOST:,} more")] if len(checked.findings) > MOST else []),
+        *_render_each(checked.findings),
+        *([Text("Odd, and no fault where a clock was set:")] if checked.notices else []),
+        *_render_each(checked.notices),
     )
+
+
+def _render_each(found: Sequence[AuditFinding]) -> Iterator[Text]:
+    yield from (Text(f"{one.turn_id}: {sanitize_line(one.what)}") for one in found[:MOST])
+    if len(found) > MOST:
+        yield Text(f"and {len(found) - MOST:,} more")
 
 
 def _describe_cover(checked: RecordCheck) -> str:

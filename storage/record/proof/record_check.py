@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -35,6 +36,7 @@ _RAW_NOTES = {
     "postgresql": "SELECT size, convert_to(note, 'UTF8') FROM checkpoints ORDER BY size",
 }
 _LAST_GIVEN = "SELECT seq FROM sqlite_sequence WHERE name = 'entries'"
+_CLOCKS_DIFFER = 60.0  # seconds that clocks of several machines may be apart
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}", re.ASCII)
 
 
@@ -51,6 +53,8 @@ class RecordCheck:
     covered: int = 0  # entries that the last checkpoint covers
     root: bytes = b""  # of the tree
     findings: tuple[AuditFinding, ...] = ()
+    notices: tuple[AuditFinding, ...] = ()
+    """What is odd and no fault: moments that run backwards, as they do where a clock was set back."""
 
 
 _NOTE = re.compile(r"(?:[^\n\u2014][^\n]*\n)+\n(?:\u2014 [^\n]*\n)+")
@@ -143,6 +147,8 @@ class _RecordChecker:
     known_gaps: list[tuple[int, int]] = field(default_factory=list)
     keys: list[PublicKey] = field(default_factory=list)
     restored: list[_Restore] = field(default_factory=list)
+    latest: str = ""  # the last moment so far
+    notices: list[AuditFinding] = field(default_factory=list)
 
     def check_row(self, row: _RawRow) -> None:
         turn_id = row.turn_id.decode("utf-8", "backslashreplace")
@@ -156,6 +162,7 @@ class _RecordChecker:
         moment = f"{at.replace(' ', 'T')}Z"
         leaf = hash_entry(row.seq, turn_id, kind, moment, row.commitment)
         self.leaves.append(leaf)
+        self._watch_clock(row.seq, turn_id, moment)
         if not row.typed or len(row.commitment) != HASH_BYTES or not _MOMENT.fullmatch(at):
             yield "a column does not hold what it should"
         if leaf != row.leaf:
@@ -170,6 +177,11 @@ class _RecordChecker:
             yield f"{kind!r} is no kind of entry"
         else:
             yield from self._check_body(row, turn_id, EntryKind(kind), moment)
+
+    def _watch_clock(self, seq: int, turn_id: str, moment: str) -> None:
+        if moment < self.latest and _seconds_between(moment, self.latest) > _CLOCKS_DIFFER:
+            self.notices.append(AuditFinding(turn_id, f"entry {seq}: its moment is before that of the entry before it"))
+        self.latest = moment
 
     def _check_body(self, row: _RawRow, turn_id: str, kind: EntryKind, at: str) -> Iterator[str]:
         try:
@@ -247,8 +259,18 @@ class _RecordChecker:
                 about.append(f"the checkpoint that was kept elsewhere: {fault}")
         findings = (*self.findings, *(AuditFinding(RECORD, what) for what in about))
         size = len(self.leaves)
-        sums = {"entries": size, "erased": len(self.blank), "checkpoints": len(notes), "covered": covered}
-        return RecordCheck(**sums, **self.counts, root=tree.root(size), findings=findings)
+        return RecordCheck(
+            entries=size,
+            answers=self.counts["answers"],
+            sentences=self.counts["sentences"],
+            citations=self.counts["citations"],
+            erased=len(self.blank),
+            checkpoints=len(notes),
+            covered=covered,
+            root=tree.root(size),
+            findings=findings,
+            notices=tuple(self.notices),
+        )
 
     def _was_lost(self, note: str, keys: Sequence[PublicKey]) -> bool:
         """Return whether a checkpoint names entries that were lost when a backup was restored, as the record says."""
@@ -282,6 +304,13 @@ _OF_NO_TURN = frozenset(
         EntryKind.RESTORED,
     }
 )
+
+
+def _seconds_between(earlier: str, later: str) -> float:
+    try:
+        return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+    except (ValueError, TypeError):  # that it is no moment is a finding
+        return 0.0
 
 
 def _name_range(first: int, last: int) -> str:

@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,16 @@ async def test_a_backup_that_is_put_back_is_found_and_can_be_put_on_record(tmp_p
     assert ("kept elsewhere" in before.findings[0].what, after.findings, len(other.findings)) == (True, (), 1)
     assert entry.body["why"] == "the disk was lost"
     assert "not as any version wrote it" in unsigned.findings[0].what
+
+
+async def test_a_clock_that_was_set_back_is_told_and_is_no_fault(tmp_path: Path) -> None:
+    """Clocks of several machines may differ by a little."""
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    moments = [noon, noon - timedelta(seconds=30), noon - timedelta(hours=1)]
+    with open_empty_database(tmp_path) as database:
+        await AuditLog(database).append(
+            *(LogEntry(RECORD, EntryKind.HOLD, {"what": "x", "on": True}, at=moment) for moment in moments)
+        )
+        found = await verify_record(database)
+
+    assert (found.findings, [one.what[:8] for one in found.notices]) == ((), ["entry 3:"])
