@@ -148,38 +148,6 @@ class ChannelChange:
     words: str  # what the admin is told
 
 
-SHOW_WORDS = ("", "settings", "help")  # what asks to see the settings; "set" before a key may be left out
-
-
-class ChannelSettingsCommand:
-    """Shows and changes the settings of one workspace's channels."""
-
-    def __init__(self, app: App, is_admin: Callable[[Asker], bool]) -> None:
-        self._app, self._is_admin = app, is_admin
-
-    async def answer(self, written: str, by: Asker, language: str) -> str:
-        """Do what an admin writes after `/footnote`, and return what they are told; why not, where it is not done."""
-        key, value = parse_setting(written)
-        try:
-            if key in SHOW_WORDS:
-                return await describe_channel(self._app, by.channel_id, by, is_admin=self._is_admin, language=language)
-            return await change_channel(
-                self._app, by.channel_id, key, value, by, is_admin=self._is_admin, language=language
-            )
-        except ChangeRefused as refused:
-            return str(refused)
-        except StorageError:
-            return translate("channel_unchangeable", language)
-
-
-def parse_setting(written: str) -> tuple[str, str]:
-    """Return the key and the value that somebody wrote, with or without "set" before them."""
-    head, _, rest = " ".join(written.split()).partition(" ")
-    if head.lower() == "set":
-        head, _, rest = rest.partition(" ")
-    return head.lower(), rest
-
-
 async def change_channel(
     app: App, channel: str, key: str, value: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
 ) -> str:
@@ -189,7 +157,7 @@ async def change_channel(
         ChangeRefused: it is not changed.
         StorageError: it could not be kept.
     """
-    _require_admin(channel, by, is_admin, language)
+    require_admin(channel, by, is_admin, language)
     readable, ceiling = await find_visible_corpora(app, by), read_channel_table(app.settings, channel)
     now = narrow_channel_settings(ceiling, await app.overrides.of(channel))
     change = plan_channel_change(ceiling, readable, key.strip().lower(), value.strip(), language=language)
@@ -206,7 +174,7 @@ async def describe_channel(
         ChangeRefused: they are no admin, or stand elsewhere.
         StorageError: it cannot be looked up.
     """
-    _require_admin(channel, by, is_admin, language)
+    require_admin(channel, by, is_admin, language)
     now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)
     readable = tuple(name for name in await find_visible_corpora(app, by) if now.corpora is None or name in now.corpora)
     values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {
@@ -218,7 +186,7 @@ async def describe_channel(
     return "\n".join((translate("channel_now", language), *lines, translate("channel_how", language)))
 
 
-def _require_admin(channel: str, by: Asker, is_admin: Callable[[Asker], bool], language: str) -> None:
+def require_admin(channel: str, by: Asker, is_admin: Callable[[Asker], bool], language: str) -> None:
     if not is_admin(by):
         raise ChangeRefused(translate("channel_admins", language))
     if channel != by.channel_id:

@@ -298,6 +298,7 @@ class CorpusSettings(SettingsTable):
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
     visible_to: tuple[ReaderId, ...] = Field(default=(), validation_alias=AliasChoices("visible_to", "readers"))
     """Empty means nobody but the terminal."""
+    owner: PersonId | Literal[""] = ""  # who is named to admins beside what its documents leave unanswered
     source: AnySource | None = None
 
 

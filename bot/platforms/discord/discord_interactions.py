@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from bot.access import Asker
+from bot.desk.channel_command import DIGEST
 from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.desk.types import Place, Question, TaskKind
 from bot.platforms.discord import discord_events
@@ -341,7 +342,7 @@ _COMPARED = ("name", "type", "description", "description_localizations", "defaul
 def build_commands(*, user_install: bool) -> list[JsonObject]:
     """Return all that is to be shown; with `user_install` for people everywhere who installed the app themselves."""
     private = _build_option("private", kind=_SWITCH, required=False)
-    keys = [{"name": key, "value": key} for key in CHANNEL_KEYS]
+    keys = [{"name": key, "value": key} for key in (*CHANNEL_KEYS, DIGEST)]
     setting = {**_build_option("setting", required=False), "choices": keys}
     value = _build_option("value", required=False, max_length=200)
     anywhere = [

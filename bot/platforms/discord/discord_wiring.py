@@ -11,7 +11,8 @@ import aiohttp
 
 from bot.access import Asker
 from bot.desk.answer_actions import AnswerActions
-from bot.desk.channel_settings import CHANNEL_KEYS, ChannelSettingsCommand
+from bot.desk.channel_command import ChannelCommand
+from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import Cooldown, render_exclusion
 from bot.desk.types import IntakeStatus, Question, TaskKind
@@ -67,7 +68,7 @@ log = logging.getLogger(__name__)
 
 _SETTINGS_PIECES = lazy_compile(
     r"(?:discord:\d{1,20}/|<@!?)(?P<person>\d{1,20})\b>?"
-    r"|`/footnote (?P<key>\w+) (?P<value>\w+)`"
+    r"|`/footnote (?P<key>\w+)(?: (?P<value>\w+))?`"
     rf"|^(?P<setting>{'|'.join(CHANNEL_KEYS)})(?=: )",
     re.MULTILINE,
 )
@@ -92,7 +93,8 @@ def _render_piece(found: re.Match[str]) -> str:
         return f"<@{found['person']}>"
     if found["setting"]:
         return f"**{found['setting']}**"
-    return f"`/footnote setting:{found['key']} value:{found['value']}`"
+    value = f" value:{found['value']}" if found["value"] else ""
+    return f"`/footnote setting:{found['key']}{value}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class DiscordRouter:
     intake: DiscordIntake
     actions: DiscordActions
     replies: InteractionReplies
-    channel_settings: ChannelSettingsCommand
+    channel_command: ChannelCommand
 
     async def hear(self, event: str, data: Json) -> None:
         """Do what an event means. Raises nothing: nobody waits who could do better."""
@@ -209,7 +211,7 @@ class DiscordRouter:
         """Show or change what holds in a channel, for whom Discord lets use the command there."""
         await self.replies.defer(found, private=True)
         written = " ".join(filter(None, (found.option("setting"), found.option("value"))))
-        words = await self.channel_settings.answer(written, await self.actions.by(found), found.locale)
+        words = await self.channel_command.answer(written, await self.actions.by(found), found.locale)
         await self.replies.change(found, build_sentence(words, render_settings))
 
     async def _find_answer(self, found: DiscordInvocation) -> int | None:
@@ -239,8 +241,8 @@ async def open_client(
     catch_up = CatchUpRun(archive, desk, marker, now, call.pacing.sleep)
     actions = DiscordActions(desk, AnswerActions(app, platforms), replies, intake, zone)
     # Discord itself lets only those use `/footnote` whom a server's admins let.
-    channel_settings = ChannelSettingsCommand(app, lambda by: by.kind == "channel" and not by.exclusion)
-    router = DiscordRouter(app, us, settings, desk, intake, actions, replies, channel_settings)
+    channel_command = ChannelCommand(app, lambda by: by.kind == "channel" and not by.exclusion)
+    router = DiscordRouter(app, us, settings, desk, intake, actions, replies, channel_command)
     gateway = Gateway(settings, router.hear, tasks, catch_up.run, await catch_up.since(), clock)
     platform = platforms["discord"] = DiscordPlatform(
         call,

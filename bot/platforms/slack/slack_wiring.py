@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute
 
 from bot.access import Asker
 from bot.desk.answer_actions import AnswerActions
-from bot.desk.channel_settings import ChannelSettingsCommand
+from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 class SlackNotices:
     """Answers commands that ask nothing, and people who open a chat."""
 
-    def __init__(self, call: SlackApiClient, directory: SlackDirectory, configuring: ChannelSettingsCommand) -> None:
+    def __init__(self, call: SlackApiClient, directory: SlackDirectory, configuring: ChannelCommand) -> None:
         self._call, self._directory, self._configuring = call, directory, configuring
 
     async def configure(self, command: Mapping[str, Any]) -> str:
@@ -217,7 +217,7 @@ async def open_workspace(
     catch_up = CatchUpRun(archive, desk, marker, time.time, call.pacing.sleep)
     since = await catch_up.since()
     actions = SlackActions(desk, AnswerActions(app, platforms), call, directory, zone)
-    notices = SlackNotices(call, directory, ChannelSettingsCommand(app, lambda by: _name_person(by) in settings.admins))
+    notices = SlackNotices(call, directory, ChannelCommand(app, lambda by: _name_person(by) in settings.admins))
     router, slack = SlackRouter(us, intake, actions, notices, tasks), build_bolt_app(us, settings.api_url)
     router.register(slack)
     line: SlackTransport

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.access import Asker
-from bot.desk.channel_settings import parse_setting
+from bot.desk.channel_command import parse_setting
 from bot.platforms.slack import slack_events
 from bot.platforms.slack.slack_actions import ButtonPress, parse_press
 from bot.platforms.slack.slack_events import SlackBotIdentity, parse_invocation

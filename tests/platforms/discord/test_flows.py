@@ -454,6 +454,11 @@ async def test_channels_are_set_by_whom_discord_lets_use_the_command(talk: Talk)
     shown = await talk.until("corpora: handbook", "/footnote setting:KEY value:VALUE", by="109")
     assert "ask: @Cleo" in shown
     assert "discord:301" not in shown
+    assert "/footnote setting:digest" in shown
+    await talk.acts.mention(NONSENSE)
+    await talk.until(translate("abstained", "en"))
+    await talk.acts.command("footnote", user="109", setting="digest")
+    assert NONSENSE in await talk.until("not answered: 1", by="109")
     await talk.acts.command("footnote", user="109", setting="ask", value="<@104>")
     await talk.until("does not allow ask to be “@Dora”", by="109")
     await talk.acts.command("footnote", user="109", setting="paused", value="on")

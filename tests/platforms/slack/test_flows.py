@@ -251,6 +251,8 @@ async def test_an_admin_sees_and_narrows_what_holds_in_a_channel_and_it_is_logge
     await talk.until(translate("channel_admins", "en"))
     await talk.acts.command("/footnote", "nights on", user="U9")
     await talk.until("There is no setting “nights”", by="U9")
+    await talk.acts.command("/footnote", "digest", user="U9")
+    await talk.until("days was left unanswered", by="U9")
     await talk.acts.say(BUILT)
     await talk.settled()
 
@@ -315,7 +317,7 @@ async def test_an_admin_who_finds_an_answer_good_may_make_it_an_example(talk: Ta
 
 async def test_a_person_is_called_whom_settings_name(talk: Talk) -> None:
     """They alone are pinged."""
-    await talk.start(channel=[{"id": "slack:T1/C1", "ask": ["slack:T1/U3"]}])
+    await talk.start(**ADMIN, channel=[{"id": "slack:T1/C1", "ask": ["slack:T1/U3"]}])
     asked = await talk.acts.mention(NONSENSE)
     await talk.until("[Ask a person]")
     (answer,) = talk.acts.answers(asked)
@@ -324,6 +326,8 @@ async def test_a_person_is_called_whom_settings_name(talk: Talk) -> None:
 
     assert talk.slack.pings == ["<@U3>"]
     assert "@cleo" in talk.sees()
+    await talk.acts.command("/footnote", "digest", user="U9")
+    assert f"• “{NONSENSE}”" in await talk.until("not answered: 1", by="U9")
 
 
 async def test_who_asked_stops_it_and_others_are_told_that_they_cannot(talk: Talk) -> None:

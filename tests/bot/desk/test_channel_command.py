@@ -1,0 +1,98 @@
+"""What `/footnote digest` tells an admin: what stands in their channel unanswered, and nothing else."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.access import Asker
+from bot.desk.channel_command import DIGEST_DAYS, MAX_LISTED, ChannelCommand, render_digest, write_digest
+from bot.desk.jobs.job import encode_question
+from bot.settings.settings_tables import Settings
+from bot.views.catalog import list_languages, translate
+from bot.wiring import App
+from pipeline.types import Status
+from storage.record.question_groups import QuestionGroup
+from storage.record.record_search import RecordFilter, RecordSearch
+from tests.bot.desk.acted import ASKED, CORPORA, Told, in_channel, in_dm
+from tests.storage.stores import kept, opened
+
+UNANSWERED = Told(cited=(), found=("alpha",), status=Status.ABSTAINED)
+ADMIN, NONE = in_channel(user="U9"), translate("digest_none", "en", days=DIGEST_DAYS)
+
+
+@pytest.fixture
+async def app(tmp_path):
+    """A house whose corpus alpha has an owner, and whose corpus gamma nobody in C1 may read."""
+    with opened(tmp_path) as store:
+        for name in CORPORA:
+            await store.manifest.finish(name, datetime.now(UTC))
+        corpus = [{"name": "alpha", "visible_to": ["*"], "owner": "slack:T1/U5"}, {"name": "beta", "visible_to": ["*"]}]
+        yield App(Settings(home=tmp_path, corpus=corpus), store, **kept(store))
+
+
+async def ask(app: App, told: Told, number: int = 1, **question: bool) -> int:
+    row, _ = await app.queue.put(encode_question(replace(told.question(number), **question)))
+    await app.queue.note(row.ticket, turn_id=f"turn{row.ticket}")
+    await app.audit.append(*told.entries(row.ticket))
+    return row.ticket
+
+
+async def digest(app: App, by: Asker = ADMIN, days: int = 0) -> str:
+    return await write_digest(app, by, datetime.now(UTC) + timedelta(days=days), "en")
+
+
+async def test_questions_stand_beneath_the_corpus_that_came_nearest_with_its_owner(app) -> None:
+    for number, found in enumerate([("alpha",), ("alpha",), ("beta",), ()], 1):
+        await ask(app, replace(UNANSWERED, found=found), number)
+
+    lines = (await digest(app)).splitlines()
+
+    assert lines == ["Asked here in the last 7 days and not answered: 4", "alpha · slack:T1/U5:", f"• “{ASKED}” ×4"]
+    assert await digest(app, days=DIGEST_DAYS + 1) == NONE
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        (replace(UNANSWERED, found=("gamma",)), {}),
+        (replace(UNANSWERED, asker=in_channel("C2")), {}),
+        (replace(UNANSWERED, asker=in_dm()), {}),
+        (replace(UNANSWERED, only_asker=True), {}),
+        (UNANSWERED, {"unasked": True}),
+        (replace(UNANSWERED, task="check"), {}),
+        (Told(), {}),
+    ],
+    ids=["corpus", "channel", "dm", "asker alone", "overheard", "check", "answered"],
+)
+async def test_what_is_not_for_the_channel_is_not_told(app, told, question) -> None:
+    await ask(app, told, **question)
+
+    assert await digest(app) == NONE
+
+
+async def test_a_question_that_was_taken_back_is_not_told(app) -> None:
+    ticket = await ask(app, UNANSWERED)
+    assert ASKED in await digest(app)
+    await app.queue.retract(ticket, by="slack:T1/U1", why="deleted")
+
+    assert await digest(app) == NONE
+
+
+async def test_only_an_admin_gets_it(app) -> None:
+    await ask(app, UNANSWERED)
+    said = [await ChannelCommand(app, lambda _, let=let: let).answer("digest", ADMIN, "en") for let in (True, False)]
+
+    assert ASKED in said[0]
+    assert said[1] == translate("channel_admins", "en")
+
+
+@pytest.mark.parametrize("language", list_languages())
+async def test_a_long_digest_fits_into_one_message(app, language) -> None:
+    await ask(app, UNANSWERED)
+    (one,) = await RecordSearch(app.audit.database).find(RecordFilter())
+    long = [QuestionGroup((replace(one, question=f"{number} " * 500),)) for number in range(MAX_LISTED + 3)]
+
+    told = render_digest(long, {}, {}, language)
+
+    assert (len(told) < 1_900, told.endswith(translate("digest_more", language, count=3))) == (True, True)
