@@ -104,8 +104,11 @@ def _index_rows(connection: Connection, rows: Sequence[EntryRow]) -> None:
     if new := {row["turn_id"]: _describe_opening(row) for row in opened if row["turn_id"] not in known}:
         connection.execute(_OPEN, list(new.values()))
         known |= {name: _IndexedTurn(row["seq"], row["question"], closed=False) for name, row in new.items()}
+    # Of what was erased the index knows the figures, if at all, from before.
+    told = [(known[row["turn_id"]], row) for row in rows if row["turn_id"] in known]
+    told = [(turn, row) for turn, row in told if row["body"] or not turn.closed]
     for kind, index in _INDEXERS.items():
-        if chosen := [(known[row["turn_id"]], row) for row in rows if row["kind"] == kind and row["turn_id"] in known]:
+        if chosen := [one for one in told if one[1]["kind"] == kind]:
             index(connection, chosen)
 
 
@@ -139,11 +142,7 @@ def _describe_opening(row: EntryRow) -> dict[str, Any]:
 
 
 def _index_closings(connection: Connection, chosen: IndexedRows) -> None:
-    # Of an end that was erased the figures are known, if at all, from before.
-    told = ((turn, row) for turn, row in chosen if row["body"] or not turn.closed)
-    last = {turn.seq: (turn, read_body(row["body"]), row) for turn, row in told}
-    if not last:
-        return
+    last = {turn.seq: (turn, read_body(row["body"]), row) for turn, row in chosen}
     connection.execute(_CLOSE, [_describe_end(turn, body, row) for turn, body, row in last.values()])
     if again := [number for number, (turn, _, _) in last.items() if turn.closed]:
         connection.execute(delete(turn_words).where(turn_words.c.rowid.in_(again)))

@@ -217,6 +217,11 @@ async def test_of_a_turn_that_is_blanked_only_figures_stay(database: Database, s
         rows = await database.read(lambda connection, kept=kept: connection.exec_driver_sql(kept).scalars().all())
         assert b"vierzehn" not in b"".join(row if isinstance(row, bytes) else row.encode() for row in rows)
 
+    for statement in ("DROP TRIGGER entries_keep_update", "UPDATE entries SET body = '' WHERE turn_id = 'refund'"):
+        await database.write(lambda connection, one=statement: connection.exec_driver_sql(one))
+    assert await rebuild_index(database) == 4
+    assert await search.find(RecordFilter(status="retracted")) == (found,)
+
 
 @pytest.mark.parametrize("body", ["", "[]", "null", '"x"', '{"asker": [], "question": 7, "claims": {}, "usage": [1]}'])
 async def test_a_body_that_says_nothing_is_indexed_as_nothing(database: Database, body: str) -> None:
