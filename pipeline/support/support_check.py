@@ -6,6 +6,7 @@ nothing, unless it stands in the question. The scorer weighs how well the rest o
 what fails only there may be put to a model, where there is one.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -106,6 +107,7 @@ class SentenceAnalysis:
     nearest: str  # the sentence of the passages that says most of it
     unsaid: tuple[str, ...] = ()  # its words that no passage and no page's name has
     strange: bool = False  # whether one of these is far in meaning from all that passages say, the rest being theirs
+    answers: bool = False  # whether it begins with a yes or no, which a quotation in its place would not say
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:
@@ -117,6 +119,16 @@ class SentenceAnalysis:
         """Return what decides nothing by itself, but lets nothing be sure."""
         doubts = {FindingOutcome.UNNAMED, FindingOutcome.ASKED, FindingOutcome.DISPUTED, FindingOutcome.CHANGED}
         return tuple(one for one in self.found if one.outcome in doubts)
+
+    @property
+    def grave(self) -> bool:
+        """Return whether its passage is better quoted.
+
+        That would take a yes or no away: there only what denies or bounds otherwise weighs so much.
+        """
+        if not self.answers:
+            return self.strange or any(one.grave for one in self.in_doubt)
+        return any(one.grave for one in self.in_doubt if one.outcome is FindingOutcome.DISPUTED)
 
 
 async def analyse_sentence(
@@ -144,7 +156,10 @@ async def analyse_sentence(
     closest = nearest[0] if nearest else ""
     # What is said in another language has no word of the passage's.
     strange = detect_language(sentence) == detect_language(closest) and _is_strange(unsaid, features)
-    return SentenceAnalysis(features, found, closest, unsaid, strange)
+    return SentenceAnalysis(features, found, closest, unsaid, strange, answers=bool(_ANSWER.match(sentence)))
+
+
+_ANSWER = lazy_compile(r"\s*(?:yes|no)\b(?!\s*\w)", re.IGNORECASE)
 
 
 def _is_strange(unsaid: Sequence[str], features: Mapping[str, float]) -> bool:
@@ -171,7 +186,7 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
         why = tuple(dict.fromkeys(one.because for one in against))
         return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     doubts = examined.in_doubt
-    grave = any(one.grave for one in doubts) or examined.strange
+    grave = examined.grave
     disputed = [one for one in doubts if one.outcome is FindingOutcome.DISPUTED]
     if disputed:
         why = tuple(dict.fromkeys(one.because for one in disputed))

@@ -258,6 +258,22 @@ async def test_a_word_of_another_meaning_is_better_quoted(read: EmbedTokens, sen
     assert not (await SupportChecker(read, "loose")(sentence, evidence(MILL))).better_quoted
 
 
+@pytest.mark.parametrize(
+    ("sentence", "said", "quoted"),
+    [
+        ("Yes, a wealthy penguin, Ingrid Solberg, founded the paper mill in Lauvik in 1921.", MILL.text, False),
+        ("No, visitors may bring a dog into the yard.", "Visitors may not bring a dog into the yard on Sundays.", True),
+    ],
+)
+async def test_an_answer_is_judged_as_a_quotation_says_no_yes(
+    read: EmbedTokens, sentence: str, said: str, *, quoted: bool
+) -> None:
+    """But where it denies otherwise than its passage, that is quoted all the same."""
+    support = await SupportChecker(read)(sentence, evidence(replace(MILL, text=said)))
+
+    assert (support.better_quoted, support.appealable or support.doubtful) == (quoted, True)
+
+
 async def test_loose_doubts_no_wording(read: EmbedTokens) -> None:
     """What was changed in a passage's own words is doubtful from "normal" on."""
     sentence = "Her son Halvard had always led it since 1952."
