@@ -59,7 +59,7 @@ def _sentence_faults(
         if number not in citations:
             yield f"{text!r} cites {number}, which is not there"
     cited = [str(citations[number].get("quote", "")) for number in numbers if number in citations]
-    if verbatim and cited and not any(_is_whole_sentence(text, quote) for quote in cited):
+    if verbatim and cited and not any(_is_said_by(text, quote) for quote in cited):
         yield f"{text!r} is not what it quotes"
 
 
@@ -100,6 +100,50 @@ def check_delivered(said: str, delivered: Mapping[str, Any]) -> Iterator[str]:
 def _is_verbatim(quote: str, text: str) -> bool:
     pieces = quote.split(QUOTE_JOIN)
     return all(piece.strip() for piece in pieces) and (quote in text or all(piece in text for piece in pieces))
+
+
+def _is_said_by(text: str, quote: str) -> bool:
+    """Return whether a quote holds a whole sentence, or, line for line, the rows of a table that it says as prose."""
+    lines = text.split("\n")
+    rows = [_words_of_cells(line) for line in quote.split("\n")]
+    return _is_whole_sentence(text, quote) or all(
+        _is_whole_sentence(line, quote) or any(_says_row(_words(line), row) for row in rows) for line in lines
+    )
+
+
+_COUNTED = re.compile(r"(.+?) \(([^()]+)\)")
+_Ways = list[list[str]]  # the ways in which a cell can be said, in words
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def _words_of_cells(row: str) -> list[_Ways]:
+    """Return, of each cell of a row, how it can be said: "Price (euros): 349" as "price 349 euros"; none of prose."""
+    cells = [cell.partition(": ") for cell in row.split("; ")]
+    if len(cells) == 1 or not all(mark for _, mark, _ in cells):
+        return []
+    (key, _, named), *rest = cells
+    return [[_words(f"{key} {named}"), _words(named)], *(_word_cell(label, value) for label, _, value in rest)]
+
+
+def _word_cell(label: str, value: str) -> _Ways:
+    counted = _COUNTED.fullmatch(label)
+    ways = [_words(f"{label} {value}")]
+    return [*ways, _words(f"{counted[1]} {value} {counted[2]}")] if counted else ways
+
+
+def _says_row(words: list[str], cells: list[_Ways]) -> bool:
+    """Return whether words are those of the cells, one after the other."""
+    if not cells:
+        return False
+    for ways in cells:
+        said = next((way for way in ways if words[: len(way)] == way), None)
+        if said is None:
+            return False
+        words = words[len(said) :]
+    return not words
 
 
 def _is_whole_sentence(sentence: str, quote: str) -> bool:

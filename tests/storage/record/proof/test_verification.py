@@ -104,3 +104,26 @@ def test_a_sentence_that_a_model_wrote_must_cite_all_the_same() -> None:
     (finding,) = verify_turn(record(system="wikichat", sentences=[sentence("The hall opened in 1911.", 7)]))
 
     assert finding.what.endswith("cites 7, which is not there")
+
+
+ROW = "Pump: B; Price (euros): 349; Warranty: 5 years"
+
+
+@pytest.mark.parametrize(
+    ("said", "whole"),
+    [
+        ("Pump B: price 349 euros, warranty 5 years", True),
+        ("B: price (euros) 349, warranty 5 years", True),
+        (ROW, True),
+        ("Pump B: price 349 euros", False),
+        ("Pump B: price 5 euros, warranty 349 years", False),
+        ("Pump B: price 349 euros, warranty 5 years and more", False),
+        ("Pump A: price 349 euros, warranty 5 years", False),
+    ],
+)
+def test_a_row_may_be_said_as_prose_in_its_own_words_alone(said: str, *, whole: bool) -> None:
+    """As a table's row is said: its cells one after the other."""
+    rows = f"Pump: A; Price (euros): 99; Warranty: 1 year\n{ROW}"
+    found = verify_turn(record(citations=[citation(quote=rows, text=rows)], sentences=[sentence(said)]))
+
+    assert (not found) == whole
