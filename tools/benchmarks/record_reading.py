@@ -2,6 +2,7 @@
 
 python -m tools.benchmarks.record_reading fill HOME --turns 100000
 python -m tools.benchmarks.record_reading measure HOME
+python -m tools.benchmarks.record_reading prove HOME
 """
 
 import asyncio
@@ -19,6 +20,10 @@ import typer
 from evaluation.speed.workload import generate_texts, median_or_nan, quantile
 from storage.database.engine import Database, open_database
 from storage.record.audit_log import AuditLog
+from storage.record.proof.checkpoints import Checkpoints
+from storage.record.proof.receipts import make_receipt
+from storage.record.proof.record_check import verify_record
+from storage.record.proof.signed_notes import make_signing_key
 from storage.record.record_search import RecordFilter, RecordSearch, TurnSummary
 from storage.types import EntryKind, LogEntry
 
@@ -53,6 +58,30 @@ def measure(
         print(f"{name:<28} p50 {median:8.1f} ms   p95 {slow:8.1f} ms   {found:,} found")
     if as_json:
         print(json.dumps(report))
+
+
+@app.command()
+def prove(home: Path) -> None:
+    """Time what proves the record: a checkpoint, a receipt, and the verification of all of it."""
+    with open_database("", home=home) as database:
+        for name, seconds in asyncio.run(time_proofs(database)).items():
+            print(f"{name:<28} {seconds:8.2f} s")
+
+
+async def time_proofs(database: Database) -> dict[str, float]:
+    key = make_signing_key()
+    (newest, *_) = await RecordSearch(database).find(RecordFilter(limit=1))
+    work: dict[str, Callable[[], Awaitable[Any]]] = {
+        "checkpoint": lambda: Checkpoints(database).make(key),
+        "receipt": lambda: make_receipt(database, newest.turn_id, key),
+        "verify": lambda: verify_record(database),
+    }
+    seconds = {}
+    for name, function in work.items():
+        started = time.perf_counter()
+        await function()
+        seconds[name] = time.perf_counter() - started
+    return seconds
 
 
 async def measure_record(database: Database, times: int) -> dict[str, tuple[float, float, int]]:
