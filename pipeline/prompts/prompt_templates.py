@@ -133,15 +133,20 @@ def render_prompt(
     random: Random,
     demos: Sequence[Demonstration] = (),
 ) -> Prompt:
-    """Render a call; `demos` are turns of before that stand between its own examples and the turn."""
+    """Render a call; `demos` are turns of before that stand between its own examples and the turn.
+
+    Each of them has a delimiter of its own, so that what it quotes is told from what was found for the turn.
+    """
     module = _load_macros(template, mode, now.date(), fence="", **facts)
-    fence = draw_delimiter(random, "\n".join((str(module.turn()), *(demo.searched for demo in demos))))
+    quoted = "\n".join((str(module.turn()), *(demo.searched for demo in demos)))
+    fence = draw_delimiter(random, quoted)
     turn = str(_load_macros(template, mode, now.date(), fence=fence, **facts).turn()).strip()
     bare = replace(mode, tone="")
     flat = [replace(demo, query=flatten_line(demo.query), answer=flatten_line(demo.answer)) for demo in demos]
     shown = [(demo.day, example) for demo in flat if (example := fit_demo(template, demo))]
-    worked = [one for day, example in shown for one in _render_example(template, bare, day, example, fence)]
-    before = (*render_prefix(template, bare), *worked)
+    before = [*render_prefix(template, bare)]
+    for day, example in shown:
+        before += _render_example(template, bare, day, example, draw_delimiter(random, f"{quoted}\n{fence}"))
     return Prompt((*before, ChatMessage("user", turn)), int(getattr(module, "reply_tokens", 1_024)))
 
 
