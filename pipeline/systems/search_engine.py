@@ -48,11 +48,12 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Return the passages of N pages, in the engine's order; of two queries, of half as many each."""
+    """Return the passages of N pages, in the engine's order; two queries share them."""
     parts = [part.strip() for part in query.text.split(QUERY_SEPARATOR) if part.strip()][:MAX_QUERIES]
     queries = [replace(query, text=part) for part in parts] or [query]
-    pages = -(-kit.limits.pages // len(queries))
-    found = await gather_all(_search_one(one, pages, kit) for one in queries)
+    each, odd = divmod(kit.limits.pages, len(queries))
+    shares = [max(each + (place < odd), 1) for place in range(len(queries))]
+    found = await gather_all(_search_one(*share, kit) for share in zip(queries, shares, strict=True))
     return drop_copies(_take_turns(found), query.text)
 
 
