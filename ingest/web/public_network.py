@@ -6,7 +6,7 @@ means another address the next time it is asked for (DNS rebinding) leads nowher
 
 import socket
 from collections.abc import Callable, Collection, Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 import httpx
 
@@ -17,6 +17,8 @@ from ingest.web.web_client import load_ssl_context
 Resolve = Callable[[str, int], Sequence[str]]
 """Returns the addresses that a host's name stands for. Blocks. Raises `OSError`."""
 _NAT64 = IPv6Network("64:ff9b::/96")
+_HOSTERS_OWN = (IPv4Network("192.0.0.0/24"), IPv4Network("168.63.129.16/32"))
+"""Where Oracle's and Azure's clouds answer their own machines, credentials included, at addresses that seem public."""
 
 
 class PrivateAddress(SourceUnavailable):
@@ -39,6 +41,8 @@ def is_public(text: str) -> bool:
             address = IPv4Address(int(address) & 0xFFFFFFFF)
         elif address.ipv4_mapped or address.sixtofour or address.teredo or address.is_site_local:
             return False
+    if isinstance(address, IPv4Address) and any(address in network for network in _HOSTERS_OWN):
+        return False
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 
