@@ -70,7 +70,7 @@ class SearxngEngine:
     def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
         address = f"{self.access.url.rstrip('/')}/search"
         try:
-            reply = web.get(address, {"q": shorten_query(query), "format": "json"}, "application/json")
+            reply = ask_engine(web, address, {"q": shorten_query(query), "format": "json"})
         except AccessDenied as error:
             hint = 'Add "json" to search.formats in its settings.yml; it may also want another [search_engine] api_key.'
             raise SourceUnavailable(str(error), hint=hint) from error
@@ -95,7 +95,7 @@ class BraveEngine:
 
     def find(self, web: WebClient, query: str, count: int) -> tuple[str, ...]:
         params: QueryParams = {"q": shorten_query(query), "count": min(count, MOST_RESULTS), "result_filter": "web"}
-        reply = web.get(self.access.url, params, "application/json")
+        reply = ask_engine(web, self.access.url, params)
         if reply.status == httpx.codes.UNPROCESSABLE_ENTITY:  # so it answers a wrong key, too
             hint = f"Check {_KEY}: it may be mistyped, or of another plan."
             raise SourceUnavailable("Brave does not take the request.", hint=hint)
@@ -112,6 +112,17 @@ ENGINES: Mapping[str, Callable[[EngineAccess], SearchEngine]] = MappingProxyType
 def shorten_query(query: str) -> str:
     """Return a query's first words, as far as every engine takes them."""
     return " ".join(query.split()[:MOST_WORDS])[:LONGEST_QUERY]
+
+
+def ask_engine(web: WebClient, url: str, params: QueryParams) -> WebResponse:
+    """Raises `SourceUnavailable`, with what to do about an engine: none is read again at night."""
+    try:
+        return web.get(url, params, "application/json")
+    except AccessDenied:
+        raise
+    except SourceUnavailable as error:
+        hint = "Ask again; if it goes on, check [search_engine] url, and whether it can be reached from here."
+        raise SourceUnavailable(str(error), hint=hint) from error
 
 
 def read_reply(reply: WebResponse, name: str) -> Mapping[str, Any]:

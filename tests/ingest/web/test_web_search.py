@@ -134,6 +134,8 @@ async def test_an_engine_that_fails_never_looks_like_one_that_found_nothing(case
     with searching(engine, {}, seconds=3.0) as (web, _), pytest.raises(SourceUnavailable) as raised:
         await web.search("secret plans", 5)
     assert raised.value.hint
+    assert "refresh" not in raised.value.hint
+    assert "rule" not in raised.value.hint
     assert KEY not in f"{raised.value} {raised.value.hint}"
     assert "secret plans" not in str(raised.value)
 
