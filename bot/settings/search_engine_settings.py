@@ -1,15 +1,23 @@
 """Define the settings of the search engine: what the system `search-engine` searches."""
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints, model_validator
 
 from bot.platforms.registry import ReaderId
-from bot.settings.field_types import Contact, SettingsTable, validate_web_address
+from bot.settings.field_types import Contact, SettingsTable, require, validate_web_address
 from ingest.sources.git.git_program import may_send_token
 from storage.types import WEB_PREFIX
 
 BRAVE_ADDRESS = "https://api.search.brave.com/res/v1/web/search"
+
+_HOST = re.compile(r"[a-z0-9.-]+(:\d{1,5})?")
+_HostName = Annotated[
+    str,
+    StringConstraints(to_lower=True),
+    require(_HOST.fullmatch, 'must be a host without https://, such as "wiki.lan" or "10.0.0.5:8080"'),
+]
 
 
 class SearchEngineSettings(SettingsTable):
@@ -20,7 +28,7 @@ class SearchEngineSettings(SettingsTable):
     api_key: SecretStr = SecretStr("")
     visible_to: tuple[ReaderId, ...] = ()
     """Whose questions the web is searched for; empty: nobody's but the terminal's."""
-    hosts: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]+(:\d{1,5})?$", to_lower=True)], ...] = ()
+    hosts: tuple[_HostName, ...] = ()
     """Hosts whose pages are read though they are not on the public web."""
     seconds: float = Field(default=10.0, gt=0, le=120)  # for the engine and the pages together
     page_tokens: int = Field(default=256, ge=32, le=4_096)  # how much of a page's beginning is read

@@ -25,7 +25,7 @@ SEARX = "http://localhost:8888"
         ({"type": "searxng", "url": "http://searx.example", "api_key": KEY}, "https://"),
         ({"type": "brave", "api_key": KEY, "url": "http://elsewhere.example/"}, "https://"),
         ({"type": "searxng", "url": SEARX, "visible_to": ["everybody"]}, "must be"),
-        ({"type": "searxng", "url": SEARX, "hosts": ["http://wiki.lan/"]}, "hosts"),
+        ({"type": "searxng", "url": SEARX, "hosts": ["http://wiki.lan/"]}, 'such as "wiki.lan"'),
         ({"type": "google"}, "type"),
     ],
 )
