@@ -15,7 +15,6 @@ from ingest.sources.sites.page_metadata import declare_encoding, derive_file_nam
 from ingest.sources.sites.sitemap import fetch_robots, get_origin, resolve_page_url
 from ingest.types import Page, UnreadableDocument
 from ingest.web.http_reply import AccessDenied, ResponseTooLarge, parse_http_date
-from ingest.web.public_network import PrivateAddress
 from ingest.web.search_engines.engine import normalize_address
 from ingest.web.search_engines.page_beginning import read_beginning, read_nothing
 from ingest.web.web_client import WebClient, WebResponse
@@ -44,7 +43,7 @@ def fetch_page(web: WebClient, url: str) -> FetchedPage:
 
     Raises:
         UnreadableDocument: It may not be read, or is nothing that is read here.
-        SourceUnavailable: Its server cannot be reached, or reading was stopped.
+        SourceUnavailable: Its server cannot be reached, or is not to be, or reading was stopped.
     """
     for _ in range(_MOST_SITES):
         reply = _request(web, url)
@@ -66,7 +65,7 @@ def _request(web: WebClient, url: str) -> WebResponse:
         return web.get(
             url, accept=_ACCEPT, follow=lambda target: bool(resolve_page_url(origin, target)) and allows(target)
         )
-    except (AccessDenied, PrivateAddress, ResponseTooLarge) as error:
+    except (AccessDenied, ResponseTooLarge) as error:
         raise UnreadableDocument(str(error)) from error
 
 

@@ -21,7 +21,7 @@ from ingest.page_cleanup import describe_error
 from ingest.sandbox import Sandbox
 from ingest.types import Page, SourceUnavailable, UnreadableDocument
 from ingest.web.http_reply import format_url
-from ingest.web.public_network import PublicTransport, Resolve, resolve_host
+from ingest.web.public_network import PrivateAddress, PublicTransport, Resolve, resolve_host
 from ingest.web.search_engines.engine import SearchEngine
 from ingest.web.search_engines.page_reader import LARGEST_PAGE, PAGE_LIMITS, fetch_page, read_page, warm_up
 from ingest.web.web_client import RequestPolicy, WebClient
@@ -34,6 +34,7 @@ SPARE = 2  # so many times more pages are named than read, as some cannot be
 PATIENCE = 3  # a page's server may take so great a part of the seconds to say something
 RECENT_SECONDS, MOST_RECENT = 60.0, 64
 _THREADS = 16
+_OUTAGE_HINT = "Ask again; if it goes on, see whether this machine reaches the web."
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ class WebSearch:
         except TimeoutError as error:
             outages.append(error)
         if not read and outages:
-            hint = "Ask again; if it goes on, see whether this machine reaches the web."
+            hint = next((error.hint for error in outages if isinstance(error, PrivateAddress)), _OUTAGE_HINT)
             message = f"None of the pages that the search engine {self._engine.name} names could be read."
             raise SourceUnavailable(message, hint=hint) from outages[0]
         return tuple(hit for place in sorted(read) for hit in read[place])

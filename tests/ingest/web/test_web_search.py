@@ -203,6 +203,13 @@ async def test_no_page_is_asked_for_at_an_address_of_this_network() -> None:
         assert inside.requests == []
 
 
+async def test_where_all_pages_are_of_this_network_it_is_told_which_setting_lets_them_be_read() -> None:
+    engine = Engine("searxng", ["http://10.0.0.1/wiki", "http://[::1]/"])
+    with searching(engine, {}) as (web, _), pytest.raises(SourceUnavailable) as raised:
+        await web.search("pages", 5)
+    assert "[search_engine] hosts" in raised.value.hint
+
+
 def bomb() -> bytes:
     packer = zlib.compressobj(9, wbits=31)
     return b"".join([*(packer.compress(b"<p>" + b"a" * (1 << 20)) for _ in range(64)), packer.flush()])
