@@ -235,7 +235,10 @@ async def open_bench(
     simulated: SimulatedModel, search: float, source: DocumentSource, **limits: object
 ) -> AsyncIterator[TurnBench]:
     with run_model_server(simulated) as server:
-        settings = {"model": _model(server), "limits": LimitSettings.model_validate({"seconds": 600, **limits})}
+        settings: dict[str, Any] = {
+            "model": _model(server),
+            "limits": LimitSettings.model_validate({"seconds": 600, **limits}),
+        }
         async with open_corpus(source, BENCH_CORPUS, **settings) as app:
             yield TurnBench(app, search)
 
