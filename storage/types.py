@@ -167,6 +167,7 @@ class EntryKind(StrEnum):
     DELIVERED = "delivered"  # what was posted where, word for word, or why nothing was
     EDITED = "edited"  # a post was changed or retracted, by whom and why
     FEEDBACK = "feedback"  # somebody rated an answer, asked a person, or shared it
+    RECHECK = "recheck"  # what an answer cites has changed: which of its sentences no longer hold, and who was told
     SETTING = "setting"  # a command changed a channel's settings; the turn's id is the channel's
     READ = "read"  # somebody read an answer on the pages; of lists of answers, under the turn's id `RECORD`
     # Of the record itself, under the turn's id `RECORD`:

@@ -48,7 +48,7 @@ from bot.views.view_reducer import (
 from bot.wiring import App, find_forgotten_documents
 from pipeline.types import Status
 from storage.errors import StorageError
-from storage.types import Citation, LogEntry, QueuedQuestion
+from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
 
 MAX_COMMENT = 2_000  # characters of a comment that are kept
 MAX_NAME = 80
@@ -274,6 +274,20 @@ async def remove_shared_answer(platform: Platform, question: Question, entries: 
         messages = (await platform.find(shared)).messages
     if messages:
         await platform.remove(shared, PostedMessages(messages))
+    return messages
+
+
+def build_note_question(question: Question) -> Question:
+    """Return a question as a note stands beneath it that its answer no longer holds."""
+    return replace(question, key=f"{question.key}#recheck", only_asker=False, unasked=False, handle="")
+
+
+async def remove_notes(platform: Platform, question: Question, entries: Sequence[LogEntry]) -> tuple[str, ...]:
+    """Remove the notes that an answer no longer holds, and return the messages' ids; raises as above."""
+    bodies = [entry.body for entry in entries if entry.kind is EntryKind.RECHECK]
+    messages = tuple(str(one) for body in bodies for one in body.get("messages", ()))
+    if messages:
+        await platform.remove(build_note_question(question), PostedMessages(messages))
     return messages
 
 

@@ -1,7 +1,7 @@
 """Define the settings of the record: what signs it, where its heads go, and how long words are kept."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -20,3 +20,7 @@ class RecordSettings(SettingsTable):
     keep_days: int = Field(default=0, ge=0, le=36_500)  # after so many days words are erased; 0 keeps them
     hold: tuple[str, ...] = ()
     """People, channels and answers of which nothing is erased, such as `slack:T1/U1`."""
+    recheck: Literal["off", "digest", "note"] = "digest"
+    """Who is told that what an answer cites has changed so that it no longer holds: nobody, the admins, its thread."""
+    recheck_days: int = Field(default=30, ge=0, le=3_650)  # how old answers are checked again at most; 0: none is
+    recheck_most: int = Field(default=20, ge=1, le=1_000)  # how many notes a day, or answers a digest names, at most

@@ -85,10 +85,12 @@ class StoryEvent:
     def title(self) -> str:
         """What was done, in a word or two."""
         did = next((words for fact, words in _EDITS if self.kind == EntryKind.EDITED and self.facts.get(fact)), "")
-        return did or _FEEDBACK.get(_text(self.facts.get("what")), "") or self.kind.replace("_", " ").capitalize()
+        done = did or _FEEDBACK.get(_text(self.facts.get("what")), "")
+        return done or _KINDS.get(self.kind) or self.kind.replace("_", " ").capitalize()
 
 
 _EDITS = (("retracted", "Taken back"), ("stopped", "Stopped"), ("withheld", "Not shown"))
+_KINDS = {EntryKind.RECHECK.value: "Checked again"}
 _FEEDBACK = {
     "up": "Found helpful",
     "down": "Found not helpful",
@@ -203,14 +205,23 @@ def collect_passages(entries: Iterable[LogEntry], found: Found) -> dict[str, Sto
 
 
 _OWN = frozenset({EntryKind.TURN_OPENED, EntryKind.STEP, EntryKind.TURN_CLOSED})
-_TOLD_APART = frozenset({"by", "text", "comment"})
+_TOLD_APART = frozenset({"by", "text", "comment", "lost"})
 
 
 def _read_event(entry: LogEntry) -> StoryEvent:
     body = _object(entry.body)
-    text = _text(body.get("text")) or _text(body.get("comment"))
+    lost = (" ".join(_describe_lost(one)) for one in _objects(body.get("lost")))
+    text = _text(body.get("text")) or _text(body.get("comment")) or "\n".join(lost)
     facts = {name: value for name, value in body.items() if name not in _TOLD_APART and value not in ("", [], None)}
     return StoryEvent(entry.seq, entry.at, entry.kind.value, _text(body.get("by")), text, facts, not body)
+
+
+def _describe_lost(one: Mapping[str, Any]) -> Iterator[str]:
+    """Yield that a sentence no longer stands in its page, and what stands there now."""
+    what = "is gone" if one.get("removed") else "has changed"
+    yield f"“{_text(one.get('text'))}” no longer stands: “{_text(one.get('title'))}” {what}."
+    if now := _text(one.get("now")):
+        yield f"It now says: “{now}”"
 
 
 def _read_step(body: Mapping[str, Any], known: Mapping[str, StoryPassage]) -> StoryStep:

@@ -40,6 +40,11 @@ class AuditLog:
         query = select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)
         return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(query))))
 
+    async def of_kind(self, kind: EntryKind, since: datetime) -> tuple[LogEntry, ...]:
+        """Return the entries of a kind that were added since then, oldest first."""
+        query = select(entries).where(entries.c.kind == kind.value, entries.c.at >= since).order_by(entries.c.seq)
+        return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(query))))
+
     async def unfinished(self, before: datetime | None = None) -> tuple[LogEntry, ...]:
         """Return how each turn was opened, oldest first, that was never closed; of those opened `before` then."""
         closings = func.count().filter(entries.c.kind == EntryKind.TURN_CLOSED.value)

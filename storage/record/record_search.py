@@ -27,7 +27,7 @@ from storage.database.schema import document_titles, entries, turn_documents, tu
 from storage.language.words import words
 from storage.record.question_groups import QuestionGroup, group_questions
 from storage.record.turn_index import list_terms, read_body
-from storage.types import EntryKind, LogEntry, Verdict
+from storage.types import DocumentId, EntryKind, LogEntry, Verdict
 
 UNFINISHED = "unfinished"  # the status of a turn that was never closed
 RETRACTED = "retracted"  # whatever its status was, its answer was taken back
@@ -183,6 +183,16 @@ class RecordSearch:
         chosen = turns.c.seq.in_(select(turn_documents.c.seq).where(*cited))
         query = select(*_SUMMARY).where(chosen).order_by(turns.c.seq.desc()).limit(limit)
         return await self.database.read(lambda connection: tuple(map(_parse_summary, connection.execute(query))))
+
+    async def citations_since(self, since: datetime, corpora: Sequence[str]) -> tuple[tuple[str, DocumentId], ...]:
+        """Return the answers that were given since then and still stand, each with every document that it cites."""
+        stands = turns.c.at >= since, turns.c.status == _ANSWERED, ~turns.c.retracted, ~turns.c.erased
+        joined = select(turns.c.turn_id, turn_documents.c.corpus, turn_documents.c.document).join_from(
+            turns, turn_documents, turn_documents.c.seq == turns.c.seq
+        )
+        query = joined.where(*stands, turn_documents.c.cited, turn_documents.c.corpus.in_(corpora))
+        rows = await self.database.read(lambda connection: connection.execute(query.order_by(turns.c.seq)).all())
+        return tuple((row.turn_id, (row.corpus, row.document)) for row in rows)
 
     async def cited_documents(self, corpus: str = "", *, limit: int = 1_000) -> tuple[CitedDocument, ...]:
         """Return the documents that answers cite, the most cited first."""

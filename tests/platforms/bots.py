@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.desk.types import QuestionState
+from bot.platforms.shared.platform_contract import Platform
 from bot.wiring import App
 from storage.types import EntryKind, QueuedQuestion
 from tests.platforms.contract import Read, Street
@@ -24,6 +25,7 @@ class Bot:
     system: Gated
     stack: AsyncExitStack
     app: App | None = None
+    platform: Platform | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     changes: dict[str, Any] = field(default_factory=dict)
     """What of the app is another than the real one."""
@@ -36,7 +38,7 @@ class Bot:
         app = self.stack.enter_context(open_world(self.home, **self.settings))
         app = replace(app, **{name: wrap(getattr(app, name)) for name, wrap in self.wrapping.items()})
         self.app = replace(self.system.answering(app), **self.changes)
-        await self.stack.enter_async_context(self.street.joined(self.app))
+        self.platform = await self.stack.enter_async_context(self.street.joined(self.app))
 
     async def stop(self) -> None:
         """Shut it down cleanly."""

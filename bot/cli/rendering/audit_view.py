@@ -217,6 +217,22 @@ def _feedback_lines(body: Mapping[str, Any]) -> list[RenderableType]:
     return _act_lines(FEEDBACK_WORDS.get(what, what), body, "what")
 
 
+def _recheck_lines(body: Mapping[str, Any]) -> list[RenderableType]:
+    lines = [line for one in body.get("lost", ()) for line in _lost_lines(one)]
+    told = [render_line(f"told: {body['told']}")] if body.get("told") else []
+    return [*lines, *told, *render_facts(_other_facts(body, "lost", "told"))]
+
+
+def _lost_lines(one: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """Render a sentence that no longer holds, with what its page said and says."""
+    yield render_line(f"no longer stands: {one.get('text', '')}")
+    page = f"{one.get('title', '')} ({one.get('corpus', '')}: {one.get('document', '')})"
+    yield render_line(f"{'page is gone' if one.get('removed') else 'page has changed'}: {page}", depth=2)
+    for name in ("was", "now"):
+        if one.get(name):
+            yield render_line(f"{name}: {one[name]}", depth=2, style="dim")
+
+
 def _setting_lines(body: Mapping[str, Any]) -> list[RenderableType]:
     change = f"{body.get('key', '')}: {_format_setting(body.get('was'))} → {_format_setting(body.get('now'))}"
     return _act_lines(change, body, "key", "was", "now")
@@ -243,6 +259,7 @@ _FOLLOWUP_VIEWS: Mapping[EntryKind, Callable[[Mapping[str, Any]], list[Renderabl
     EntryKind.DELIVERED: _delivered_lines,
     EntryKind.EDITED: _edited_lines,
     EntryKind.FEEDBACK: _feedback_lines,
+    EntryKind.RECHECK: _recheck_lines,
     EntryKind.SETTING: _setting_lines,
 }
 

@@ -88,7 +88,7 @@ def build_exported_turn(turn: TurnSummary, entries: Sequence[LogEntry]) -> Json:
         "failure": closed.get("failure"),
         **{
             kind.value: [{"at": format_timestamp(entry.at), **entry.body} for entry in entries if entry.kind is kind]
-            for kind in (EntryKind.DELIVERED, EntryKind.EDITED, EntryKind.FEEDBACK)
+            for kind in (EntryKind.DELIVERED, EntryKind.EDITED, EntryKind.FEEDBACK, EntryKind.RECHECK)
         },
     }
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bot.desk.answer_actions import remove_shared_answer
+from bot.desk.answer_actions import remove_notes, remove_shared_answer
 from bot.desk.jobs.job import Job
 from bot.desk.jobs.message_writer import DeliveryUnknown
 from bot.desk.types import DeliveryOutcome, Failure, PostedMessages, Question, build_turn_request
@@ -225,13 +225,17 @@ async def _remove_unless_stopping(job: Job, entries: tuple[LogEntry, ...]) -> Re
 
 
 async def _remove_messages(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
-    """Remove the answer and what its asker shared of it: each, whatever becomes of the other."""
+    """Remove the answer, notes beneath it, and what its asker shared of it: each, whatever becomes of the others."""
     writer, removal = job.writer, Removal()
 
     async def remove_shared() -> tuple[str, ...]:
         return await writer.call_patiently(lambda: remove_shared_answer(writer.platform, job.question, entries))
 
-    for remove in (writer.remove, remove_shared) if job.question.only_asker else (writer.remove,):
+    async def remove_beneath() -> tuple[str, ...]:
+        return await writer.call_patiently(lambda: remove_notes(writer.platform, job.question, entries))
+
+    shared = (remove_shared,) if job.question.only_asker else ()
+    for remove in (writer.remove, remove_beneath, *shared):
         try:
             removal = replace(removal, removed=removal.removed + await remove())
         except PlatformError as error:

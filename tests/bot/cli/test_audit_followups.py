@@ -82,6 +82,23 @@ def test_an_answer_that_nobody_saw_says_why() -> None:
             ["  shared, by slack:T1/U1", "  state: done"],
         ),
         (
+            EntryKind.RECHECK,
+            {
+                "lost": [
+                    {
+                        "text": "It opens\nat ten.",
+                        "title": "Quay",
+                        "corpus": "a",
+                        "document": "q",
+                        "was": "",
+                        "now": "x",
+                    }
+                ]
+            },
+            ["  no longer stands: It opens at ten.", "    page has changed: Quay (a: q)", "    now: x"],
+        ),
+        (EntryKind.RECHECK, {"told": "note", "state": "done"}, ["  told: note", "  state: done"]),
+        (
             EntryKind.SETTING,
             {"key": "corpora", "was": ["a", "b"], "now": ["a"], "by": "slack:T1/U1"},
             ["  corpora: a, b → a, by slack:T1/U1"],
@@ -101,7 +118,9 @@ def test_what_people_did_reads_as_one_line_and_its_facts(
     assert shown(kind, body) == expected
 
 
-@pytest.mark.parametrize("kind", [EntryKind.DELIVERED, EntryKind.EDITED, EntryKind.FEEDBACK, EntryKind.SETTING])
+@pytest.mark.parametrize(
+    "kind", [EntryKind.DELIVERED, EntryKind.EDITED, EntryKind.FEEDBACK, EntryKind.RECHECK, EntryKind.SETTING]
+)
 def test_what_another_version_wrote_can_be_read(kind: EntryKind) -> None:
     """Nothing that it knew is hidden, and nothing commands the terminal."""
     lines = "\n".join(shown(kind, {"of tomorrow": "x\x1b[2Jy", "by": "\x1b[2Jme", "text": "\x07", "key": "\x07"}))

@@ -1,0 +1,131 @@
+"""Decide which sentences of an answer no longer stand in the pages that they cite; pure, but for the check itself.
+
+A passage that stands in its page in other white space, under another heading or in other company has not changed; nor
+has a sentence that the page still says, or whose quotation it says, in other words. Each is held to what took the place
+of its passages: a number that stands anywhere on a page says nothing of this sentence.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+
+from pipeline.kit import Supports
+from pipeline.support.support_check import find_quotable_spans, find_verbatim_passage
+from pipeline.types import Answer, AnsweredSentence
+from storage.language.sentences import sentence_spans
+from storage.language.words import content_terms
+from storage.types import Citation, Document, DocumentId, Evidence, Passage, is_web_corpus
+
+Pages = Mapping[DocumentId, tuple[Document, tuple[Passage, ...]]]
+"""Documents as they are now, each with its passages; one that is gone is left out."""
+_MOST_TRIED = 3  # passages, alike, that are tried in the place of one that is gone
+_LIKE = 0.4  # the share of a quotation's terms that a sentence must have to be shown as what stands there now
+
+
+@dataclass(frozen=True, slots=True)
+class LostSentence:
+    """A sentence of an answer that no longer stands in what it cites."""
+
+    text: str
+    corpus: str
+    document: str  # the key of the page
+    title: str
+    was: str  # what of the page it stood on
+    now: str  # what stands there now; empty where nothing like it does
+    removed: bool  # whether the page is gone
+
+
+async def find_lost_sentences(answer: Answer, pages: Pages, supports: Supports, question: str) -> list[LostSentence]:
+    """Check those sentences whose passages changed, and return those that no longer hold."""
+    cited = {citation.number: citation for citation in answer.citations}
+    changed = {number for number, one in cited.items() if not _find_standing(one, pages)}
+    lost = list[LostSentence]()
+    for sentence in answer.sentences:
+        gone = [cited[number] for number in sentence.citations if number in changed]
+        if gone and not await _still_holds(sentence, cited, pages, supports, question):
+            lost.append(_describe_loss(sentence, gone[0], pages))
+    return lost
+
+
+async def _still_holds(
+    sentence: AnsweredSentence, cited: Mapping[int, Citation], pages: Pages, supports: Supports, question: str
+) -> bool:
+    """Return whether what took the place of the passages says a sentence, or what it stood on.
+
+    Passages that are read together would lend each other their numbers: what contradicts the one is not to be found in
+    the other.
+    """
+    citations = [cited[number] for number in sentence.citations if number in cited]
+    standing = tuple(found for one in citations if (found := _find_standing(one, pages)))
+    gone = [one for one in citations if not _find_standing(one, pages)]
+    places = [_find_places(sentence.text, one, pages) for one in gone]
+    stood = [
+        [await supports(_select_likest(sentence.text, one.quote), (place,)) for place in there if one.quote]
+        for one, there in zip(gone, places, strict=True)
+    ]
+    if all(any(one.holds for one in found) for found in stood):
+        return True
+    if len(citations) > 1 and any(found and all(one.contradicted for one in found) for found in stood):
+        return False
+    chosen = product(*(there for there in places if there))
+    tries = (evidence for one in chosen if (evidence := (*standing, *one)))
+    return any([(await supports(sentence.text, one, asked=(question,))).holds for one in islice(tries, _MOST_TRIED)])
+
+
+def _find_standing(citation: Citation, pages: Pages) -> Evidence | None:
+    """Return the passage that has what was cited, white space and place aside; else None."""
+    if is_web_corpus(citation.corpus):  # its pages are kept with the record alone
+        return _build_cited(citation)
+    document, passages = pages.get((citation.corpus, citation.document), (None, ()))
+    if document is None:
+        return None
+    wanted = _join_space(citation.passage_text)
+    same = next((one for one in passages if wanted and wanted in _join_space(one.text)), None)
+    quoted = find_verbatim_passage(citation.quote, passages)
+    found = same or next((one for one in passages if quoted and one.id == quoted), None)
+    return _build_evidence(found, document) if found else None
+
+
+def _find_places(sentence: str, citation: Citation, pages: Pages) -> list[Evidence]:
+    """Return what took the place of a passage that is gone: the passage of its page that is likest to its words.
+
+    Several where they are alike; what is less like them does not tell what became of them.
+    """
+    document, passages = pages.get((citation.corpus, citation.document), (None, ()))
+    if document is None or not passages:
+        return []
+    wanted = set(content_terms(_select_likest(sentence, citation.quote) or sentence))
+    shared = [len(wanted & set(content_terms(one.text))) for one in passages]
+    ranked = zip(passages, shared, strict=True)
+    return [_build_evidence(one, document) for one, count in ranked if count == max(shared)][:_MOST_TRIED]
+
+
+def _select_likest(sentence: str, quote: str) -> str:
+    """Return the sentence of a quotation that an answer's sentence has most of: others stand on the rest."""
+    wanted, parts = set(content_terms(sentence)), [quote[start:end] for start, end in sentence_spans(quote)]
+    return max(parts, key=lambda one: len(wanted & set(content_terms(one))), default=quote)
+
+
+def _describe_loss(sentence: AnsweredSentence, gone: Citation, pages: Pages) -> LostSentence:
+    key = (gone.corpus, gone.document)
+    _, passages = pages.get(key, (None, ()))
+    said = [passage.text[start:end] for passage in passages for start, end in find_quotable_spans(passage)]
+    was = _select_likest(sentence.text, gone.quote)
+    wanted = set(content_terms(was or sentence.text))
+    likest = max(said, key=lambda one: len(wanted & set(content_terms(one))), default="")
+    like = bool(wanted) and len(wanted & set(content_terms(likest))) >= _LIKE * len(wanted)
+    now = _join_space(likest) if like else ""
+    return LostSentence(sentence.text, *key, gone.title, was, now, removed=key not in pages)
+
+
+def _build_cited(one: Citation) -> Evidence:
+    passage = Passage(one.passage_id, one.corpus, one.document, one.section, one.passage_text, 0, one.passage_hash)
+    return _build_evidence(passage, Document(one.corpus, one.document, one.title, one.url))
+
+
+def _build_evidence(passage: Passage, document: Document) -> Evidence:
+    return Evidence(passage.text, passage, document, (0, len(passage.text)))
+
+
+def _join_space(text: str) -> str:
+    return " ".join(text.split())
