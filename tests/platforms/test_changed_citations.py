@@ -13,6 +13,7 @@ import pytest
 from bot.server.refresh.citation_recheck import CitationRecheck
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import forget_documents, refresh_corpus
+from storage.database.refresh_log import NIGHT_LEASE, Leases
 from storage.types import EntryKind
 from tests.platforms.bots import Bot, text
 from tests.platforms.houses import HOUSES, TRIED
@@ -202,6 +203,20 @@ async def test_so_many_notes_a_day_and_no_more(bot: Bot) -> None:
     assert await watch.told() == ["note"]
     await watch.look(hours=25)
     assert await watch.told() == ["note", "note"]
+
+
+@pytest.mark.parametrize("bot", ["fake slack"], indirect=True)
+async def test_what_a_night_changes_is_told_when_it_has_ended(bot: Bot) -> None:
+    watch = await start(bot, "digest")
+    await answered(bot)
+    assert bot.app
+    leases = Leases(bot.app.manifest.database)
+    assert await leases.take(NIGHT_LEASE, "me", datetime.now(UTC), 600)
+    await watch.look(CHANGED)
+    assert await watch.entries() == []
+    await leases.release(NIGHT_LEASE, "me")
+    await watch.look()
+    assert await watch.told() == ["digest"]
 
 
 @pytest.mark.parametrize("record", [{"recheck": "off"}, {"recheck": "note", "recheck_days": 0}])

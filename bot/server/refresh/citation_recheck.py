@@ -29,7 +29,7 @@ from bot.views.sanitize import sanitize_line
 from bot.views.view_reducer import build_notice_view, shorten_line, shorten_question
 from bot.wiring import App, build_records, find_forgotten_documents
 from pipeline.support.support_check import find_verbatim_passage
-from storage.database.refresh_log import Leases, RefreshLog
+from storage.database.refresh_log import NIGHT_LEASE, Leases, RefreshLog
 from storage.errors import StorageError
 from storage.types import Document, DocumentId, EntryKind, LogEntry, Passage, RunState
 
@@ -99,6 +99,9 @@ class CitationRecheck:
             log.exception("answers could not be checked again")
 
     async def _is_refreshing(self) -> bool:
+        """Return whether a night, or a refresh, is under way: what it changes is told together."""
+        if await Leases(self.app.manifest.database).holder(NIGHT_LEASE, self.clock()):
+            return True
         runs = (await RefreshLog(self.app.manifest.database).last()).values()
         return any(run.state is RunState.RUNNING and self.clock() - run.seen < _RUN_STANDS for run in runs)
 
@@ -213,8 +216,8 @@ class CitationRecheck:
         if why or not channel:
             for line in lines:
                 log.warning("%s", line, extra={"cause": why} if why else {})
-        for turn in turns:
-            await self._note(turn.record.turn_id, "digest", **({"why": why} if why else {}))
+        body = {"told": "digest", **({"why": why} if why else {})}
+        await self.app.audit.append(*(LogEntry(turn.record.turn_id, EntryKind.RECHECK, body) for turn in turns))
 
     async def _tell_note(self, turn: _Told) -> None:
         """Tell those who see the answer, beneath it; it is on record before, so that it is told once at most."""
