@@ -11,7 +11,6 @@ from functools import partial
 
 from pipeline.errors import NotAClaim
 from pipeline.kit import Kit, System
-from pipeline.replies.verdict_replies import Verification
 from pipeline.stages.concurrency import gather_all
 from pipeline.stages.model_claims import NO_EVIDENCE, passage_ids, request_verification
 from pipeline.stages.passage_retrieval import collect_sentences
@@ -188,15 +187,6 @@ def _find_differing(held: PassageSupport) -> Evidence:
     return next((one for one in held.nearest if any(quote in one.text for quote in quoted)), held.nearest[0])
 
 
-def overrule_model(found: Verification, support: Support) -> Verification:
-    """Return the model's verdict, unless it takes for supported what the rules know to be missing or contradicted."""
-    if found.verdict is not Verdict.SUPPORTS or support.holds or support.appealable:
-        return found
-    verdict = Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
-    reasons = "; ".join(support.reasons)
-    return replace(found, verdict=verdict, reasoning=f"The model takes it for supported; but {reasons}.")
-
-
 async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Judgement:
     """Judge the conversation's last turn, one statement, by what is found for it. Raises any `PipelineError`."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
@@ -222,19 +212,29 @@ async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> J
 
 
 async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:
+    """Judge by the model, unless it takes for supported what the rules know to be missing or contradicted.
+
+    Then they decide alone, over all that was found: it may have named the wrong sentences for what others say.
+    """
     claim, sentences = talk.question.text, collect_sentences(hits)
     found = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
     named = tuple(sentences[number - 1] for number in found.sentences)
-    because: tuple[VerdictReason, ...] = ()
     if found.verdict is Verdict.SUPPORTS:
         support = await kit.supports(claim, named)
-        ruled = overrule_model(found, support)
-        because = () if ruled is found else (VerdictReason("overruled"), *support.because)
-        found = ruled
+        if not (support.holds or support.appealable):
+            return _overrule(await judge_by_rules(talk, hits, kit))
     shown = named[:MAX_EVIDENCE] or _nearest_sentences(claim, sentences)
     settled = bool(named) and found.verdict is not Verdict.NOT_ENOUGH_INFO
     evidence, nearest = (shown, ()) if settled else ((), shown)
-    return Judgement(found.verdict, found.reasoning, evidence, nearest, because)
+    return Judgement(found.verdict, found.reasoning, evidence, nearest)
+
+
+def _overrule(ruled: Judgement) -> Judgement:
+    """Return what the rules decided with a word on the model, which takes the claim for supported."""
+    if ruled.verdict is Verdict.SUPPORTS:
+        return ruled
+    reasoning = f"The model takes it for supported; but {ruled.reasoning}."
+    return replace(ruled, reasoning=reasoning, because=(VerdictReason("overruled"), *ruled.because))
 
 
 async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSupport:

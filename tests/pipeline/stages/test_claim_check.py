@@ -4,13 +4,11 @@ import pytest
 
 from pipeline.errors import ModelUnavailable, NotAClaim, SearchUnavailable
 from pipeline.kit import Limits
-from pipeline.replies.verdict_replies import Verification
 from pipeline.stages.claim_check import (
     PassageSupport,
     check_claim_by_model,
     check_claim_by_rules,
     decide_verdict,
-    overrule_model,
     validate_claim,
 )
 from pipeline.stages.passage_retrieval import collect_sentences
@@ -113,22 +111,6 @@ def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
 
 
 @pytest.mark.parametrize(
-    ("said", "support", "verdict"),
-    [
-        (Verdict.SUPPORTS, HOLDS, Verdict.SUPPORTS),
-        (Verdict.SUPPORTS, DOUBTFUL, Verdict.SUPPORTS),
-        (Verdict.SUPPORTS, ABSENT, Verdict.NOT_ENOUGH_INFO),
-        (Verdict.SUPPORTS, CONTRADICTED, Verdict.REFUTES),
-        (Verdict.REFUTES, HOLDS, Verdict.REFUTES),
-        (Verdict.NOT_ENOUGH_INFO, HOLDS, Verdict.NOT_ENOUGH_INFO),
-    ],
-)
-def test_rules_overrule_a_model_only_where_it_takes_for_supported_what_they_know_is_not(said, support, verdict):
-    """On meaning the model knows better."""
-    assert overrule_model(Verification(said, (1,), "Because."), support).verdict is verdict
-
-
-@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("", "no words"),
@@ -206,6 +188,17 @@ async def test_a_model_cannot_make_true_what_no_passage_mentions():
 
     assert checked.verdict is Verdict.NOT_ENOUGH_INFO
     assert "a number is not in its passages" in checked.reasoning
+
+
+async def test_a_model_that_names_the_wrong_sentence_makes_nothing_false():
+    """The rules look at all that was found."""
+    reply = "Reasoning: Sure.\nSentences: 3\nVerdict: SUPPORTS"
+    told, checked = await check(
+        "Skarholm lighthouse was built in 1887.", check_claim_by_model, ScriptedLLM({"verify": reply})
+    )
+
+    assert checked.verdict is Verdict.SUPPORTS
+    assert "1887" in told.answer.citations[0].quote
 
 
 async def test_an_outage_is_no_verdict():
