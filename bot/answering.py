@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from operator import attrgetter
 from textwrap import shorten
 from typing import Any
@@ -17,8 +18,9 @@ from typing import Any
 from structlog.contextvars import bound_contextvars
 
 from bot.access import select_readable
+from bot.curation.pinned_answers import find_pinned
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
-from bot.desk.types import Failure, TurnRequest, TurnResult
+from bot.desk.types import Failure, PinMark, TurnRequest, TurnResult
 from bot.turn_search import list_corpora
 from bot.views.catalog import find_apology, render_answer_text, render_verdict_text, translate
 from bot.wiring import App, TurnTools, build_kit, find_forgotten_documents
@@ -35,11 +37,12 @@ from pipeline.systems import find_check, find_system, find_text_check
 from pipeline.types import Answer, AnsweredSentence, Conversation, Event, SentencePassed, Status, Turn
 from storage.errors import StorageError, UnknownCorpus, contain_panics
 from storage.language.detection import detect_language
-from storage.types import Corpus, DocumentId, EntryKind, LogEntry
+from storage.types import Corpus, DocumentId, EntryKind, Hit, LogEntry, SearchQuery
 
 EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # what a turn may end in without a fault of the code
 _REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
 TOO_SLOW = "too_slow"
+PINNED = "pinned"  # stands on record in the place of a system where an answer was pinned
 MAX_NEAREST_PAGES = 3
 ABANDONED_AFTER = timedelta(hours=2)  # no turn may take so long
 
@@ -182,11 +185,12 @@ async def _run_turn(turn: _Turn) -> TurnResult:
         turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports, tone=turn.tone
     )
     limits, language = tools.kit.limits, turn.talk.question.language
-    status, failure = Status.CANCELLED, None
+    status, failure, pinned = Status.CANCELLED, None, None
     try:
         with contain_panics():
             async with asyncio.timeout(limits.seconds):
-                status = await system(turn.talk, tools.kit)
+                pinned = await _say_pinned(turn, tools)
+                status = Status.ANSWERED if pinned else await system(turn.talk, tools.kit)
     except EXPECTED_ERRORS as error:
         late = time.monotonic() >= tools.deadline
         status, failure = classify_error(error, language, seconds=limits.seconds, late=late)
@@ -195,9 +199,33 @@ async def _run_turn(turn: _Turn) -> TurnResult:
         raise
     finally:
         result = _build_result(turn, tools, status, failure, time.monotonic() - started)
+        result = replace(result, system=PINNED, pinned=pinned) if pinned else result
         closed = build_closing_entries(result, tools.recorder.steps, tools.gate.withheld, spoken)
         await _finish_uncancelled(turn.app.audit.append(*closed))
     return result
+
+
+async def _say_pinned(turn: _Turn, tools: TurnTools) -> PinMark | None:
+    """Say the answer that is pinned to the question, if each of its sentences passes the gate; return whose it is."""
+    if turn.task.name != "ask":
+        return None
+    app, kit = turn.app, tools.kit
+    find_forgotten = partial(find_forgotten_documents, app)
+    standing = await find_pinned(app.examples, turn.talk, turn.scope, find_forgotten, app.manifest.join)
+    if standing is None:
+        return None
+
+    async def fetch(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        del query
+        return standing.hits[:k]
+
+    await tools.recorder.fetch(fetch, SearchQuery(turn.talk.question.text), len(standing.hits))
+    before = ("", *(sentence.text for sentence in standing.sentences))
+    judged = map(kit.judge, standing.sentences, before)
+    if not all(await asyncio.gather(*judged)):
+        return None
+    said = [await kit.say(sentence) for sentence in standing.sentences]
+    return standing.pinned.mark if any(said) else None
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, object]) -> None:

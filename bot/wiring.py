@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from bot import read_version
 from bot.access import Asker, select_readable
-from bot.example_pool import load_demos
+from bot.curation.example_pool import load_demos
 from bot.settings.settings_tables import Settings
 from bot.turn_search import (
     build_engine,
@@ -54,6 +54,7 @@ from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from pipeline.types import Conversation, Event
 from storage.database.engine import Database, open_database, open_record
 from storage.database.refresh_log import Leases
+from storage.database.worker_threads import ThreadPool
 from storage.home_folder import lock_home
 from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
 from storage.indexes.embedding import READER_SHA256, LazyReader, load_answer_reader, load_token_states, open_embedder
@@ -230,9 +231,8 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         store = await asyncio.to_thread(_open_store, settings, manifest, indexes)
         if not rebuilding:
             await store.check()
-        states = LazyReader(partial(load_token_states, settings.home), store.threads.states)
+        supports, examines = _build_checkers(settings, store.threads.states)
         web = open_web_search(settings.search_engine)
-        strictness, names = settings.support.strictness, settings.support.names
         yield App(
             settings,
             store,
@@ -242,12 +242,27 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
             Spending(database),
             ChannelOverrides(database),
             ApprovedExamples(database),
-            supports=SupportChecker(states, strictness or "normal", names),
-            examines=SupportChecker(states, strictness or "strict", names),
+            supports=supports,
+            examines=examines,
             llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,
             rerank=LazyReader(load_answer_reader, store.threads.states),
             web=stack.enter_context(web) if web else None,
         )
+
+
+def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChecker, SupportChecker]:
+    """Return the local checks of answers, and of claims that somebody asks about."""
+    states = LazyReader(partial(load_token_states, settings.home), threads)
+    strictness, names = settings.support.strictness, settings.support.names
+    return (
+        SupportChecker(states, strictness or "normal", names),
+        SupportChecker(states, strictness or "strict", names),
+    )
+
+
+def build_checker(settings: Settings, stack: ExitStack) -> SupportChecker:
+    """Return the local check of answers for whoever opens the record alone."""
+    return _build_checkers(settings, stack.enter_context(ThreadPool("states")))[0]
 
 
 def locate_chroma(settings: Settings) -> ChromaLocation:

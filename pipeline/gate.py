@@ -108,6 +108,10 @@ class Recorder:
         """Search as the wrapped search does, and note it. A search that fails is noted with its error and raises."""
         return await self._record(self._search, query, k)
 
+    async def fetch(self, fetch: Search, query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        """Note what another than the turn's search finds for a query."""
+        return await self._record(fetch, query, k)
+
     def _record_engine(self, engine: Search) -> Search:
         async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
             return await self._record(engine, query, k, kept=True)

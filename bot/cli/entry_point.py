@@ -27,7 +27,7 @@ PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packa
 
 ORDER = (
     "init", "doctor", "ingest", "forget", "corpora", "reindex",
-    "search", "ask", "check", "chat", "serve", "pages", "audit", "erase", "examples",
+    "search", "ask", "check", "chat", "serve", "pages", "audit", "erase", "examples", "answers",
 )  # fmt: skip
 
 
@@ -122,6 +122,7 @@ app.command(
     epilog=format_examples("footnote erase --person slack:T1/U1", "footnote erase --older-than 365d --why Policy --yes")
 )(erase_command.erase)
 app.add_typer(example_commands.examples_app, name="examples")
+app.add_typer(example_commands.answers_app, name="answers")
 
 
 def _print_version(*, wanted: bool) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Literal
 
 from bot.access import Asker, is_same_channel, is_same_person, may_view_turn
+from bot.curation.example_pool import UnfitExample, approve_turn, build_demo
 from bot.desk.authorized_turn import (
     ACTION_BEGUN,
     ACTION_DONE,
@@ -29,7 +30,6 @@ from bot.desk.authorized_turn import (
 from bot.desk.channel_settings import find_searchable_corpora, load_channel_settings
 from bot.desk.turn_record import TurnRecord, read_kept_passages, read_turn_record
 from bot.desk.types import DeliveryOutcome, PostedMessages, Question, log_event
-from bot.example_pool import UnfitExample, approve_turn, build_demo
 from bot.platforms.registry import is_admin
 from bot.platforms.shared.platform_contract import ContentRefused, Platform, PlatformError, PlatformUnavailable
 from bot.views.catalog import translate

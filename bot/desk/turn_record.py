@@ -73,7 +73,7 @@ def build_closing_entries(
         "usage": result.usage,
         "seconds": result.seconds,
         "failure": result.failure,
-    }
+    } | ({"pinned": result.pinned} if result.pinned else {})
     entries = (_build_step(result.answer_id, step) for step in steps)
     return (*entries, LogEntry(result.answer_id, EntryKind.TURN_CLOSED, body))
 
@@ -222,6 +222,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
         "usage": body.get("usage") or {},
         "seconds": body.get("seconds") or 0.0,
         "failure": body.get("failure"),
+        "pinned": body.get("pinned"),
     }
     result: TurnResult = _adapter(TurnResult).validate_python(fields_read)
     return result

@@ -160,6 +160,15 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class PinMark:
+    """Whose answer it is, where an admin pinned one to the question."""
+
+    turn_id: str  # the turn that was answered first
+    name: str
+    day: str  # in ISO 8601
+
+
+@dataclass(frozen=True, slots=True)
 class TurnResult:
     """An answer as it is delivered, and what it took."""
 
@@ -173,6 +182,7 @@ class TurnResult:
     failure: Failure | None = None
     remembered: frozenset[DocumentId] = frozenset()
     """What the earlier turns stand on that it remembered. The record keeps it with the question."""
+    pinned: PinMark | None = None  # where the answer was pinned, and no system asked
 
     @property
     def cited_documents(self) -> frozenset[DocumentId]:

@@ -15,10 +15,10 @@ from typing import Any, get_args
 
 from starlette.responses import RedirectResponse, Response
 
+from bot.curation.example_pool import UnfitExample, approve_turn
 from bot.desk.answer_actions import MAX_COMMENT
 from bot.desk.authorized_turn import build_action_entry
 from bot.desk.turn_record import read_kept_passages
-from bot.example_pool import UnfitExample, approve_turn
 from bot.pages.figure_charts import draw_charts
 from bot.pages.page_rendering import make_path, make_query
 from bot.pages.page_router import NotFound, Visit

@@ -97,6 +97,7 @@ _FEEDBACK = {
     "ask": "A person was asked",
     "share": "Shared",
     "example": "As an example",
+    "answer": "Pinned to its question",
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from bot.desk.types import TurnResult
+from bot.desk.types import PinMark, TurnResult
 from bot.views.catalog import list_asked_claims, render_left_out, render_reason, translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import (
@@ -38,6 +38,7 @@ from storage.types import CheckedClaim, Citation, Document, Evidence, Hit, Passa
 
 MAX_QUOTED_QUESTION = 300  # characters of a question that are repeated where others read it
 _MAX_QUERY_SHOWN = 60  # characters of a query that are shown
+_MAX_NAME = 80
 _MAX_REMARK_SHOWN = 500  # characters of what a model said of a claim
 _VERDICTS: Mapping[Verdict, tuple[str, str]] = MappingProxyType({
     Verdict.SUPPORTS: ("✅", "verdict_supports"),
@@ -104,7 +105,7 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
         view.ticket,
         language,
         notice=view.notice,
-        collapsed=_summarize_claims(answer.claims, language),
+        collapsed=render_pin(result.pinned, language) or _summarize_claims(answer.claims, language),
         text="" if sentences else result.text,
         sentences=sentences,
         left_out=render_left_out(answer.withheld, total, language) if sentences and answer.withheld else "",
@@ -114,6 +115,11 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
         buttons=build_answer_buttons(view.ticket, language, answer.status, only_asker=only_asker, ask=ask),
         done=True,
     )
+
+
+def render_pin(pinned: PinMark | None, language: str) -> str:
+    """Say who pinned an answer and when; empty where nobody did."""
+    return translate("pinned", language, name=shorten_line(pinned.name, _MAX_NAME), day=pinned.day) if pinned else ""
 
 
 def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:

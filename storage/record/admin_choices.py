@@ -1,7 +1,7 @@
 """What admins set for channels, and which answers they approved as examples; each change has its entry."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -40,15 +40,31 @@ class ChannelOverrides:
         await self.database.write(change)
 
 
+_ANSWER = "pinned_answer"  # in the body of an example: the answer that is pinned to the question of its turn
+
+
 @dataclass(frozen=True)
 class ApprovedExamples:
-    """The answers that admins approved as examples; changes are on record. Every method raises `StorageError`."""
+    """The answers that admins approved: as examples, pinned to their question, or both. Changes are on record.
+
+    Every method raises `StorageError`.
+    """
 
     database: Database
     clock: Callable[[], datetime] = utc_now
 
     async def all(self) -> tuple[ApprovedExample, ...]:
-        """Return all of them, the newest first, but those whose answer was taken back since."""
+        """Return all examples, the newest first, but those whose answer was taken back since."""
+        rows = await self._read()
+        split = ((one, {key: value for key, value in one.body.items() if key != _ANSWER}) for one in rows)
+        return tuple(replace(one, body=body) for one, body in split if body or one.body == body)
+
+    async def answers(self) -> tuple[ApprovedExample, ...]:
+        """Return the answers that are pinned, the newest first, but those that were taken back since."""
+        pinned = [one for one in await self._read() if _ANSWER in one.body]
+        return tuple(replace(one, body=one.body[_ANSWER]) for one in pinned)
+
+    async def _read(self) -> tuple[ApprovedExample, ...]:
         query = select(examples).order_by(examples.c.at.desc(), examples.c.turn_id)
         edited = select(entries.c.turn_id, entries.c.body).join(examples, examples.c.turn_id == entries.c.turn_id)
         edited = edited.where(entries.c.kind == EntryKind.EDITED.value)
@@ -65,26 +81,66 @@ class ApprovedExamples:
 
     async def add(self, example: ApprovedExample, entry: LogEntry) -> bool:
         """Keep an example; return whether it was new. One that is kept stays as it was approved."""
-        row = {"turn_id": example.turn_id, "by": example.by, "at": self.clock(), "pinned": example.pinned}
-        row["body"] = encode_json(example.body)
 
         def change(connection: Connection) -> bool:
-            known = select(examples.c.turn_id).where(examples.c.turn_id == example.turn_id)
-            new = connection.execute(known).first() is None
-            return new and bool(connection.execute(insert(examples), row).rowcount)
+            body = _read_body(connection, example.turn_id)
+            new = body is None or body.keys() == {_ANSWER}
+            if new:
+                self._keep(connection, replace(example, body={**(body or {}), **example.body}))
+            return new
 
         return await self._change(change, entry)
 
     async def drop(self, turn_id: str, entry: LogEntry) -> bool:
         """Remove an example; return whether there was one."""
-        gone = delete(examples).where(examples.c.turn_id == turn_id)
-        return await self._change(lambda connection: bool(connection.execute(gone).rowcount), entry)
+
+        def change(connection: Connection) -> bool:
+            body = _read_body(connection, turn_id)
+            left = {key: value for key, value in (body or {}).items() if key == _ANSWER}
+            self._replace(connection, turn_id, left)
+            return body is not None and (left != body or not body)
+
+        return await self._change(change, entry)
 
     async def pin(self, turn_id: str, entry: LogEntry, *, pinned: bool) -> bool:
         """Pin an example, or unpin it; return whether there is one that was not so before."""
         chosen = examples.c.turn_id == turn_id, examples.c.pinned != pinned
         changed = update(examples).where(*chosen).values(pinned=pinned)
         return await self._change(lambda connection: bool(connection.execute(changed).rowcount), entry)
+
+    async def pin_answer(self, answer: ApprovedExample, entry: LogEntry) -> None:
+        """Pin an answer to the question of its turn, in the place of the one that was."""
+
+        def change(connection: Connection) -> bool:
+            body = {**(_read_body(connection, answer.turn_id) or {}), _ANSWER: answer.body}
+            if not self._replace(connection, answer.turn_id, body):
+                self._keep(connection, replace(answer, body=body))
+            return True
+
+        await self._change(change, entry)
+
+    async def drop_answer(self, turn_id: str, entry: LogEntry) -> bool:
+        """Let an answer be pinned no longer; return whether it was."""
+
+        def change(connection: Connection) -> bool:
+            body = _read_body(connection, turn_id) or {}
+            left = {key: value for key, value in body.items() if key != _ANSWER}
+            if left != body:
+                self._replace(connection, turn_id, left)
+            return left != body
+
+        return await self._change(change, entry)
+
+    def _keep(self, connection: Connection, example: ApprovedExample) -> None:
+        connection.execute(delete(examples).where(examples.c.turn_id == example.turn_id))
+        row = {"turn_id": example.turn_id, "by": example.by, "at": self.clock(), "pinned": example.pinned}
+        connection.execute(insert(examples), row | {"body": encode_json(example.body)})
+
+    def _replace(self, connection: Connection, turn_id: str, body: Mapping[str, Any]) -> bool:
+        """Give a row another body, or remove it where nothing is left; return whether there was one."""
+        kept = examples.c.turn_id == turn_id
+        change = update(examples).where(kept).values(body=encode_json(body)) if body else delete(examples).where(kept)
+        return bool(connection.execute(change).rowcount)
 
     async def _change(self, change: Callable[[Connection], bool], entry: LogEntry) -> bool:
         rows = encode_entries([entry], self.clock())
@@ -96,3 +152,9 @@ class ApprovedExamples:
             return changed
 
         return await self.database.write(record)
+
+
+def _read_body(connection: Connection, turn_id: str) -> dict[str, Any] | None:
+    """Return what is kept of a turn; None where it is neither an example nor pinned."""
+    body = connection.execute(select(examples.c.body).where(examples.c.turn_id == turn_id)).scalar()
+    return dict(decode_json(body)) if body else None

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from bot.answering import answer
-from bot.example_pool import UnfitExample, approve_turn, build_demo, load_demos, read_demo
+from bot.curation.example_pool import UnfitExample, approve_turn, build_demo, load_demos, read_demo
 from bot.settings.settings_tables import LimitSettings
 from bot.wiring import find_forgotten_documents
 from pipeline.prompts.demonstrations import load_own_demos

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from bot.views.catalog import find_asked_claim, render_left_out, render_reason, render_sentence, translate
 from bot.views.sanitize import sanitize_line, sanitize_link, sanitize_text
+from bot.views.view_reducer import render_pin
 from pipeline.types import AnsweredSentence, Status
 from storage.types import Verdict
 
@@ -86,6 +87,8 @@ def format_date(moment: datetime | None, zone: tzinfo) -> str:
 
 def _footer_parts(done: TurnResult, language: str, zone: tzinfo) -> list[RenderableType]:
     answer, parts = done.answer, list[RenderableType]()
+    if done.pinned:
+        parts += [Text(), Text(sanitize_line(render_pin(done.pinned, language)), style="dim")]
     if answer.sentences and answer.withheld:
         total = len(answer.sentences) + answer.withheld
         parts += [Text(), Text(render_left_out(answer.withheld, total, language), style="dim")]

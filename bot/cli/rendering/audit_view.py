@@ -28,11 +28,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
+    from bot.curation.pinned_answers import PinnedAnswer
     from pipeline.types import Demonstration
     from storage.types import ApprovedExample
 
 
 TurnEnds: TypeAlias = tuple[LogEntry, LogEntry | None]  # how a turn was opened, and how it was closed if it was
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPin:
+    """A pinned answer, and whether its passages stand as they stood."""
+
+    pinned: PinnedAnswer
+    said: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +281,18 @@ def render_examples(listed: Sequence[ListedExample], zone: tzinfo) -> Renderable
         state = ("pinned" if one.kept.pinned else "") if one.shown else "not shown: a page was forgotten"
         question = sanitize_line(one.question)[:WIDTH]
         rows.add_row(format_moment(one.kept.at, zone), one.kept.turn_id, sanitize_line(one.kept.by), state, question)
+    return rows
+
+
+def render_pins(listed: Sequence[ListedPin]) -> RenderableType:
+    if not listed:
+        return Text("No answer is pinned yet. `footnote answers pin ID` pins one to its question.")
+    rows = build_table("Pinned", "Answer", "By", "State", "Question")
+    for one in listed:
+        pinned, state = one.pinned, "" if one.said else "not said: a passage is not as it was"
+        rows.add_row(
+            pinned.day, pinned.turn_id, sanitize_line(pinned.name), state, sanitize_line(pinned.question)[:WIDTH]
+        )
     return rows
 
 

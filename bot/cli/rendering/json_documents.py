@@ -13,7 +13,7 @@ from storage.types import EntryKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from bot.cli.rendering.audit_view import ListedExample
+    from bot.cli.rendering.audit_view import ListedExample, ListedPin
     from bot.desk.types import TurnResult
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.server.refresh.run_history import RefreshSummary
@@ -166,6 +166,16 @@ def _build_example(one: ListedExample) -> Document:
     return {"answer_id": one.kept.turn_id, **known, **pick(one.kept, "by at pinned"), "shown": one.shown}
 
 
+def build_pins_document(listed: Iterable[ListedPin]) -> Document:
+    return build_document(answers=[_build_pin(one) for one in listed])
+
+
+def _build_pin(one: ListedPin) -> Document:
+    text = " ".join(said.text for said in one.pinned.sentences)
+    known = pick(one.pinned, "question name day corpora")
+    return {"answer_id": one.pinned.turn_id, **known, "text": text, "said": one.said}
+
+
 def build_verification_document(checked: RecordCheck) -> Document:
     done = build_document(
         **pick(checked, "entries answers sentences citations erased checkpoints covered"),
@@ -201,7 +211,9 @@ def _build_answer(done: TurnResult) -> Document:
 
 
 def _build_run_facts(done: TurnResult) -> Document:
+    pinned = {"pinned": pick(done.pinned, "turn_id name day")} if done.pinned else {}
     return {
+        **pinned,
         "system": done.system,
         "model": done.model,
         "usage": pick(done.usage, "llm_calls llm_rounds prompt_tokens completion_tokens cost"),

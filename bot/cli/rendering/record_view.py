@@ -31,6 +31,7 @@ FEEDBACK_WORDS = {
     "ask": "a person was asked",
     "share": "shared",
     "example": "example",
+    "answer": "pinned answer",
 }
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.access import Asker, Exclusion
+from bot.curation.example_pool import approve_turn
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.jobs.job import encode_question as kept_question
 from bot.desk.turn_policy import open_desk
 from bot.desk.types import IntakeStatus, Question
-from bot.example_pool import approve_turn
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, find_forgotten_documents
 from ingest.refresh.corpus_refresh import forget_documents, refresh_corpus

@@ -1,0 +1,270 @@
+"""Pin an answer to its question, and find the one that is pinned to what is asked.
+
+A pinned answer is said again while the passages that it cites stand as they stood, within the scope of all that its
+turn was made from. Another question is never taken for its own: they must be the same, word for word.
+"""
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from bot.curation.example_pool import FindForgotten
+from bot.desk.turn_record import TurnRecord, read_turn_record
+from bot.desk.types import PinMark
+from pipeline.gate import Gate
+from pipeline.kit import Supports
+from pipeline.replies.cited_sentences import cite_sentence, split_sentences
+from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.question_analysis import depends_on_context
+from pipeline.support.scorer import select_closest
+from pipeline.types import CitedSentence, Conversation, Status
+from storage.record.admin_choices import ApprovedExamples
+from storage.record.proof.verification import QUOTE_JOIN
+from storage.types import ApprovedExample, Document, DocumentId, EntryKind, Evidence, Hit, LogEntry, Passage, Span
+
+Unpinnable = Literal["unknown", "check", "unanswered", "retracted", "follow_up", "forgotten", "changed", "empty"]
+JoinPassages = Callable[[Collection[str], Collection[str]], Awaitable[Mapping[str, tuple[Passage, Document]]]]
+"""Returns by id those of the passages that stand in these corpora now. Raises `StorageError`."""
+
+
+class UnfitAnswer(Exception):
+    """An answer cannot be pinned."""
+
+    def __init__(self, reason: Unpinnable) -> None:
+        super().__init__(reason)
+        self.reason: Unpinnable = reason
+
+
+class UnsupportedText(Exception):
+    """A corrected text does not hold: the sentences that were refused, each with why."""
+
+    def __init__(self, refused: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(text for text, _ in refused))
+        self.refused = tuple(refused)
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedQuote:
+    """What a sentence cites, while its passage has this hash."""
+
+    passage_id: str
+    hash: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedSentence:
+    text: str
+    quotes: tuple[PinnedQuote, ...]
+    note: str = ""
+    paragraph: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedAnswer:
+    turn_id: str
+    question: str
+    name: str  # who pinned it, as askers are told
+    day: str  # when, in ISO 8601
+    sentences: tuple[PinnedSentence, ...]
+    corpora: tuple[str, ...]  # all that its turn was made from
+    documents: tuple[DocumentId, ...]
+
+    @property
+    def mark(self) -> PinMark:
+        return PinMark(self.turn_id, self.name, self.day)
+
+    @property
+    def passage_ids(self) -> frozenset[str]:
+        return frozenset(quote.passage_id for one in self.sentences for quote in one.quotes)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingAnswer:
+    """A pinned answer all of whose passages stand, with them."""
+
+    pinned: PinnedAnswer
+    hits: tuple[Hit, ...]
+    sentences: tuple[CitedSentence, ...]
+
+
+async def build_pinned(
+    entries: Sequence[LogEntry],
+    text: str,
+    *,
+    join: JoinPassages,
+    find_forgotten: FindForgotten,
+    supports: Supports,
+    name: str,
+    day: str,
+) -> PinnedAnswer:
+    """Return a turn's answer as it is pinned: as it was said, or in a corrected text with the numbers that it cites.
+
+    Each sentence of a corrected text must pass the gate, by the local check alone.
+
+    Raises:
+        UnfitAnswer: It cannot be pinned.
+        UnsupportedText: The corrected text has sentences that its passages do not surely support.
+        StorageError: The passages cannot be looked up.
+        ValueError: The record is not as any version wrote it.
+    """
+    record = _require_fit(read_turn_record(entries))
+    answer = record.result.answer if record.result else None
+    citations = answer.citations if answer else ()
+    if await find_forgotten(record.documents):
+        raise UnfitAnswer("forgotten")
+    there = await join({one.passage_id for one in citations}, record.cited)
+    if any(one.passage_id not in there or there[one.passage_id][0].hash != one.passage_hash for one in citations):
+        raise UnfitAnswer("changed")
+    offered = [_list_evidence(one.quote, *there[one.passage_id]) for one in citations]
+    if text:
+        whole = [collect_sentences([Hit(*there[one.passage_id], 1.0)]) for one in citations]
+        sentences = [_narrow_evidence(cite_sentence(one, whole)) for one in split_sentences(text, len(whole))]
+        await _require_support(sentences, there, supports, record.question)
+    else:
+        sentences = [
+            CitedSentence(
+                one.text, tuple(piece for n in one.citations for piece in offered[n - 1]), one.note, one.paragraph
+            )
+            for one in (answer.sentences if answer else ())
+        ]
+    if not sentences:
+        raise UnfitAnswer("empty")
+    kept = tuple(
+        PinnedSentence(
+            one.text,
+            tuple(PinnedQuote(piece.passage.id, piece.passage.hash, piece.span) for piece in one.evidence),
+            one.note,
+            one.paragraph,
+        )
+        for one in sentences
+    )
+    scope, documents = tuple(sorted(record.corpora)), tuple(sorted(record.documents))
+    return PinnedAnswer(record.turn_id, record.question, name, day, kept, scope, documents)
+
+
+def _require_fit(record: TurnRecord | None) -> TurnRecord:
+    reason: Unpinnable | None = None
+    if record is None:
+        raise UnfitAnswer("unknown")
+    if record.task == "check":
+        reason = "check"
+    elif record.retracted:
+        reason = "retracted"
+    elif record.result is None or record.result.answer.status is not Status.ANSWERED:
+        reason = "unanswered"
+    elif depends_on_context(record.question, record.language):
+        reason = "follow_up"
+    if reason:
+        raise UnfitAnswer(reason)
+    return record
+
+
+def _list_evidence(quote: str, passage: Passage, document: Document) -> tuple[Evidence, ...]:
+    """Return what a footnote quotes; its quote may be of several sentences that do not follow each other."""
+    pieces = (quote,) if quote in passage.text else quote.split(QUOTE_JOIN)
+    starts = [(passage.text.find(piece), piece) for piece in pieces]
+    return tuple(Evidence(piece, passage, document, (at, at + len(piece))) for at, piece in starts if at >= 0)
+
+
+def _narrow_evidence(sentence: CitedSentence) -> CitedSentence:
+    """Return a sentence with what says most of it in the passages that it cites, of each at least one sentence."""
+    by_passage = defaultdict[str, list[Evidence]](list)
+    for one in sentence.evidence:
+        by_passage[one.passage.id].append(one)
+    near = set(select_closest(sentence.text, [[one.text for one in sentence.evidence]])) if by_passage else set()
+    kept = []
+    for pieces in by_passage.values():
+        (nearest, *_) = select_closest(sentence.text, [[one.text for one in pieces]])
+        chosen = [one for one in pieces if one.text in near]
+        kept += chosen or [one for one in pieces if one.text == nearest]
+    return replace(sentence, evidence=tuple(kept))
+
+
+async def _require_support(
+    sentences: Sequence[CitedSentence],
+    there: Mapping[str, tuple[Passage, Document]],
+    supports: Supports,
+    question: str,
+) -> None:
+    found = {one: Hit(passage, document, 1.0) for one, (passage, document) in there.items()}
+    gate = Gate(found=found, supports=supports, tell=lambda _: None, asked=(question,))
+    for one in sentences:
+        await gate.say(one)
+    if gate.withheld:
+        raise UnsupportedText([(one.text, one.reason) for one in gate.withheld])
+
+
+def build_pin_entry(pinned: PinnedAnswer, by: str, state: str) -> LogEntry:
+    """Return what is on record of a pin: who, for whom, and the text."""
+    said = " ".join(one.text for one in pinned.sentences)
+    facts = {"what": "answer", "by": by, "where": "", "state": state, "name": pinned.name, "text": said}
+    return LogEntry(pinned.turn_id, EntryKind.FEEDBACK, facts)
+
+
+def read_pinned(kept: ApprovedExample) -> PinnedAnswer | None:
+    """Return a pinned answer; None for one that this version cannot read."""
+    try:
+        return _adapter().validate_python(kept.body)
+    except ValidationError:
+        return None
+
+
+def encode_pinned(pinned: PinnedAnswer) -> Mapping[str, Any]:
+    return asdict(pinned)
+
+
+async def find_pinned(
+    pool: ApprovedExamples,
+    talk: Conversation,
+    scope: Collection[str],
+    find_forgotten: FindForgotten,
+    join: JoinPassages,
+) -> StandingAnswer | None:
+    """Return the newest answer that is pinned to the last question and may be said there. Raises `StorageError`."""
+    asked = normalize_question(talk.question.text)
+    known = [pinned for one in await pool.answers() if (pinned := read_pinned(one))]
+    for pinned in known:
+        if normalize_question(pinned.question) != asked or not set(pinned.corpora) <= set(scope):
+            continue
+        if not await find_forgotten(pinned.documents) and (standing := await restore(pinned, scope, join)):
+            return standing
+    return None
+
+
+async def restore(pinned: PinnedAnswer, scope: Collection[str], join: JoinPassages) -> StandingAnswer | None:
+    """Return a pinned answer with its passages; None where one is gone, changed, or in no corpus of the scope."""
+    there = await join(pinned.passage_ids, scope)
+    quotes = [quote for one in pinned.sentences for quote in one.quotes]
+    if any(quote.passage_id not in there or there[quote.passage_id][0].hash != quote.hash for quote in quotes):
+        return None
+    sentences = tuple(
+        CitedSentence(
+            one.text, tuple(_cite(quote, *there[quote.passage_id]) for quote in one.quotes), one.note, one.paragraph
+        )
+        for one in pinned.sentences
+    )
+    return StandingAnswer(pinned, tuple(Hit(*there[one], 1.0) for one in sorted(there)), sentences)
+
+
+def _cite(quote: PinnedQuote, passage: Passage, document: Document) -> Evidence:
+    start, end = quote.span
+    return Evidence(passage.text[start:end], passage, document, quote.span)
+
+
+def normalize_question(text: str) -> str:
+    """Return a question without what does not tell it from another: spaces, case but of acronyms, and its end. Pure."""
+    plain = unicodedata.normalize("NFKC", text).strip(" \t\r\n?!.…。؟")
+    shouted = plain.isupper()
+    words = (word if len(word) > 1 and word.isupper() and not shouted else word.casefold() for word in plain.split())
+    return " ".join(words)
+
+
+@cache
+def _adapter() -> TypeAdapter[PinnedAnswer]:
+    return TypeAdapter(PinnedAnswer)

@@ -1,0 +1,206 @@
+"""Answers that are pinned to their question: said word for word while their passages stand, and to nobody else."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from bot.access import Asker
+from bot.answering import PINNED, answer
+from bot.curation.pinned_answers import (
+    PinnedAnswer,
+    UnfitAnswer,
+    UnsupportedText,
+    build_pin_entry,
+    build_pinned,
+    encode_pinned,
+    normalize_question,
+)
+from bot.desk.turn_record import read_turn_record
+from bot.desk.types import TurnRequest, TurnResult
+from bot.settings.settings_tables import Settings
+from bot.views.catalog import translate
+from bot.views.view_reducer import finish_view, start_view
+from bot.wiring import App, find_forgotten_documents
+from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.types import SentencePassed, Status
+from storage.record.proof.record_check import verify_record
+from storage.record.proof.verification import verify_turn
+from storage.types import ApprovedExample, EntryKind, LogEntry
+from tests.bot.modelled import modelled
+from tests.bot.test_answering import PAGES, TERMINAL, abstaining, quoting
+from tests.bot.test_example_pool import SCRIPT, turn
+from tests.fakes import PageSource
+from tests.pipeline.world import registered
+from tests.storage.stores import kept, opened
+
+BUILT = "When was Skarholm lighthouse built?"
+QUESTION = "When does the vault open?"
+BETTER = "It closes at six [1]. The vault opens at ten [1]."
+SAID = ("It closes at six.", "The vault opens at ten.")
+
+
+@pytest.fixture
+async def app(tmp_path):
+    with opened(tmp_path) as store:
+        await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
+        corpus = [{"name": "handbook", "visible_to": ["slack:T1/C1"]}]
+        settings = Settings(home=tmp_path, corpus=corpus)
+        yield App(settings, store, **kept(store), systems=registered(quoting=quoting, abstaining=abstaining))
+
+
+async def ask(app: App, text: str = QUESTION, by: Asker = TERMINAL, system: str = "quoting") -> TurnResult:
+    return await answer(app, TurnRequest(text, by, system=system), lambda _: None)
+
+
+async def build(app: App, entries: tuple[LogEntry, ...], text: str) -> PinnedAnswer:
+    return await build_pinned(
+        entries,
+        text,
+        join=app.manifest.join,
+        find_forgotten=partial(find_forgotten_documents, app),
+        supports=app.supports,
+        name="Ana",
+        day="2026-03-02",
+    )
+
+
+async def pin(app: App, text: str = BETTER) -> str:
+    """Ask, and pin a corrected text; return the id of the turn."""
+    done = await ask(app)
+    assert done.system == "quoting"
+    pinned = await build(app, await app.audit.turn(done.answer_id), text)
+    entry = build_pin_entry(pinned, "terminal", "pinned")
+    await app.examples.pin_answer(ApprovedExample(done.answer_id, "terminal", encode_pinned(pinned)), entry)
+    return done.answer_id
+
+
+def said(done: TurnResult) -> tuple[str, ...]:
+    return tuple(one.text for one in done.answer.sentences)
+
+
+async def test_a_corrected_answer_is_said_when_its_question_is_asked_again(app) -> None:
+    """Through the gate, with its own footnotes; the record says whose it is, and holds by itself."""
+    first = await pin(app)
+
+    done = await ask(app, "  when Does the  vault open ")
+
+    assert (said(done), done.system, done.model) == (SAID, PINNED, None)
+    assert (done.pinned.turn_id, done.pinned.name, done.pinned.day) == (first, "Ana", "2026-03-02")
+    assert [one.quote for one in done.answer.citations] == ["The vault opens at ten. It closes at six."]
+    entries = await app.audit.turn(done.answer_id)
+    checked = await verify_record(app.audit.database, ())
+    assert (verify_turn(entries), checked.findings, checked.answers) == ((), (), 2)
+    assert entries[-1].body["pinned"]["turn_id"] == first
+    assert read_turn_record(entries).result.pinned == done.pinned
+    assert finish_view(start_view(1, "de"), done).collapsed == translate("pinned", "de", name="Ana", day="2026-03-02")
+
+
+@pytest.mark.parametrize(("verdict", "system"), [("SUPPORTS", PINNED), ("NOT ENOUGH INFO", "wikichat-fast")])
+async def test_where_there_is_a_model_it_judges_a_pinned_answer_as_any_other(tmp_path, verdict, system) -> None:
+    """Where it says no, the system answers as usual, and nothing of what was pinned has left."""
+    script = {**SCRIPT, "verify": f"Reasoning: So.\nSentences: 1\nVerdict: {verdict}"}
+    async with modelled(tmp_path, script) as (app, _):
+        told, asked = [], TurnRequest(BUILT, TERMINAL, system="wikichat-fast")
+        done = await answer(replace(app, llm=None), replace(asked, system="extractive"), lambda _: None)
+        text = "The lighthouse of Skarholm was built in the year 1887 [1]."
+        pinned = await build(app, await app.audit.turn(done.answer_id), text)
+        kept_answer = ApprovedExample(done.answer_id, "terminal", encode_pinned(pinned))
+        await app.examples.pin_answer(kept_answer, build_pin_entry(pinned, "terminal", "pinned"))
+        again = await answer(app, asked, told.append)
+
+    assert again.system == system
+    shown = [one.sentence.text for one in told if isinstance(one, SentencePassed)]
+    assert (pinned.sentences[0].text in shown) is (system == PINNED)
+
+
+async def test_it_is_dropped_and_stays_an_example(app) -> None:
+    first = await pin(app)
+    await app.examples.add(ApprovedExample(first, "slack:T1/U1", {"id": first}), build_entry(first))
+    assert said(await ask(app)) == SAID
+
+    assert await app.examples.drop_answer(first, build_entry(first))
+    assert not await app.examples.drop_answer(first, build_entry(first))
+    assert (await ask(app)).system == "quoting"
+    assert [one.body for one in await app.examples.all()] == [{"id": first}]
+    assert await app.examples.drop(first, build_entry(first))
+    assert await app.examples.all() == ()
+
+
+def build_entry(turn_id: str) -> LogEntry:
+    return LogEntry(turn_id, EntryKind.FEEDBACK, {"what": "example"})
+
+
+async def test_what_it_cites_must_stand_as_it_stood(app) -> None:
+    await pin(app)
+    changed = {"vault": {"title": "Vault", "": "The vault opens at nine. It closes at six."}}
+    await refresh_corpus(PageSource(changed), "handbook", app.passages, progress=lambda _: None)
+
+    assert (await ask(app)).system == "quoting"
+
+
+async def test_what_was_forgotten_is_not_said(app) -> None:
+    await pin(app)
+    await app.manifest.forget("handbook", ["vault"])
+
+    assert (await ask(app)).pinned is None
+
+
+async def test_it_is_said_only_where_all_that_it_was_made_from_may_be_read(app) -> None:
+    await pin(app)
+    inside, outside = (Asker("slack", "channel", "T1", channel, "U1") for channel in ("C1", "C2"))
+
+    assert said(await ask(app, by=inside, system="abstaining")) == SAID
+    assert (await ask(app, by=outside, system="abstaining")).answer.status is Status.ABSTAINED
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (QUESTION, " when does the vault  open", True),
+        ("Wie hoch ist die Gebühr?", "wie hoch ist die GEBÜHR", False),
+        ("What is PTO?", "WHAT IS PTO", False),
+        (QUESTION, "When does the vault not open?", False),
+        (QUESTION, "Where does the vault open?", False),
+        ("What is C?", "What is C++?", False),
+        ("Is it below -5 °C?", "Is it below 5 °C?", False),
+        ("May we fly US Air?", "May we fly us air?", False),
+        ("From Oslo to Bergen?", "From Bergen to Oslo?", False),
+    ],
+)
+def test_another_question_is_never_taken_for_its_own(one, other, same) -> None:
+    assert (normalize_question(one) == normalize_question(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("The vault opens at nine [1].", "The vault opens at nine."),
+        ("The vault opens at ten.", "The vault opens at ten."),
+        ("It closes at six [1]. It is old [1].", "It is old."),
+    ],
+)
+async def test_a_text_that_its_passages_do_not_say_is_refused_sentence_by_sentence(app, text, refused) -> None:
+    with pytest.raises(UnsupportedText) as unsupported:
+        await pin(app, text)
+
+    ((sentence, reason),) = unsupported.value.refused
+    assert (sentence, bool(reason)) == (refused, True)
+    assert await app.examples.answers() == ()
+
+
+@pytest.mark.parametrize(
+    ("entries", "reason"),
+    [
+        ((), "unknown"),
+        (turn()[:1], "unanswered"),
+        (turn(status="abstained"), "unanswered"),
+        (turn(task="check"), "check"),
+        (turn(), "follow_up"),
+        ((*turn(), LogEntry("t1", EntryKind.EDITED, {"retracted": True})), "retracted"),
+    ],
+)
+async def test_only_an_answer_to_a_question_that_stands_by_itself_is_pinned(app, entries, reason) -> None:
+    with pytest.raises(UnfitAnswer) as unfit:
+        await build(app, entries, "")
+    assert unfit.value.reason == reason
