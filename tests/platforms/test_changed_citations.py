@@ -19,7 +19,7 @@ from tests.platforms.bots import Bot, text
 from tests.platforms.houses import HOUSES, TRIED
 from tests.platforms.slack.seeing import words
 from tests.platforms.systems import Gated
-from tests.platforms.world import ANSWERS, BUILT, MADE, PAGES, LinkedPages
+from tests.platforms.world import ANSWERS, BUILT, MADE, PAGES, RISES, LinkedPages
 
 LIGHT = PAGES["light.md"]
 LATER = "Skarholm lighthouse was built in 1902."
@@ -191,6 +191,34 @@ async def test_nobody_is_told_beyond_what_may_be_read(bot: Bot, withdraw: Any) -
 
     assert watch.posted() == before
     assert set(await watch.told()) <= {"nobody"}
+
+
+@pytest.mark.parametrize("bot", TRIED[1:], indirect=True)
+async def test_beneath_an_answer_that_its_asker_alone_saw_stands_no_note(bot: Bot) -> None:
+    watch = await start(bot, "note")
+    await bot.ask(only_asker=True)
+    await bot.street.until(lambda: ANSWERS[BUILT] in "".join(watch.posted()))
+    await answered(bot, RISES)
+    await watch.look(CHANGED)
+
+    assert LATER not in "".join(watch.posted())
+    assert await watch.told() == ["nobody"]
+
+
+@pytest.mark.parametrize("failure", ["limited", "lost"])
+@pytest.mark.parametrize("bot", TRIED[1:], indirect=True)
+async def test_a_note_stands_once_however_its_post_fails(bot: Bot, failure: Any) -> None:
+    """What was surely not posted is tried again; what was perhaps posted is not."""
+    watch = await start(bot, "note")
+    await answered(bot)
+    bot.street.stumble("post", failure)
+    for _ in range(3):
+        await watch.look(CHANGED)
+
+    assert "".join(watch.posted()).count(LATER) <= 1
+    states = [body["state"] for body in await watch.entries() if body.get("told")]
+    assert states[-1] in {"done", "failed"}
+    assert failure != "limited" or states[-1] == "done"
 
 
 @pytest.mark.parametrize("bot", ["fake slack"], indirect=True)
