@@ -31,6 +31,8 @@ KEYS = [
     "usage",
     "by",
     "text",
+    "lost",
+    "now",
 ]
 BODIES = st.dictionaries(
     st.sampled_from(KEYS), JSON | st.lists(st.dictionaries(st.sampled_from(KEYS), JSON)), max_size=6
@@ -76,3 +78,11 @@ def test_what_became_of_it_has_a_title(kind: EntryKind, body: dict[str, object],
     story = build_story([*logged(), LogEntry("abc123", kind, body, 4, AT)], {})
     assert story is not None
     assert story.events[-1].title == title
+
+
+def test_what_no_longer_holds_is_told_in_words() -> None:
+    lost = {"text": "It opens at ten.", "title": "Hours", "now": "It opens at nine.", "removed": False}
+    story = build_story([*logged(), LogEntry("abc123", EntryKind.RECHECK, {"lost": [lost]}, 4, AT)], {})
+    assert story
+    told = "“It opens at ten.” no longer stands: “Hours” has changed. It now says: “It opens at nine.”"
+    assert (story.events[-1].title, story.events[-1].text) == ("Checked again", told)
