@@ -51,7 +51,7 @@ from pipeline.stages.examples.demo_ranking import TurnDemos
 from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker, check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
-from pipeline.types import Conversation, Event
+from pipeline.types import Conversation, Event, Turn
 from storage.database.engine import Database, open_database, open_record
 from storage.database.refresh_log import Leases
 from storage.database.worker_threads import ThreadPool
@@ -254,15 +254,26 @@ def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChe
     """Return the local checks of answers, and of claims that somebody asks about."""
     states = LazyReader(partial(load_token_states, settings.home), threads)
     strictness, names = settings.support.strictness, settings.support.names
-    return (
-        SupportChecker(states, strictness or "normal", names),
-        SupportChecker(states, strictness or "strict", names),
-    )
+    answers = SupportChecker(states, strictness or "normal", names)
+    return answers, SupportChecker(states, strictness or "strict", names)
 
 
-def build_checker(settings: Settings, stack: ExitStack) -> SupportChecker:
-    """Return the local check of answers for whoever opens the record alone."""
-    return _build_checkers(settings, stack.enter_context(ThreadPool("states")))[0]
+@asynccontextmanager
+async def open_text_check(settings: Settings, question: str) -> AsyncIterator[tuple[Supports, Verify | None]]:
+    """Give what a gate holds an answer to that a person wrote: the local check, and the model where there is one."""
+    async with AsyncExitStack() as stack:
+        supports, _ = _build_checkers(settings, stack.enter_context(ThreadPool("states")))
+        verify: Verify | None = None
+        if settings.model.configured:
+            from pipeline.prompts.prompter import Prompter  # imports jinja2
+
+            limits, now = settings.limits.kit(student=settings.model.student), datetime.now(settings.zone)
+            spent = BudgetMeter(settings.limits.budget, deadline=time.monotonic() + limits.seconds)
+            model, random = LazyModel(settings.model.plain(), stack), Random(question)  # noqa: S311 - sampling
+            student, talk = limits.student, Conversation((Turn("user", question, at=now),))
+            prompter = Prompter(model, spent, note=lambda *_: None, now=now, random=random, student=student)
+            verify = SentenceJudge(prompter.stream, talk, student=student)
+        yield supports, verify
 
 
 def locate_chroma(settings: Settings) -> ChromaLocation:

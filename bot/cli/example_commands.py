@@ -2,7 +2,6 @@
 
 import getpass
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -207,18 +206,20 @@ async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, 
         build_pinned,
         encode_pinned,
     )
-    from bot.wiring import build_checker, find_forgotten_documents
+    from bot.wiring import find_forgotten_documents, open_text_check
     from storage.types import ApprovedExample
 
     entries, day = await load_turn(records.audit, answer_id), datetime.now(settings.zone).date().isoformat()
+    question = str(entries[0].body.get("question", ""))
     try:
-        with ExitStack() as stack:
+        async with open_text_check(settings, question) as (supports, verify):
             pinned = await build_pinned(
                 entries,
                 text,
                 join=records.manifest.join,
                 find_forgotten=partial(find_forgotten_documents, records),
-                supports=build_checker(settings, stack),
+                supports=supports,
+                verify=verify,
                 name=name,
                 day=day,
             )

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from bot.curation.example_pool import FindForgotten
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import PinMark
-from pipeline.gate import Gate
+from pipeline.gate import Gate, Verify
 from pipeline.kit import Supports
 from pipeline.replies.cited_sentences import cite_sentence, split_sentences
 from pipeline.stages.passage_retrieval import collect_sentences
@@ -100,12 +100,13 @@ async def build_pinned(
     join: JoinPassages,
     find_forgotten: FindForgotten,
     supports: Supports,
+    verify: Verify | None = None,
     name: str,
     day: str,
 ) -> PinnedAnswer:
     """Return a turn's answer as it is pinned: as it was said, or in a corrected text with the numbers that it cites.
 
-    Each sentence of a corrected text must pass the gate, by the local check alone.
+    Each sentence of a corrected text must pass the gate, by the local check and, where there is one, the model.
 
     Raises:
         UnfitAnswer: It cannot be pinned.
@@ -125,7 +126,8 @@ async def build_pinned(
     if text:
         whole = [collect_sentences([Hit(*there[one.passage_id], 1.0)]) for one in citations]
         sentences = [_narrow_evidence(cite_sentence(one, whole)) for one in split_sentences(text, len(whole))]
-        await _require_support(sentences, there, supports, record.question)
+        gate = _open_gate(there, record.question, supports, verify)
+        await _require_support(sentences, gate)
     else:
         sentences = [
             CitedSentence(
@@ -186,16 +188,20 @@ def _narrow_evidence(sentence: CitedSentence) -> CitedSentence:
     return replace(sentence, evidence=tuple(kept))
 
 
-async def _require_support(
-    sentences: Sequence[CitedSentence],
-    there: Mapping[str, tuple[Passage, Document]],
-    supports: Supports,
-    question: str,
-) -> None:
+def _open_gate(
+    there: Mapping[str, tuple[Passage, Document]], question: str, supports: Supports, verify: Verify | None
+) -> Gate:
     found = {one: Hit(passage, document, 1.0) for one, (passage, document) in there.items()}
-    gate = Gate(found=found, supports=supports, tell=lambda _: None, asked=(question,))
+    return Gate(found=found, supports=supports, tell=lambda _: None, verify=verify, asked=(question,))
+
+
+async def _require_support(sentences: Sequence[CitedSentence], gate: Gate) -> None:
+    gate.end_draft()
+    before = ""
     for one in sentences:
+        await gate.judge(one, before)
         await gate.say(one)
+        before = one.text
     if gate.withheld:
         raise UnsupportedText([(one.text, one.reason) for one in gate.withheld])
 

@@ -21,8 +21,9 @@ from bot.desk.types import TurnRequest, TurnResult
 from bot.settings.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.views.view_reducer import finish_view, start_view
-from bot.wiring import App, find_forgotten_documents
+from bot.wiring import App, find_forgotten_documents, open_text_check
 from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.gate import Verify
 from pipeline.types import SentencePassed, Status
 from storage.record.proof.record_check import verify_record
 from storage.record.proof.verification import verify_turn
@@ -53,25 +54,29 @@ async def ask(app: App, text: str = QUESTION, by: Asker = TERMINAL, system: str 
     return await answer(app, TurnRequest(text, by, system=system), lambda _: None)
 
 
-async def build(app: App, entries: tuple[LogEntry, ...], text: str) -> PinnedAnswer:
+async def build(app: App, entries: tuple[LogEntry, ...], text: str, verify: Verify | None = None) -> PinnedAnswer:
     return await build_pinned(
         entries,
         text,
         join=app.manifest.join,
         find_forgotten=partial(find_forgotten_documents, app),
         supports=app.supports,
+        verify=verify,
         name="Ana",
         day="2026-03-02",
     )
 
 
-async def pin(app: App, text: str = BETTER) -> str:
-    """Ask, and pin a corrected text; return the id of the turn."""
+async def pin(app: App, turn_id: str, text: str = BETTER) -> None:
+    pinned = await build(app, await app.audit.turn(turn_id), text)
+    kept_answer = ApprovedExample(turn_id, "terminal", encode_pinned(pinned))
+    await app.examples.pin_answer(kept_answer, build_pin_entry(pinned, "terminal", "pinned"))
+
+
+async def ask_and_pin(app: App, text: str = BETTER) -> str:
     done = await ask(app)
     assert done.system == "quoting"
-    pinned = await build(app, await app.audit.turn(done.answer_id), text)
-    entry = build_pin_entry(pinned, "terminal", "pinned")
-    await app.examples.pin_answer(ApprovedExample(done.answer_id, "terminal", encode_pinned(pinned)), entry)
+    await pin(app, done.answer_id, text)
     return done.answer_id
 
 
@@ -81,7 +86,7 @@ def said(done: TurnResult) -> tuple[str, ...]:
 
 async def test_a_corrected_answer_is_said_when_its_question_is_asked_again(app) -> None:
     """Through the gate, with its own footnotes; the record says whose it is, and holds by itself."""
-    first = await pin(app)
+    first = await ask_and_pin(app)
 
     done = await ask(app, "  when Does the  vault open ")
 
@@ -104,18 +109,16 @@ async def test_where_there_is_a_model_it_judges_a_pinned_answer_as_any_other(tmp
         told, asked = [], TurnRequest(BUILT, TERMINAL, system="wikichat-fast")
         done = await answer(replace(app, llm=None), replace(asked, system="extractive"), lambda _: None)
         text = "The lighthouse of Skarholm was built in the year 1887 [1]."
-        pinned = await build(app, await app.audit.turn(done.answer_id), text)
-        kept_answer = ApprovedExample(done.answer_id, "terminal", encode_pinned(pinned))
-        await app.examples.pin_answer(kept_answer, build_pin_entry(pinned, "terminal", "pinned"))
+        await pin(app, done.answer_id, text)
         again = await answer(app, asked, told.append)
 
     assert again.system == system
     shown = [one.sentence.text for one in told if isinstance(one, SentencePassed)]
-    assert (pinned.sentences[0].text in shown) is (system == PINNED)
+    assert (text.replace(" [1]", "") in shown) is (system == PINNED)
 
 
 async def test_it_is_dropped_and_stays_an_example(app) -> None:
-    first = await pin(app)
+    first = await ask_and_pin(app)
     await app.examples.add(ApprovedExample(first, "slack:T1/U1", {"id": first}), build_entry(first))
     assert said(await ask(app)) == SAID
 
@@ -132,7 +135,7 @@ def build_entry(turn_id: str) -> LogEntry:
 
 
 async def test_what_it_cites_must_stand_as_it_stood(app) -> None:
-    await pin(app)
+    await ask_and_pin(app)
     changed = {"vault": {"title": "Vault", "": "The vault opens at nine. It closes at six."}}
     await refresh_corpus(PageSource(changed), "handbook", app.passages, progress=lambda _: None)
 
@@ -140,14 +143,14 @@ async def test_what_it_cites_must_stand_as_it_stood(app) -> None:
 
 
 async def test_what_was_forgotten_is_not_said(app) -> None:
-    await pin(app)
+    await ask_and_pin(app)
     await app.manifest.forget("handbook", ["vault"])
 
     assert (await ask(app)).pinned is None
 
 
 async def test_it_is_said_only_where_all_that_it_was_made_from_may_be_read(app) -> None:
-    await pin(app)
+    await ask_and_pin(app)
     inside, outside = (Asker("slack", "channel", "T1", channel, "U1") for channel in ("C1", "C2"))
 
     assert said(await ask(app, by=inside, system="abstaining")) == SAID
@@ -182,11 +185,28 @@ def test_another_question_is_never_taken_for_its_own(one, other, same) -> None:
 )
 async def test_a_text_that_its_passages_do_not_say_is_refused_sentence_by_sentence(app, text, refused) -> None:
     with pytest.raises(UnsupportedText) as unsupported:
-        await pin(app, text)
+        await ask_and_pin(app, text)
 
     ((sentence, reason),) = unsupported.value.refused
     assert (sentence, bool(reason)) == (refused, True)
     assert await app.examples.answers() == ()
+
+
+@pytest.mark.parametrize("verdict", ["SUPPORTS", "REFUTES"])
+async def test_where_there_is_a_model_it_judges_a_corrected_text(tmp_path, verdict) -> None:
+    """What the local check is not sure of is said on its word, and refused on its word."""
+    script = {**SCRIPT, "verify": f"Reasoning: So.\nSentences: 1\nVerdict: {verdict}"}
+    async with modelled(tmp_path, script) as (app, _):
+        done = await answer(app, TurnRequest(BUILT, TERMINAL, system="extractive"), lambda _: None)
+        entries = await app.audit.turn(done.answer_id)
+        async with open_text_check(app.settings, BUILT) as (_, verify):
+            text = "Skarholm lighthouse went up in 1887 [1]."
+            building = build(app, entries, text, verify=verify)
+            if verdict == "SUPPORTS":
+                assert [one.text for one in (await building).sentences] == ["Skarholm lighthouse went up in 1887."]
+            else:
+                with pytest.raises(UnsupportedText, match="went up"):
+                    await building
 
 
 @pytest.mark.parametrize(

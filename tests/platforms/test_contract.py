@@ -12,6 +12,7 @@ import pytest
 from bot.desk.types import DeliveryOutcome
 from bot.views.catalog import translate
 from storage.record.record_search import RecordFilter, RecordSearch
+from tests.bot.test_pinned_answers import pin
 from tests.platforms.bots import Bot, finished, text
 from tests.platforms.contract import Street
 from tests.platforms.houses import HOUSES, TRIED
@@ -49,6 +50,20 @@ async def test_a_question_is_answered_in_place_with_footnotes(bot: Bot) -> None:
     (turn,) = await RecordSearch(bot.app.audit.database).find(RecordFilter())
     assert turn.asker_name.lower() == "ana"
     assert turn.channel_name
+
+
+async def test_a_pinned_answer_is_said_again_and_names_who_pinned_it(bot: Bot) -> None:
+    """To whoever asks the same; no system is asked."""
+    await bot.start()
+    await bot.answered(await bot.ask())
+    (turn,) = await RecordSearch(bot.app.audit.database).find(RecordFilter())
+    await pin(bot.app, turn.turn_id, "")
+
+    answer = await bot.answered(await bot.ask())
+
+    assert text(answer).count(ANSWERS[BUILT]) == 1
+    assert translate("pinned", "en", name="Ana", day="2026-03-02") in text(answer)
+    assert bot.system.asked == [BUILT]
 
 
 async def test_the_same_event_five_times_is_one_question(bot: Bot) -> None:

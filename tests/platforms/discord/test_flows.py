@@ -337,7 +337,8 @@ async def test_evidence_opinions_and_comments(talk: Talk) -> None:
     asked = await talk.acts.mention(BUILT)
     answer = await talk.answered(asked)
     await talk.press("evidence", answer, user="102")
-    await talk.until(translate("evidence", "en"), "say this word for word", by="102")
+    receipt = "of the record, which is signed next"
+    await talk.until(translate("evidence", "en"), "say this word for word", receipt, by="102")
     await talk.press("up", answer)
     await talk.until("Thank")
     await talk.press("down", answer, user="102")

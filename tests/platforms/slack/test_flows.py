@@ -272,7 +272,7 @@ async def test_the_evidence_is_a_modal_for_whoever_asks_for_it(talk: Talk) -> No
     (answer,) = talk.acts.answers(asked)
     await talk.acts.press("footnote:evidence", answer.ts, user="U2")
 
-    shown = await talk.modal("Evidence", ANSWERS[BUILT], user="U2")
+    shown = await talk.modal("Evidence", ANSWERS[BUILT], "of the record, which is signed next", user="U2")
     assert "Skarholm lighthouse <https://skarholm.example/light.md>" in shown
     assert not talk.slack.world.views.get("U1")
 
