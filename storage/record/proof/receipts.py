@@ -22,9 +22,9 @@ RECEIPT_FORM = "footnote-receipt/1"
 
 @dataclass(frozen=True, slots=True)
 class RecordPosition:
-    """Where an answer stands in the record, and the first checkpoint that covers it."""
+    """Where an answer stands in the record, and a checkpoint that covers it."""
 
-    number: int  # of the entry that closes its turn, from 1 on
+    number: int  # of the entry that closes its turn
     size: int = 0  # how many entries the checkpoint covers; 0 where none covers it yet
     root: str = ""  # in hexadecimal
 
@@ -42,14 +42,25 @@ def _find_position(connection: Connection, turn_id: str) -> RecordPosition | Non
     seq = connection.execute(select(func.min(entries.c.seq)).where(*closing)).scalar()
     if seq is None:
         return None
-    number = _count_to(connection, seq)
-    covering = select(checkpoints.c.note).where(checkpoints.c.size >= number).order_by(checkpoints.c.size).limit(1)
-    note = connection.execute(covering).scalar()
+    # No more entries stand up to one than its number says: only where none is so large are they counted.
+    note = _find_covering(connection, seq) or _find_covering(connection, _count_from_end(connection, seq))
     try:
         head = open_checkpoint(note, read_keys(connection)) if note else None
     except NoteInvalid:
         head = None
-    return RecordPosition(number, head.size, head.root.hex()) if head else RecordPosition(number)
+    return RecordPosition(seq, head.size, head.root.hex()) if head else RecordPosition(seq)
+
+
+def _find_covering(connection: Connection, size: int) -> str | None:
+    covering = select(checkpoints.c.note).where(checkpoints.c.size >= size).order_by(checkpoints.c.size).limit(1)
+    return connection.execute(covering).scalar()
+
+
+def _count_from_end(connection: Connection, seq: int) -> int:
+    """Count the entries up to one without reading them: all, of which an index knows, but the few after it."""
+    after = select(func.count()).select_from(entries).where(entries.c.seq > seq)
+    whole = connection.execute(select(func.count()).select_from(entries)).scalar_one()
+    return int(whole - connection.execute(after).scalar_one())
 
 
 async def make_receipt(database: Database, turn_id: str, key: SigningKey) -> str:
