@@ -148,7 +148,7 @@ def main(file, trusted=""):
     try:
         with open(file, encoding="utf-8", newline="") as opened:
             receipt, size, at = verify_receipt(opened.read(), trusted)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return f"The receipt proves nothing: {error}."
     for entry in receipt["entries"]:
         print(f"{entry['at']}  {entry['kind']}{'' if entry['body'] else '  (erased)'}")
@@ -157,6 +157,7 @@ def main(file, trusted=""):
     )
     print(f"that was signed on {at} by {receipt['key']}")
     print("which is the key that you trust." if trusted else "Compare that key with the one that you trust.")
+    print("That the record has no more entries of this answer, a receipt cannot show.")
     return 0
 
 

@@ -176,6 +176,8 @@ class EntryKind(StrEnum):
     ERASURE = "erasure"  # the words of entries were erased: of which, by whom and why
     HOLD = "hold"  # something must not be erased, or may be again
     RESTORED = "restored"  # the database was restored from a backup
+    # Of no version that is known: entries are read as this, and never written.
+    UNREADABLE = "unreadable"
 
 
 RECORD = "record"
@@ -192,6 +194,7 @@ class LogEntry:
     seq: int = 0
     at: datetime | None = None
     erased: bool = False  # whether the body was erased; it is empty then
+    damaged: str = ""  # what of it cannot be read, in words; the rest of it can
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,14 @@ from pipeline.types import Status
 from storage.record.proof.key_file import load_key
 from storage.record.proof.receipts import make_receipt
 from storage.record.record_search import RETRACTED, UNFINISHED, RecordFilter, Step
+from storage.record.turn_index import ERASED
 from storage.types import RECORD, EntryKind, LogEntry, Verdict
 
 PAGE = 50
 DAYS = 30  # how far figures and unanswered questions go back unless somebody asks for more
 MAX_STEPS = 400
 MAX_WORDS = 500  # characters of what is searched for
-STATUSES = (*(status.value for status in Status), UNFINISHED, RETRACTED)
+STATUSES = (*(status.value for status in Status), UNFINISHED, RETRACTED, ERASED)
 VERDICTS = tuple(verdict.value for verdict in Verdict)
 RATINGS = MappingProxyType({"up": "helpful", "down": "not helpful", "any": "any"})
 _TEXTS = ("platform", "channel", "asker", "status", "verdict", "corpus", "document", "rating", "words")

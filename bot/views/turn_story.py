@@ -128,6 +128,7 @@ class TurnStory:
     usage: Mapping[str, Any]
     events: tuple[StoryEvent, ...]
     retracted: bool
+    damage: tuple[str, ...] = ()  # what cannot be read, entry by entry
 
 
 Found = Mapping[str, tuple[Passage, Document]]
@@ -168,8 +169,8 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
         opened.turn_id,
         opened.at,
         closed.at if closed else None,
-        UNFINISHED if closed is None else _text(said.get("status")) or ERASED,
-        not opened.body or (closed is not None and not closed.body),
+        UNFINISHED if closed is None else _text(said.get("status")) or ("damaged" if closed.damaged else ERASED),
+        any(one.erased or not (one.body or one.damaged) for one in (opened, closed) if one),
         _object(opened.body),
         said,
         _text(_object(opened.body).get("question")),
@@ -188,6 +189,7 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
         _object(said.get("usage")),
         events,
         any(one.kind == EntryKind.EDITED.value and one.facts.get("retracted") for one in events),
+        tuple(f"entry {entry.seq}: {entry.damaged}" for entry in entries if entry.damaged),
     )
 
 
@@ -214,7 +216,8 @@ def _read_event(entry: LogEntry) -> StoryEvent:
     lost = (" ".join(_describe_lost(one)) for one in _objects(body.get("lost")))
     text = _text(body.get("text")) or _text(body.get("comment")) or "\n".join(lost)
     facts = {name: value for name, value in body.items() if name not in _TOLD_APART and value not in ("", [], None)}
-    return StoryEvent(entry.seq, entry.at, entry.kind.value, _text(body.get("by")), text, facts, not body)
+    by, erased = _text(body.get("by")), not body and not entry.damaged
+    return StoryEvent(entry.seq, entry.at, entry.kind.value, by, text, facts, erased)
 
 
 def _describe_lost(one: Mapping[str, Any]) -> Iterator[str]:

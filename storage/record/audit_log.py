@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, text
+from sqlalchemy import Connection, func, insert, select, text
 
-from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
+from storage.database.engine import Database, encode_json, split_chunks, utc_now
 from storage.database.schema import entries
+from storage.record.entry_rows import ENTRY_COLUMNS, parse_entry
 from storage.record.proof.leaves import SALT_BYTES, commit_body, format_moment, hash_entry
 from storage.record.spending import record_spending
 from storage.record.turn_index import index_entries
@@ -37,23 +38,24 @@ class AuditLog:
 
     async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
         """Return the entries of one turn, oldest first."""
-        query = select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)
-        return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(query))))
+        query = select(*ENTRY_COLUMNS).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)
+        return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(query))))
 
     async def of_kind(self, kind: EntryKind, since: datetime) -> tuple[LogEntry, ...]:
         """Return the entries of a kind that were added since then, oldest first."""
-        query = select(entries).where(entries.c.kind == kind.value, entries.c.at >= since).order_by(entries.c.seq)
-        return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(query))))
+        chosen = entries.c.kind == kind.value, entries.c.at >= since
+        query = select(*ENTRY_COLUMNS).where(*chosen).order_by(entries.c.seq)
+        return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(query))))
 
     async def unfinished(self, before: datetime | None = None) -> tuple[LogEntry, ...]:
         """Return how each turn was opened, oldest first, that was never closed; of those opened `before` then."""
         closings = func.count().filter(entries.c.kind == EntryKind.TURN_CLOSED.value)
         # A turn's first entry opens it. So the index alone tells: this is asked at every start, and records are long.
         left = select(func.min(entries.c.seq)).group_by(entries.c.turn_id).having(closings == 0)
-        query = select(entries).where(entries.c.kind == EntryKind.TURN_OPENED.value, entries.c.seq.in_(left))
+        query = select(*ENTRY_COLUMNS).where(entries.c.kind == EntryKind.TURN_OPENED.value, entries.c.seq.in_(left))
         query = query if before is None else query.where(entries.c.at < before)
         ordered = query.order_by(entries.c.seq)
-        return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(ordered))))
+        return await self.database.read(lambda connection: tuple(map(parse_entry, connection.execute(ordered))))
 
     async def find(self, prefix: str, *, limit: int = 10) -> tuple[str, ...]:
         """Return the ids, at most `limit`, of turns that begin with `prefix`."""
@@ -119,20 +121,15 @@ def _seal_row(seq: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
 def _fetch_turns(
     connection: Connection, limit: int, before: int | None
 ) -> tuple[tuple[LogEntry, LogEntry | None], ...]:
-    newest = select(entries).where(entries.c.kind == EntryKind.TURN_OPENED.value).order_by(entries.c.seq.desc())
+    newest = select(*ENTRY_COLUMNS).where(entries.c.kind == EntryKind.TURN_OPENED.value).order_by(entries.c.seq.desc())
     if before is not None:
         newest = newest.where(entries.c.seq < before)
-    opened = [_parse_entry(row) for row in connection.execute(newest.limit(limit))]
+    opened = [parse_entry(row) for row in connection.execute(newest.limit(limit))]
     closed: dict[str, LogEntry] = {}
     for ids in split_chunks([entry.turn_id for entry in opened]):
-        query = select(entries).where(entries.c.turn_id.in_(ids), entries.c.kind == EntryKind.TURN_CLOSED.value)
-        closed |= {row.turn_id: _parse_entry(row) for row in connection.execute(query)}
+        query = select(*ENTRY_COLUMNS).where(entries.c.turn_id.in_(ids), entries.c.kind == EntryKind.TURN_CLOSED.value)
+        closed |= {row.turn_id: parse_entry(row) for row in connection.execute(query)}
     return tuple((entry, closed.get(entry.turn_id)) for entry in opened)
-
-
-def _parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
-    body = decode_json(row.body) if row.body else {}
-    return LogEntry(row.turn_id, EntryKind(row.kind), body, row.seq, row.at, erased=not row.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    Text,
     and_,
     case,
     distinct,
@@ -20,11 +21,13 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
+    type_coerce,
 )
 
 from storage.database.engine import Database, split_chunks
 from storage.database.schema import document_titles, entries, turn_documents, turn_words, turns
 from storage.language.words import words
+from storage.record.entry_rows import ENTRY_COLUMNS, parse_entry, read_moment
 from storage.record.question_groups import QuestionGroup, group_questions
 from storage.record.turn_index import list_terms, read_body
 from storage.types import DocumentId, EntryKind, LogEntry, Verdict
@@ -33,7 +36,6 @@ UNFINISHED = "unfinished"  # the status of a turn that was never closed
 RETRACTED = "retracted"  # whatever its status was, its answer was taken back
 Step = Literal["day", "week", "month", "all"]
 _MOST_GROUPED = 5_000
-_ENTRY = (entries.c.seq, entries.c.turn_id, entries.c.kind, entries.c.at, entries.c.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +211,12 @@ class RecordSearch:
 
     async def entries_of(self, turn_ids: Sequence[str]) -> dict[str, tuple[LogEntry, ...]]:
         """Return the entries of turns, oldest first, but for their steps."""
-        chosen = select(*_ENTRY).where(entries.c.kind != EntryKind.STEP.value).order_by(entries.c.seq)
+        chosen = select(*ENTRY_COLUMNS).where(entries.c.kind != EntryKind.STEP.value).order_by(entries.c.seq)
         queries = [chosen.where(entries.c.turn_id.in_(ids)) for ids in split_chunks(turn_ids)]
         rows = await self.database.read(lambda connection: [row for one in queries for row in connection.execute(one)])
         found: dict[str, tuple[LogEntry, ...]] = {}
         for row in rows:
-            entry = LogEntry(row.turn_id, EntryKind(row.kind), read_body(row.body), row.seq, row.at, not row.body)
-            found[row.turn_id] = (*found.get(row.turn_id, ()), entry)
+            found[row.turn_id] = (*found.get(row.turn_id, ()), parse_entry(row))
         return found
 
     async def feedback(self, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
@@ -385,7 +386,8 @@ def _sum(column: ColumnElement[Any]) -> ColumnElement[Any]:
 
 def _find_feedback(connection: Connection, wanted: RecordFilter) -> tuple[tuple[TurnSummary, LogEntry], ...]:
     acts = entries.alias("acts")
-    told = [acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "at", "body")]
+    told = [acts.c[name].label(f"act_{name}") for name in ("seq", "kind", "body")]
+    told.append(type_coerce(acts.c.at, Text).label("act_at"))
     query = select(*_SUMMARY, *told).join(acts, acts.c.turn_id == turns.c.turn_id)
     query = query.where(acts.c.kind == EntryKind.FEEDBACK.value, *_conditions(connection, wanted, paged=False))
     if wanted.before is not None:
@@ -395,4 +397,4 @@ def _find_feedback(connection: Connection, wanted: RecordFilter) -> tuple[tuple[
 
 
 def _parse_act(row: Row[*tuple[Any, ...]]) -> LogEntry:
-    return LogEntry(row.turn_id, EntryKind(row.act_kind), read_body(row.act_body), row.act_seq, row.act_at)
+    return LogEntry(row.turn_id, EntryKind(row.act_kind), read_body(row.act_body), row.act_seq, read_moment(row.act_at))

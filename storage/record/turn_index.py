@@ -7,6 +7,7 @@ from being recorded: what cannot be read counts as not said.
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -16,12 +17,13 @@ from storage.database.engine import Database, split_chunks
 from storage.database.schema import document_titles, entries, turn_documents, turn_words, turns
 from storage.database.worker_threads import WritePriority
 from storage.language.words import terms
+from storage.record.entry_rows import ENTRY_COLUMNS, read_moment
 from storage.types import DocumentId, EntryKind, Verdict
 
-_WHOLE = (entries.c.seq, entries.c.turn_id, entries.c.kind, entries.c.at, entries.c.body)
 ERASED = "erased"  # the status of a turn whose end was erased before the index was made again
 _OPINIONS = {"up", "down"}
 _PAGE = 500
+_NO_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)  # of a turn whose own cannot be read
 _MOST = 10**15  # no figure is larger
 EntryRow = Mapping[str, Any]
 
@@ -52,7 +54,7 @@ async def rebuild_index(database: Database) -> int:
 def _index_page(connection: Connection, after: int) -> int | None:
     """Index the next page of entries, and return the number of its last one; None where there is no more."""
     chosen = entries.c.kind.in_(_INDEXED), entries.c.seq > after
-    rows = connection.execute(select(*_WHOLE).where(*chosen).order_by(entries.c.seq).limit(_PAGE)).mappings()
+    rows = connection.execute(select(*ENTRY_COLUMNS).where(*chosen).order_by(entries.c.seq).limit(_PAGE)).mappings()
     page = [dict(row) for row in rows]
     _index_rows(connection, page)
     return page[-1]["seq"] if page else None
@@ -125,7 +127,7 @@ def _describe_opening(row: EntryRow) -> dict[str, Any]:
     return {
         "seq": row["seq"],
         "turn_id": row["turn_id"],
-        "at": row["at"],
+        "at": read_moment(row["at"]) or _NO_MOMENT,
         "task": _text(body.get("task")),
         "platform": platform,
         "workspace": workspace,

@@ -312,6 +312,24 @@ def render_turn(
 
 
 def _entry_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
+    try:
+        told = _told_lines(entry, zone, texts, full=full)
+    except (TypeError, ValueError, LookupError, AttributeError):  # a body that no version wrote
+        told = [_entry_heading(entry, zone), *render_facts(entry.body), Text()]
+        return [*told, _tell_damage("its body is not as any version wrote it"), Text()]
+    return [*told, _tell_damage(entry.damaged), Text()] if entry.damaged else told
+
+
+def _tell_damage(what: str) -> Padding:
+    return render_line(f"damaged: {what}; `footnote audit verify` checks the record")
+
+
+def _entry_heading(entry: LogEntry, zone: tzinfo) -> Text:
+    when = f" · {format_moment(entry.at, zone)} {entry.at.astimezone(zone):%Z}" if entry.at else ""
+    return Text.assemble((entry.kind.value.replace("_", " "), "bold"), (when, "dim"))
+
+
+def _told_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
     body = entry.body
     if entry.kind is EntryKind.STEP and not entry.erased:
         called = "template" in body
@@ -319,8 +337,7 @@ def _entry_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: b
             _step_heading(body),
             *(_call_lines(body, full=full) if called else _search_lines(body, texts, full=full)),
         ]
-    when = f" · {format_moment(entry.at, zone)} {entry.at.astimezone(zone):%Z}" if entry.at else ""
-    heading = Text.assemble((entry.kind.value.replace("_", " "), "bold"), (when, "dim"))
+    heading = _entry_heading(entry, zone)
     if entry.erased:
         return [heading, render_line("erased: what it said was removed from the record")]
     if entry.kind is EntryKind.TURN_OPENED:

@@ -152,7 +152,7 @@ def build_turn_document(entries: Iterable[LogEntry], passages: Iterable[StoryPas
     named = "channel" if listed[0].kind is EntryKind.SETTING else "answer_id"
     return build_document(
         **{named: listed[0].turn_id},
-        entries=[pick(entry, "seq at kind erased") | {"body": entry.body} for entry in listed],
+        entries=[pick(entry, "seq at kind erased damaged") | {"body": entry.body} for entry in listed],
         passages=[pick(one, "id corpus document title section text url") for one in passages],
     )
 

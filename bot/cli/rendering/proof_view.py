@@ -15,7 +15,7 @@ MOST = 200  # findings that are shown; all are in the JSON document
 
 def render_verification(checked: RecordCheck) -> RenderableType:
     if not checked.entries:
-        return Text("Nothing is on record yet.")
+        return Group(Text("Nothing is on record yet."), *_render_each(checked.findings))
     kinds = (
         (checked.entries, "entry", "entries"),
         (checked.answers, "answer", "answers"),

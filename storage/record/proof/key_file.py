@@ -19,10 +19,10 @@ def load_key(file: Path) -> SigningKey:
     try:
         return read_signing_key(file.read_text(encoding="ascii"))
     except FileNotFoundError as error:
-        hint = "`footnote audit key` makes one; [record] key_file says where it stands."
+        hint = "`footnote audit key --new` makes one; [record] key_path says where it stands."
         raise KeyUnusable(f"There is no signing key at {file}.", hint=hint) from error
     except (OSError, ValueError) as error:
-        hint = "Put back a copy of it, or move it away and make another with `footnote audit key`."
+        hint = "Put back a copy of it, or move it away and make another with `footnote audit key --new`."
         raise KeyUnusable(f"The signing key at {file} cannot be read: {error}.", hint=hint) from error
 
 

@@ -283,9 +283,9 @@ class _RecordChecker:
     def _check_numbers(self, last_given: int) -> Iterator[str]:
         for gap in self.gaps:
             if gap not in self.known_gaps:
-                yield f"entries {_name_range(*gap)} are missing"
+                yield f"{_name_range(*gap)} missing"
         if last_given > self.last:
-            yield f"entries {_name_range(self.last + 1, last_given)} are missing"
+            yield f"{_name_range(self.last + 1, last_given)} missing"
 
     def _check_erasures(self) -> Iterator[str]:
         named = {number for first, last in self.erased for number in range(first, min(last, self.last) + 1)}
@@ -293,7 +293,7 @@ class _RecordChecker:
         yield from (f"entry {number} was erased, and stands there" for number in sorted(named - self.blank))
 
 
-_KINDS = frozenset(EntryKind)
+_KINDS = frozenset(EntryKind) - {EntryKind.UNREADABLE}
 _OF_NO_TURN = frozenset(
     {
         EntryKind.SETTING,
@@ -314,4 +314,4 @@ def _seconds_between(earlier: str, later: str) -> float:
 
 
 def _name_range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first} to {last}"
+    return f"entry {first} is" if first == last else f"entries {first} to {last} are"

@@ -64,6 +64,58 @@ def test_a_record_that_was_changed_fails_each_time(run: Run, here: Path) -> None
     assert "The record has 1 fault" in against.stderr
 
 
+def change(here: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(here / ".footnote" / "footnote.db")) as connection, connection:
+        connection.execute("DROP TRIGGER entries_keep_delete")
+        connection.execute("DROP TRIGGER entries_keep_update")
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_a_record_without_entries_has_its_faults_told(run: Run, here: Path) -> None:
+    change(here, "DELETE FROM entries")
+    found = run("audit", "verify")
+
+    assert (found.exit_code, "entries 1 to 8 are missing" in found.stdout) == (1, True)
+
+
+def test_one_entry_that_is_missing_is_named_as_one(run: Run, here: Path) -> None:
+    change(here, "DELETE FROM entries WHERE seq = 4")
+    assert "record: entry 4 is missing" in run("audit", "verify").stdout
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ("body = '{not json' WHERE seq = 3", "its body cannot be read"),
+        ("body = '[1, 2]' WHERE seq = 1", "its body cannot be read"),
+        ("body = 'null' WHERE seq = 2", "its body cannot be read"),
+        ("body = x'ff00' WHERE seq = 3", "its body cannot be read"),
+        ("""body = '{"citations": 5, "sentences": "a"}' WHERE seq = 3""", "its body is not as any version wrote it"),
+        ("kind = 'gossip' WHERE seq = 4", "its kind, 'gossip', is none that is known"),
+        ("at = 'yesterday' WHERE seq = 3", "its moment cannot be read"),
+        ("at = 'yesterday' WHERE seq = 1", "its moment cannot be read"),
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_told_and_hides_no_other(run: Run, here: Path, changed: str, told: str) -> None:
+    """The turn's other entries are shown, all turns can be exported, and the index can be made again."""
+    change(here, f"UPDATE entries SET {changed}")
+    shown, again, exported = run("audit", "show", "abc"), run("audit", "reindex"), run("audit", "export")
+
+    assert shown.exit_code == 0, shown.output
+    assert f"damaged: {told}" in " ".join(shown.stdout.split())
+    assert [run("audit", "show", "abc", "--json").exit_code, again.exit_code, exported.exit_code] == [0, 0, 0]
+    assert [json.loads(line)["answer_id"] for line in exported.stdout.splitlines()] == ["abd", "abc"]
+
+
+def test_a_missing_key_is_made_as_it_is_said(run: Run, here: Path) -> None:
+    (here / "footnote-record.key").unlink()
+    found = run("audit", "checkpoint")
+
+    assert "`footnote audit key --new` makes one; [record] key_path says where" in found.stderr
+    assert [run("audit", "key", "--new").exit_code, run("audit", "checkpoint").exit_code] == [0, 0]
+
+
 def test_a_restored_backup_is_put_on_record(run: Run, here: Path) -> None:
     run("audit", "checkpoint")
     shutil.copytree(here / ".footnote", here / "backup")

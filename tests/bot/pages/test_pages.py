@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import Connection
 from starlette.applications import Starlette
 from starlette.routing import Route
 
@@ -238,6 +239,39 @@ async def test_what_was_erased_is_on_no_page(made: tuple[Records, Any], app: Sta
     assert "Zebra" not in story
     assert '/answers/erasable">(erased)</a>' in listed
     assert "its words were erased" in story
+
+
+async def test_an_answer_of_which_something_cannot_be_read_says_so(made: tuple[Records, Any], app: Starlette) -> None:
+    await made[0].audit.append(*make_turn("broken", Texts("Quagga")))
+
+    def damage(connection: Connection) -> None:
+        connection.exec_driver_sql("DROP TRIGGER entries_keep_update")
+        connection.exec_driver_sql("UPDATE entries SET body = '{' WHERE turn_id = 'broken' AND kind = 'turn_closed'")
+        connection.exec_driver_sql("UPDATE entries SET at = '?' WHERE turn_id = 'broken' AND kind = 'turn_opened'")
+        connection.exec_driver_sql("UPDATE entries SET kind = '?' WHERE turn_id = 'broken' AND kind = 'delivered'")
+
+    await made[0].audit.database.write(damage)
+    async with browser(app) as client:
+        page = await client.get("/answers/broken")
+
+    text = Skeleton(page.text).text
+    assert page.status_code == 200
+    for fault in ("its body cannot be read", "its moment cannot be read", "its kind, '?', is none that is known"):
+        assert fault in text
+    assert "Quagga" in text
+    assert "erased" not in text
+
+
+async def test_documents_of_one_title_are_told_apart(made: tuple[Records, Any], app: Starlette) -> None:
+    await made[0].audit.append(*make_turn("titled", Texts("a text", "another", "a third")))
+    async with browser(app) as client:
+        page = (await client.get("/documents")).text
+    assert re.search(r'<td>[^<]*<br><span class="detail" dir="auto">[^<]+</span></td>', page)
+
+
+async def test_answers_that_were_erased_can_be_asked_for(app: Starlette) -> None:
+    async with browser(app) as client:
+        assert ">erased</option>" in (await client.get("/answers")).text
 
 
 @pytest.mark.parametrize("task", ["ask", "check"])

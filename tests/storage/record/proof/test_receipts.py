@@ -61,6 +61,25 @@ async def test_a_receipt_is_verified_by_a_script_of_its_own(tmp_path: Path, turn
     assert (stranger.returncode, "another key than the one you trust" in stranger.stderr) == (1, True)
 
 
+async def test_the_script_says_what_a_receipt_cannot_show(tmp_path: Path) -> None:
+    """Whoever has a receipt can leave out that the answer was taken back."""
+    shortened = json.loads(await receipt(tmp_path / "home"))
+    shortened["entries"].pop()
+    file = tmp_path / "receipt.json"
+    file.write_text(json.dumps(shortened, indent=1, sort_keys=True) + "\n", encoding="utf-8", newline="")
+    done = run_script(file, str(KEY.public))
+
+    assert done.returncode == 0
+    assert "That the record has no more entries of this answer, a receipt cannot show." in done.stdout
+
+
+def test_a_file_that_is_nested_too_deeply_proves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "receipt.json").write_text("[" * 200_000, encoding="utf-8")
+    done = run_script(tmp_path / "receipt.json", str(KEY.public))
+
+    assert (done.returncode, "Traceback" in done.stderr, "proves nothing" in done.stderr) == (1, False, True)
+
+
 async def test_a_receipt_with_one_changed_bit_is_refused(tmp_path: Path, script: ModuleType) -> None:
     text = await receipt(tmp_path)
     assert is_proof(script, text)
