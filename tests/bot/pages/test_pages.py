@@ -269,6 +269,12 @@ async def test_documents_of_one_title_are_told_apart(made: tuple[Records, Any], 
     assert re.search(r'<td>[^<]*<br><span class="detail" dir="auto">[^<]+</span></td>', page)
 
 
+async def test_a_document_is_found_by_its_exact_name_and_the_page_says_so(app: Starlette) -> None:
+    async with browser(app) as client:
+        page = (await client.get("/documents", params={"named": "Plain Words"})).text
+    assert "exactly this address, title or path, small and capital letters included" in page
+
+
 async def test_answers_that_were_erased_can_be_asked_for(app: Starlette) -> None:
     async with browser(app) as client:
         assert ">erased</option>" in (await client.get("/answers")).text
