@@ -24,7 +24,8 @@ class TaskSupervisor:
 
     def spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
         """Start a task; whoever likes may wait for it."""
-        task = asyncio.ensure_future(_await_work(work))
+        # A coroutine within another is never awaited where the outer one is cancelled before it begins.
+        task = asyncio.create_task(work if asyncio.iscoroutine(work) else _await_work(work))
         self._tasks.add(task)
         task.add_done_callback(self._discard)
         return task

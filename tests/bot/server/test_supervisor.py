@@ -1,0 +1,33 @@
+"""Background tasks: what is cancelled before it began is as ended as anything else."""
+
+import asyncio
+import gc
+import warnings
+
+from bot.server.supervisor import TaskSupervisor
+
+
+async def test_what_is_cancelled_before_it_began_leaves_nothing_unawaited() -> None:
+    """The end may come between a task's making and its first step."""
+    tasks, began = TaskSupervisor(), list[str]()
+
+    async def work() -> None:
+        began.append("work")
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        task = tasks.spawn(work())
+        await tasks.cancel()
+        gc.collect()
+
+    assert task.cancelled()
+    assert (began, [str(one.message) for one in told]) == ([], [])
+
+
+async def test_a_future_that_is_waited_for_outlives_who_waits() -> None:
+    tasks, future = TaskSupervisor(), asyncio.get_running_loop().create_future()
+    waiting = tasks.spawn(asyncio.shield(future))
+    await tasks.cancel()
+
+    assert waiting.cancelled()
+    assert not future.done()
