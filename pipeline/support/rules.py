@@ -213,6 +213,8 @@ def _check_number(
     instead = _find_other_value(alignment, facts, number, found=found)
     if any(one.said == instead and is_reached(one, number) for one in facts.numbers):
         instead = ""
+    if found and instead and alignment and _is_said_elsewhere(number, alignment, facts):
+        instead = ""
     replaced = bool(instead) or (alignment is not None and alignment.is_near_copy)
     other = _find_other_unit(number, facts, alignment) if found and number.units else ""
     other = other or (find_other_rate(alignment, number) if alignment and found else "")
@@ -321,6 +323,13 @@ def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[Rule
     if swapped:
         kind = FindingKind.DATE if isinstance(swapped[0], Date) else FindingKind.NUMBER
         yield _build_contradiction(kind, swapped[0].said, swapped[1])
+
+
+def _is_said_elsewhere(number: Number, alignment: Alignment, facts: PassageFacts) -> bool:
+    """Return whether another passage sentence says all of a sentence, but for what the page's name says."""
+    said = alignment.sentence.content - facts.context.stems
+    others = (one for one in facts.sentences if one is not alignment.source)
+    return any(said <= one.content and any(is_same_number(number, given) for given in one.numbers) for one in others)
 
 
 def _excuse_asked(

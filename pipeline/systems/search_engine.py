@@ -40,7 +40,9 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         query = await choose_query(context, kit)
     if query is None:
         return Status.CHATTED
-    findings = order_rivals_by_date(quote_evidence(collect_sentences(await search(query, kit))))
+    # Of the corpora, what the question itself found stands behind: the query may miss what was asked.
+    hits = drop_copies((*await search(query, kit), *context.nearest), query.text)[: kit.limits.passages]
+    findings = order_rivals_by_date(quote_evidence(collect_sentences(hits)))
     if not findings:
         return Status.ABSTAINED
     said = await say_draft(context, findings, kit, refined=True)
@@ -54,7 +56,7 @@ async def search(query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
     each, odd = divmod(kit.limits.pages, len(queries))
     shares = [max(each + (place < odd), 1) for place in range(len(queries))]
     found = await gather_all(_search_one(*share, kit) for share in zip(queries, shares, strict=True))
-    return drop_copies(_take_turns(found), query.text)
+    return _take_turns(found)
 
 
 async def _search_one(query: SearchQuery, pages: int, kit: Kit) -> tuple[Hit, ...]:

@@ -160,6 +160,15 @@ def test_what_stands_in_the_context_counts_as_said() -> None:
     ]
 
 
+def test_a_number_is_looked_up_where_all_else_is_said_and_not_where_the_page_is_named() -> None:
+    passage = (
+        "Around 95% of the members are potters. 85% of the potters are Rove potters and 15% Lane potters, and the "
+        "Guild of Vold has the second highest share of Rove members after Iden."
+    )
+
+    assert not found("Around 95% of the members of Vold are potters.", passage, context=("Vold",))
+
+
 def test_a_pronoun_means_no_name_but_the_one_that_stands_before_it() -> None:
     """Whoever is absent is absent where the passage has named somebody else."""
     passage = "Mara Lindqvist was a glazier. She opened a workshop."

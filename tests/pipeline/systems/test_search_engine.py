@@ -175,3 +175,13 @@ async def test_limits_say_how_many_pages() -> None:
     await run(answer, talk, HANDBOOK, Limits(pages=2), llm=ScriptedLLM(script()), supports=reads_alike, web=web)
 
     assert web.counts == (2,)
+
+
+async def test_of_corpora_what_the_question_found_is_read_behind_what_the_query_finds() -> None:
+    """The query misses what was asked."""
+    shelf = Shelf([*HANDBOOK.hits, hit("Swarms are caught by the caretaker.", key="bees.md", title="Bees")])
+    llm = ScriptedLLM(script(query="Search: yes\nQuery: leave days\nTime: none", draft="NOTHING"))
+    await asked(llm, None, shelf, "Who has caught swarms?")
+
+    notes = llm.asked("draft")
+    assert 0 < notes.index("25 days of leave") < notes.index("caught by the caretaker")
