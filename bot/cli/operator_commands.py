@@ -208,7 +208,7 @@ def serve(context: typer.Context) -> None:
 def pages(
     context: typer.Context,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65_535, help="Another port than [pages] port.")
+        int | None, typer.Option("--port", min=0, max=65_535, help="Another port than that of the settings.")
     ] = None,
 ) -> None:
     """Serve the pages on which the record is read, alone or beside a running server, until Ctrl-C."""

@@ -221,7 +221,9 @@ def turn(
     cache: Annotated[
         bool, typer.Option("--cache", help="Let the server keep prompts, and read them for free.")
     ] = False,
-    limit: Annotated[list[str] | None, typer.Option(help="One of [limits], such as policy=always.")] = None,
+    limit: Annotated[
+        list[str] | None, typer.Option(help="One of the limits of the settings, such as policy=always.")
+    ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
