@@ -90,11 +90,11 @@ def open_output(*, as_json: bool, debug: bool) -> Output:
 
 @contextmanager
 def report_errors(output: Output) -> Iterator[None]:
-    """Turn every exception into one plain line and an exit status."""
+    """Turn every exception into one plain line and an exit status; what was typed wrongly, typer tells."""
     try:
         with contain_panics():
             yield
-    except (typer.Exit, BrokenPipeError):
+    except (typer.Exit, typer.BadParameter, BrokenPipeError):
         raise
     except KeyboardInterrupt as error:
         output.note("footnote: stopped; what was done so far is kept")

@@ -99,7 +99,7 @@ def test_turns_are_chosen_by_options(options: list[str], expected: list[str]) ->
 def test_what_cannot_be_looked_for_is_said(options: list[str], expected: str) -> None:
     result = run("audit", "list", *options, house=house())
 
-    assert result.exit_code != 0
+    assert result.exit_code == 2
     assert expected in " ".join(result.stderr.replace("│", " ").split())
 
 
