@@ -1,11 +1,11 @@
-"""Verify a receipt of Footnote.
+"""Verify a receipt of Footnote, or an export with proofs.
 
-    python3 verify_receipt.py RECEIPT [KEY]
+    python3 verify_receipt.py FILE [KEY]
 
 It needs Python alone, and nothing of Footnote. It checks that each entry says what its leaf commits to, that each leaf
 stands in the tree (RFC 6962) whose head the checkpoint names (c2sp.org/tlog-checkpoint), and that the key signed the
-checkpoint (c2sp.org/signed-note, Ed25519 after RFC 8032). KEY is the public key that you trust, such as one that you
-noted when the bot was set up; without it the receipt's own is shown, for you to compare.
+checkpoint (c2sp.org/signed-note, Ed25519 after RFC 8032). Of an export it computes the whole tree. KEY is the public
+key that you trust, such as one that you noted when the bot was set up; without it the file's own is shown, to compare.
 """
 
 import base64
@@ -115,16 +115,21 @@ def is_included(leaf, place, size, proof, root):
     return not last and found == root
 
 
-def verify_entry(entry, answer, size, root):
+def hash_entry(entry):
+    """Return the leaf of an entry that says what it commits to."""
     salt, commitment = decode_hex(entry["salt"]), decode_hex(entry["commitment"])
     if entry["body"]:
         committed = hashlib.sha256(salt + entry["body"].encode()).digest()
         require(len(salt) == 16 and committed == commitment, f"entry {entry['seq']} does not say what it said")
     require(bool(entry["body"]) == bool(salt), f"entry {entry['seq']} has a salt and no words")
-    require(entry["turn"] == answer, f"entry {entry['seq']} belongs to another answer")
     parts = [1, entry["seq"], entry["turn"], entry["kind"], entry["at"], entry["commitment"]]
     data = json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()
-    leaf, proof = hashlib.sha256(b"\x00" + data).digest(), list(map(decode_hex, entry["proof"]))
+    return hashlib.sha256(b"\x00" + data).digest()
+
+
+def verify_entry(entry, answer, size, root):
+    require(entry["turn"] == answer, f"entry {entry['seq']} belongs to another answer")
+    leaf, proof = hash_entry(entry), list(map(decode_hex, entry["proof"]))
     require(is_included(leaf, entry["place"], size, proof, root), f"entry {entry['seq']} is not in the record")
 
 
@@ -144,20 +149,79 @@ def verify_receipt(text, trusted=""):
     return receipt, size, at
 
 
-def main(file, trusted=""):
-    try:
-        with open(file, encoding="utf-8", newline="") as opened:
-            receipt, size, at = verify_receipt(opened.read(), trusted)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        return f"The receipt proves nothing: {error}."
+def add_leaf(peaks, leaf):
+    """Add a leaf to the complete subtrees, each a pair of how many leaves it has and its hash, from left to right."""
+    peaks.append((1, leaf))
+    while len(peaks) > 1 and peaks[-1][0] == peaks[-2][0]:
+        (size, right), (_, left) = peaks.pop(), peaks.pop()
+        peaks.append((2 * size, hashlib.sha256(b"\x01" + left + right).digest()))
+
+
+def fold_peaks(peaks):
+    found = peaks[-1][1]
+    for _, left in reversed(peaks[:-1]):
+        found = hashlib.sha256(b"\x01" + left + found).digest()
+    return found
+
+
+def verify_export(lines, trusted=""):
+    """Return the last line of an export, how many entries were erased, the size and when it was signed.
+
+    Raises as `verify_receipt` does.
+    """
+    lines, told, peaks, count, blank, erased = iter(lines), {}, [], 0, [], []
+    for number, line in enumerate(lines, 1):
+        told = json.loads(line)
+        require(json.dumps(told, sort_keys=True) + "\n" == line, f"line {number} is not in the form of an export")
+        if "checkpoint" in told:
+            break
+        require(len(told) == 7, f"line {number} is not in the form of an export")
+        add_leaf(peaks, hash_entry(told))
+        count = number
+        if not told["body"]:
+            blank.append(told["seq"])
+        elif told["kind"] == "erasure":
+            erased += json.loads(told["body"])["erased"]
+    require("checkpoint" in told, "its last line is missing")
+    require(told["form"] == "footnote-export/1" and len(told) == 3, "it is not in the form of an export")
+    require(next(lines, None) is None, "there is something behind its last line")
+    require(told["key"] == (trusted or told["key"]), "it is signed by another key than the one you trust")
+    size, root, at = open_checkpoint(told["checkpoint"], told["key"])
+    require(count == size, f"it has {count} entries, and {size} were signed")
+    require(peaks and fold_peaks(peaks) == root, "its entries are not those that were signed")
+    for seq in blank:
+        require(any(first <= seq <= last for first, last in erased), f"entry {seq} is blank, and no erasure names it")
+    return told, len(blank), size, at
+
+
+def tell_receipt(text, trusted):
+    receipt, size, at = verify_receipt(text, trusted)
     for entry in receipt["entries"]:
         print(f"{entry['at']}  {entry['kind']}{'' if entry['body'] else '  (erased)'}")
     print(
         f"These {len(receipt['entries'])} entries of answer {receipt['answer']} stand in the record of {size} entries"
     )
     print(f"that was signed on {at} by {receipt['key']}")
+    return "That the record has no more entries of this answer, a receipt cannot show."
+
+
+def tell_export(lines, trusted):
+    signed, erased, size, at = verify_export(lines, trusted)
+    print(f"These {size} entries, {erased} of them erased, are the whole record")
+    print(f"that was signed on {at} by {signed['key']}")
+    return "What was recorded later, an export cannot show."
+
+
+def main(file, trusted=""):
+    try:
+        with open(file, encoding="utf-8", newline="") as opened:
+            is_receipt = opened.readline() == "{\n"
+            opened.seek(0)
+            limit = tell_receipt(opened.read(), trusted) if is_receipt else tell_export(opened, trusted)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        return f"The file proves nothing: {error}."
     print("which is the key that you trust." if trusted else "Compare that key with the one that you trust.")
-    print("That the record has no more entries of this answer, a receipt cannot show.")
+    print(limit)
     return 0
 
 

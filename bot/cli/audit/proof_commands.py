@@ -12,6 +12,8 @@ from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bot.wiring import Records
     from storage.record.proof.record_check import KeptHead, RecordCheck
     from storage.record.proof.signed_notes import SigningKey
@@ -92,6 +94,12 @@ def receipt(
         _print_raw(ctx, text, {"receipt": text})
 
 
+def export_proofs(ctx: CommandContext) -> None:
+    """Print the whole record, entry by entry, and its checkpoint."""
+    signing_key = _load_key(ctx)
+    ctx.call_records(lambda records: _export(records, signing_key, ctx.output.out.file.write))
+
+
 def restored(
     context: typer.Context,
     lost: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="A checkpoint of what came after the backup.")],
@@ -124,6 +132,12 @@ async def _make_receipt(records: "Records", beginning: str, signing_key: "Signin
 
     (first, *_) = await load_turn(records.audit, beginning)
     return await make_receipt(records.audit.database, first.turn_id, signing_key)
+
+
+async def _export(records: "Records", signing_key: "SigningKey", write: "Callable[[str], object]") -> None:
+    from storage.record.proof.record_export import export_record
+
+    await export_record(records.audit.database, signing_key, write)
 
 
 async def _record_restore(records: "Records", signing_key: "SigningKey", lost: str, why: str) -> str:

@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from bot.cli import rendering
+from bot.cli.audit.proof_commands import export_proofs
 from bot.cli.audit.record_options import build_filter, choose_turns
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
 from bot.cli.terminal_output import build_document, format_count
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 EXPORT_PAGE = 500
 UNANSWERED_SINCE = "30d"
+_PROOFS_ALONE = (
+    "--proofs exports the whole record, in lines of its own: a part could not show what was left out of it. "
+    "Leave the other options out, or prove one answer with `footnote audit receipt ID`."
+)
 CountOption = Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="How many at most.")]
 BeforeOption = Annotated[
     int | None, typer.Option("--before", min=1, help="Only older ones than this number: the next page.")
@@ -73,10 +78,18 @@ def export(
     form: Annotated[ExportFormat, typer.Option("--format", help="A line of JSON, or a row, for each.")] = (
         ExportFormat.JSONL
     ),
+    proofs: Annotated[
+        bool, typer.Option("--proofs", help="The whole record instead, by entries, that docs/verify_receipt.py checks.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write answers with all that was said and cited, newest first, as JSON Lines or CSV; docs/audit.md says how."""
     with open_command(context, as_json=as_json) as ctx:
+        if proofs:
+            if as_json or form is ExportFormat.CSV or any(chosen.values()):
+                raise typer.BadParameter(_PROOFS_ALONE)
+            export_proofs(ctx)
+            return
         wanted = _build_filter(ctx, chosen, limit=EXPORT_PAGE)
         if as_json:
             ctx.output.give(build_document(turns=ctx.call_records(lambda records: _collect(records, wanted))))
@@ -202,7 +215,10 @@ def _build_filter(ctx: CommandContext, chosen: Chosen, *, before: int | None = N
 
 COMMANDS: dict[str, tuple[Callable[..., None], list[str]]] = {
     "list": (list_turns, ["footnote audit list --channel '#sales' --words refund --since 2026-10 --until 2026-10"]),
-    "export": (export, ["footnote audit export --since 2026-10 > october.jsonl", "footnote audit export --format csv"]),
+    "export": (
+        export,
+        ["footnote audit export --since 2026-10 > october.jsonl", "footnote audit export --proofs > record.jsonl"],
+    ),
     "stats": (stats, ["footnote audit stats --since 30d --step day"]),
     "unanswered": (unanswered, ["footnote audit unanswered --corpus handbook"]),
     "reindex": (reindex, ["footnote audit reindex"]),

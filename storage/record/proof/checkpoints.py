@@ -150,15 +150,19 @@ class Checkpoints:
         body = {"common": common, "before": before, "why": why, "by": by, "note": note}
         insert_entries(connection, encode_entries([LogEntry(RECORD, EntryKind.RESTORED, body)], self.clock()))
 
-    def _sign(self, connection: Connection, key: SigningKey) -> tuple[str, int]:
-        leaves = read_leaves(connection)
+    def sign(self, connection: Connection, key: SigningKey, leaves: Sequence[bytes]) -> str:
+        """Sign the head of these leaves, and keep it nowhere. Raises `RecordBroken`."""
         tree, size = LeafTree(leaves), len(leaves)
         last = connection.execute(select(checkpoints.c.note).order_by(checkpoints.c.size.desc()).limit(1)).scalar()
         if last is not None and (fault := compare_head(last, read_keys(connection), tree)):
             hint = "`footnote audit verify` tells what was changed; `footnote audit restored` records a backup."
             raise RecordBroken(f"The record does not fit its last checkpoint: {fault}.", hint=hint)
         head = TreeHead(key.name, size, tree.root(size), format_moment(self.clock()))
-        return sign_note(head.format(), key), size
+        return sign_note(head.format(), key)
+
+    def _sign(self, connection: Connection, key: SigningKey) -> tuple[str, int]:
+        leaves = read_leaves(connection)
+        return self.sign(connection, key, leaves), len(leaves)
 
     def _record_key(self, connection: Connection, key: SigningKey) -> None:
         known = read_keys(connection)

@@ -97,7 +97,7 @@ def _build(connection: Connection, turn_id: str) -> str:
     head = open_checkpoint(note, keys)
     tree = LeafTree(read_leaves(connection))
     rows = connection.execute(select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)).all()
-    shown = [_show_entry(row, _count_to(connection, row.seq) - 1, head.size, tree) for row in rows]
+    shown = [_prove_entry(row, _count_to(connection, row.seq) - 1, head.size, tree) for row in rows]
     return format_receipt(
         {
             "form": RECEIPT_FORM,
@@ -109,7 +109,13 @@ def _build(connection: Connection, turn_id: str) -> str:
     )
 
 
-def _show_entry(row: Row[*tuple[Any, ...]], place: int, size: int, tree: LeafTree) -> dict[str, Any]:
+def _prove_entry(row: Row[*tuple[Any, ...]], place: int, size: int, tree: LeafTree) -> dict[str, Any]:
+    proof = [one.hex() for one in prove_inclusion(place, size, tree.read).hashes]
+    return {**show_entry(row), "place": place, "proof": proof}
+
+
+def show_entry(row: Row[*tuple[Any, ...]]) -> dict[str, Any]:
+    """Show an entry with all that its leaf is computed from."""
     return {
         "seq": row.seq,
         "turn": row.turn_id,
@@ -118,8 +124,6 @@ def _show_entry(row: Row[*tuple[Any, ...]], place: int, size: int, tree: LeafTre
         "body": row.body,
         "salt": row.salt.hex(),
         "commitment": row.commitment.hex(),
-        "place": place,
-        "proof": [one.hex() for one in prove_inclusion(place, size, tree.read).hashes],
     }
 
 

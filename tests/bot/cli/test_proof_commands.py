@@ -144,11 +144,23 @@ def test_a_receipt_is_one_document(run: Run) -> None:
     assert "Several answers begin" in run("audit", "receipt", "ab").stderr
 
 
+@pytest.mark.parametrize("alone", [["--words", "hall"], ["--format", "csv"], ["--json"]])
+def test_an_export_with_proofs_is_of_the_whole_record(run: Run, alone: list[str]) -> None:
+    refused = run("audit", "export", "--proofs", *alone)
+    lines = [json.loads(line) for line in run("audit", "export", "--proofs").stdout.splitlines()]
+
+    assert refused.exit_code == 2
+    assert "footnote audit receipt ID" in " ".join(refused.output.replace("│", " ").split())
+    assert [one["kind"] for one in lines[-3:-1]] == ["delivered", "signing_key"]
+    assert lines[-1]["checkpoint"].splitlines()[1] == str(len(lines) - 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["checkpoint"], "There is no signing key"),
         (["receipt", "abc"], "There is no signing key"),
+        (["export", "--proofs"], "There is no signing key"),
         (["verify", "--against", "none.txt"], "none.txt cannot be read"),
         (["verify", "--against", "footnote.toml"], "is no checkpoint"),
         (["verify", "--key", "x", "--against", "none.txt"], "It cannot be used"),

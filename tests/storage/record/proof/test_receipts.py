@@ -1,17 +1,23 @@
-"""Receipts, checked by the script that people run who have nothing of ours."""
+"""Receipts and exports, checked by the script that people run who have nothing of ours."""
 
 import base64
 import importlib.util
+import io
 import json
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from storage.record.audit_log import AuditLog
+from storage.record.erasure import ErasureTarget, RecordErasure
+from storage.record.proof.checkpoints import RecordBroken
 from storage.record.proof.receipts import RecordPosition, find_position, make_receipt
+from storage.record.proof.record_export import export_record
 from storage.types import EntryKind, LogEntry
 from tests.storage.stores import open_empty_database
 from tests.thorough import THOROUGH
@@ -35,9 +41,23 @@ async def receipt(home: Path, turn: str = "b") -> str:
         return await make_receipt(database, turn, KEY)
 
 
+async def export(home: Path, *, erasing: bool = False) -> str:
+    lines: list[str] = []
+    with open_empty_database(home) as database:
+        await make_record(database)
+        if erasing:
+            await RecordErasure(database).erase(ErasureTarget(person="slack:T1/U1"), why="asked", by="terminal")
+        await AuditLog(database).append(LogEntry("b", EntryKind.FEEDBACK, {"comment": "Früh\u2028!"}))
+        await export_record(database, KEY, lines.append)
+    return "".join(lines)
+
+
 def is_proof(script: ModuleType, text: str, trusted: str = "") -> bool:
     try:
-        return bool(script.verify_receipt(text, trusted))
+        is_receipt = text.startswith("{\n")
+        return bool(
+            script.verify_receipt(text, trusted) if is_receipt else script.verify_export(io.StringIO(text), trusted)
+        )
     except (ValueError, LookupError, TypeError, AttributeError):
         return False
 
@@ -80,11 +100,14 @@ def test_a_file_that_is_nested_too_deeply_proves_nothing(tmp_path: Path) -> None
     assert (done.returncode, "Traceback" in done.stderr, "proves nothing" in done.stderr) == (1, False, True)
 
 
-async def test_a_receipt_with_one_changed_bit_is_refused(tmp_path: Path, script: ModuleType) -> None:
-    text = await receipt(tmp_path)
-    assert is_proof(script, text)
+@pytest.mark.parametrize(("make", "stride"), [(receipt, 29), (export, 61)])
+async def test_what_has_one_changed_bit_is_refused(
+    tmp_path: Path, script: ModuleType, make: Callable[[Path], Awaitable[str]], stride: int
+) -> None:
+    text = await make(tmp_path)
+    assert is_proof(script, text, str(KEY.public))
     data = text.encode()
-    for place in range(0, len(data), 1 if THOROUGH else 29):
+    for place in range(0, len(data), 1 if THOROUGH else stride):
         for bit in range(8) if THOROUGH else [place % 7]:
             changed = bytearray(data)
             changed[place] ^= 1 << bit
@@ -98,6 +121,50 @@ async def test_entries_of_a_receipt_cannot_be_left_out_of_it_twice_or_of_another
     for changed in ([], told["entries"] * 2, told["entries"][::-1]):
         assert not is_proof(script, json.dumps({**told, "entries": changed}, indent=1, sort_keys=True) + "\n")
     assert not is_proof(script, json.dumps({**told, "answer": "a"}, indent=1, sort_keys=True) + "\n")
+
+
+async def test_lines_of_an_export_cannot_be_removed_added_swapped_or_repeated(
+    tmp_path: Path, script: ModuleType
+) -> None:
+    lines = (await export(tmp_path)).splitlines(keepends=True)
+    last = len(lines) - 1
+    for place, line in enumerate(lines):
+        before, after = lines[:place], lines[place + 1 :]
+        blank = json.dumps({**json.loads(line), "body": "", "salt": ""}, sort_keys=True) + "\n"
+        moves = [[*before, *after], [*lines[: place + 1], line, *after], [*lines, line], [*before, blank, *after]]
+        moves += [before, [*before, *after[:1], line, *after[1:]]] if place < last else []
+        for moved in moves:
+            assert not is_proof(script, "".join(moved)), place
+    assert not is_proof(script, "".join(lines), "another+key")
+
+
+@pytest.mark.parametrize("erasing", [False, True])
+async def test_an_export_is_verified_by_the_script(tmp_path: Path, *, erasing: bool) -> None:
+    """Also where words were erased, as the export itself says."""
+    text, file = await export(tmp_path / "home", erasing=erasing), tmp_path / "record.jsonl"
+    file.write_text(text, encoding="utf-8", newline="")
+    count = len(text.splitlines()) - 1
+    done = run_script(file, str(KEY.public))
+
+    assert done.returncode == 0, done.stderr
+    assert f"These {count} entries, {8 if erasing else 0} of them erased, are the whole record" in done.stdout
+    assert ("It burned down" in text) is not erasing
+    assert text.isascii()
+
+
+@pytest.mark.parametrize("changed", ["at = 'yesterday'", "body = x'00'", "body = '{}'"])
+async def test_an_export_of_a_record_that_was_changed_proves_nothing(
+    tmp_path: Path, script: ModuleType, changed: str
+) -> None:
+    lines: list[str] = []
+    with open_empty_database(tmp_path) as database:
+        await make_record(database)
+        for statement in ("DROP TRIGGER entries_keep_update", f"UPDATE entries SET {changed} WHERE seq = 3"):
+            await database.write(lambda connection, run=statement: connection.exec_driver_sql(run))
+        with nullcontext() if "{}" in changed else pytest.raises(RecordBroken, match="follows entry 2"):
+            await export_record(database, KEY, lines.append)
+
+    assert not is_proof(script, "".join(lines))
 
 
 # RFC 8032, 7.1: tests 1, 2 and 3.
