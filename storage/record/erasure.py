@@ -217,7 +217,7 @@ def _list_tickets(
     elif target.before:
         chosen = questions.c.taken_at < target.before
     else:
-        chosen = questions.c.conversation == target.conversation
+        chosen = or_(questions.c.conversation == target.conversation, questions.c.turn_id == target.conversation)
     rows = connection.execute(
         select(questions.c.ticket, questions.c.turn_id).where(
             chosen, questions.c.state == DONE, questions.c.asker.not_in(holds), questions.c.channel.not_in(holds)

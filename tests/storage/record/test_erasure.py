@@ -129,9 +129,11 @@ async def test_a_conversation_goes_whole_and_an_answer_alone(tmp_path: Path) -> 
         erasure = RecordErasure(database)
         whole = await erasure.plan(ErasureTarget(conversation="slack:T1/C1/1"))
         alone = await erasure.plan(ErasureTarget(conversation="c"))
+        queued = await erasure.plan(ErasureTarget(conversation="a"))
 
     assert (sorted(whole.turns), len(whole.tickets)) == (["a", "b"], 2)
     assert (alone.turns, alone.tickets, len(alone.entries)) == (("c",), (), 4)
+    assert (queued.turns, len(queued.tickets)) == (("a",), 1)
 
 
 async def test_what_is_old_goes_and_what_is_newer_stays(tmp_path: Path) -> None:
