@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.desk.jobs.completion import RELEASE_SECONDS
-from bot.desk.jobs.job import Interrupt, Job, WorkerContext
+from bot.desk.jobs.job import Interrupt, Job, WorkerContext, read_retraction
 from bot.desk.jobs.turn_runner import run_job
 from bot.desk.types import ProgressSign, log_event
 from bot.platforms.shared.platform_contract import Platform
@@ -277,14 +277,14 @@ class Scheduler:
         claimed = [job for job in self._jobs.values() if job.claimed]
         until = context.clock.now() + timedelta(seconds=context.lease_seconds)
         renewed = await context.queue.renew(context.owner, until)
-        if context.sole:
-            return
-        for job in claimed:
+        for job in () if context.sole else claimed:
             if job.ticket not in renewed and job.task is not None and not job.finished.is_set():
                 job.log(logging.WARNING, "another process took a question over")
                 job.task.cancel()
-        for row in await context.queue.open(context.owner, context.clock.now()):
-            self.enqueue(row)
+        for row in await context.queue.open(context.owner, context.clock.now(), sole=context.sole):
+            # Questions come to a sole process by itself; a command may want an answer removed.
+            if not context.sole or read_retraction(row):
+                self.enqueue(row)
 
 
 async def _wait_until_finished(jobs: set[Job]) -> None:

@@ -77,6 +77,18 @@ async def test_what_the_platform_will_not_remove_is_left_and_on_record() -> None
     assert edits(at.world)[1] == {"removed": [], "standing": [*at.world.posts], "why": "The channel is archived."}
 
 
+async def test_what_another_process_wants_removed_goes_while_the_desk_is_open() -> None:
+    """A command marks it in the queue, and tells nobody."""
+    async with at_work() as at:
+        await at.desk.take(question())
+        await done(at.world)
+        await at.queue.retract(1, by="terminal", why="erased")
+        await at.waits.move(21.0)
+        await at.waits.move(0.1)
+
+        assert (at.world.rows[1].outcome, at.world.read()) == ("retracted", [])
+
+
 async def test_without_a_record_it_is_taken_back_later() -> None:
     """What was posted stays until it can be said who took it back; nothing is posted in its place."""
     async with at_work() as at:
