@@ -117,7 +117,7 @@ class Queue:
 
         Returns the question; None where there is none or it is gone already. The first request stays.
         """
-        await self._write(lambda connection: _mark_retracted(connection, ticket, {"by": by, "why": why}))
+        await self._write(lambda connection: mark_retracted(connection, ticket, {"by": by, "why": why}))
         row = await self.get(ticket)
         return row if row is not None and row.state != DONE else None
 
@@ -227,7 +227,8 @@ def _finish_question(connection: Connection, ticket: int, outcome: str, text: st
     return done
 
 
-def _mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, str]) -> None:
+def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any]) -> None:
+    """Store the wish that the answer to a question be removed: by whom, why, and which messages beside the answer's."""
     the_question = questions.c.ticket == ticket
     row = connection.execute(select(questions.c.body, questions.c.state).where(the_question)).one_or_none()
     if row is None or RETRACTION_KEY in (body := decode_json(row.body)):

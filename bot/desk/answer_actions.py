@@ -282,10 +282,16 @@ def build_note_question(question: Question) -> Question:
     return replace(question, key=f"{question.key}#recheck", only_asker=False, unasked=False, handle="")
 
 
-async def remove_notes(platform: Platform, question: Question, entries: Sequence[LogEntry]) -> tuple[str, ...]:
-    """Remove the notes that an answer no longer holds, and return the messages' ids; raises as above."""
+async def remove_notes(
+    platform: Platform, question: Question, entries: Sequence[LogEntry], named: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Remove the notes that an answer no longer holds, and return the messages' ids; raises as above.
+
+    `named` are messages beside an answer whose entries are erased.
+    """
     bodies = [entry.body for entry in entries if entry.kind is EntryKind.RECHECK]
-    messages = tuple(str(one) for body in bodies for one in body.get("messages", ()))
+    noted = [str(one) for body in bodies for one in body.get("messages", ())]
+    messages = tuple(dict.fromkeys((*noted, *named)))
     if messages:
         await platform.remove(build_note_question(question), PostedMessages(messages))
     return messages

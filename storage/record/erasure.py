@@ -4,7 +4,8 @@ What is erased are bodies with their salts. The entries stay with their leaves, 
 is left tells what they said. `storage.record.personal_columns` says what else holds words or names.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,14 +15,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
 from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
-from storage.database.schema import entries, examples, questions, spending, turns
+from storage.database.schema import entries, examples, posts, questions, spending, turns
 from storage.database.worker_threads import WritePriority
-from storage.queue import DONE, RETRACTION_KEY
+from storage.queue import DONE, RETRACTION_KEY, mark_retracted
 from storage.record.audit_log import encode_entries, insert_entries
 from storage.record.turn_index import blank_turns, read_body
 from storage.types import RECORD, EntryKind, LogEntry
 
 _BY_ACT = (EntryKind.FEEDBACK, EntryKind.EDITED)  # entries of what somebody did with an answer of anybody's
+_POSTING = (EntryKind.RECHECK, EntryKind.FEEDBACK)  # entries that name messages beside an answer's own
 _GONE = "retracted"  # how a question is marked to have ended whose words were erased, so that nobody asks it again
 
 
@@ -40,6 +42,15 @@ class ErasureTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class StandingMessages:
+    """What stands in a channel of a question whose words go."""
+
+    ticket: int
+    own: int  # how many messages show its answer
+    beside: tuple[str, ...]  # notes beneath it, calls of people, and what its asker shared
+
+
+@dataclass(frozen=True, slots=True)
 class ErasurePlan:
     """What an erasure would erase."""
 
@@ -47,6 +58,11 @@ class ErasurePlan:
     entries: tuple[int, ...] = ()  # all entries, in and outside of these turns, by number
     tickets: tuple[int, ...] = ()  # of questions of the queue
     held: int = 0  # turns that are on hold, and stay
+    standing: tuple[StandingMessages, ...] = ()  # what is to be removed from channels, where that is wanted
+
+    @property
+    def messages(self) -> int:
+        return sum(one.own + len(one.beside) for one in self.standing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +72,7 @@ class ErasureDone:
     turns: int
     entries: int
     questions: int
+    messages: int  # that the desk removes from now on
     backups: tuple[str, ...]  # copies of the database that were removed, by their names
     compacted: bool  # whether the file holds nothing of it any more; not while another process reads it
 
@@ -68,9 +85,11 @@ class RecordErasure:
     held: Collection[str] = ()
     clock: Callable[[], datetime] = utc_now
 
-    async def plan(self, target: ErasureTarget) -> ErasurePlan:
-        """Return what would be erased. Raises `StorageError`."""
-        return await self.database.read(lambda connection: _plan(connection, target, self._holds(connection)))
+    async def plan(self, target: ErasureTarget, *, messages: bool = False) -> ErasurePlan:
+        """Return what would be erased, and if wanted which messages would be removed. Raises `StorageError`."""
+        return await self.database.read(
+            lambda connection: _plan(connection, target, self._holds(connection), messages=messages)
+        )
 
     async def holds(self) -> frozenset[str]:
         """Return what is on hold, by settings and on record."""
@@ -82,23 +101,32 @@ class RecordErasure:
         rows = encode_entries([LogEntry(RECORD, EntryKind.HOLD, body)], self.clock())
         await self.database.write(lambda connection: insert_entries(connection, rows))
 
-    async def erase(self, target: ErasureTarget, *, why: str, by: str, whole: bool = True) -> ErasureDone:
+    async def erase(
+        self, target: ErasureTarget, *, why: str, by: str, whole: bool = True, messages: bool = False
+    ) -> ErasureDone:
         """Erase it, with copies of the database that older versions left; what is on hold stays. Raises `StorageError`.
+
+        Where `messages` are to go, too, their answers are marked as to be retracted in the transaction that blanks the
+        questions, before any entry that names messages is blanked: the desk removes them, however this ends.
 
         A turn that is still being answered is erased the next time. Unless the `whole` file is written anew, pages that
         were freed before anything was overwritten on removal keep what they had.
         """
-        plan = await self.plan(target)
+        plan = await self.plan(target, messages=messages)
         about: dict[str, Any] = {"what": target.what, "why": why, "by": by}
         about |= {"before": target.before} if target.before else {}
+        wish = {"by": by, "why": why or "its words were erased"}
+        wishes = {one.ticket: wish | {"messages": one.beside} for one in plan.standing}
+        blank = partial(_blank_questions, tickets=plan.tickets, wishes=wishes)
+        await self.database.write(blank, WritePriority.BATCH)
         for numbers in split_chunks(plan.entries):
             await self.database.write(partial(self._blank, numbers=numbers, about=about), WritePriority.BATCH)
         for chosen in split_chunks(plan.turns):
             await self.database.write(partial(_blank_turns, turn_ids=chosen), WritePriority.BATCH)
-        await self.database.write(partial(_blank_questions, tickets=plan.tickets), WritePriority.BATCH)
         backups = await self.database.remove_copies()
         compacted = await self.database.compact(whole=whole)
-        return ErasureDone(len(plan.turns), len(plan.entries), len(plan.tickets), backups, compacted)
+        counts = len(plan.turns), len(plan.entries), len(plan.tickets), plan.messages
+        return ErasureDone(*counts, backups, compacted)
 
     def _holds(self, connection: Connection) -> frozenset[str]:
         query = select(entries.c.body).where(entries.c.kind == EntryKind.HOLD.value).order_by(entries.c.seq)
@@ -114,7 +142,7 @@ class RecordErasure:
         connection.execute(update(entries).where(entries.c.seq.in_(numbers)).values(body="", salt=b""))
 
 
-def _plan(connection: Connection, target: ErasureTarget, holds: frozenset[str]) -> ErasurePlan:
+def _plan(connection: Connection, target: ErasureTarget, holds: frozenset[str], *, messages: bool) -> ErasurePlan:
     chosen = _choose_turns(connection, target)
     rows = connection.execute(select(turns.c.turn_id, turns.c.asker, turns.c.channel).where(chosen)).all()
     held = {row.turn_id for row in rows if holds & {row.turn_id, row.asker, row.channel}}
@@ -123,7 +151,8 @@ def _plan(connection: Connection, target: ErasureTarget, holds: frozenset[str]) 
     gone = [row.turn_id for row in rows if row.turn_id not in held]
     numbers = {*_list_entries(connection, gone), *_list_elsewhere(connection, target, gone, holds)}
     tickets = _list_tickets(connection, target, gone, holds)
-    return ErasurePlan(tuple(gone), tuple(sorted(numbers)), tickets, len(held))
+    standing = tuple(_list_standing(connection, tickets)) if messages else ()
+    return ErasurePlan(tuple(gone), tuple(sorted(numbers)), tickets, len(held), standing)
 
 
 def _choose_turns(connection: Connection, target: ErasureTarget) -> ColumnElement[bool]:
@@ -227,23 +256,45 @@ def _list_tickets(
     return tuple(row.ticket for row in rows if not row.turn_id or row.turn_id in known)
 
 
+def _list_standing(connection: Connection, tickets: Collection[int]) -> Iterator[StandingMessages]:
+    """Yield what stands of these questions and can be removed: what the asker alone saw is gone by itself."""
+    for chunk in split_chunks(tickets):
+        own = Counter(connection.execute(select(posts.c.ticket).where(posts.c.ticket.in_(chunk))).scalars())
+        beside = defaultdict[int, list[str]](list)
+        named = select(questions.c.ticket, entries.c.body).join(entries, entries.c.turn_id == questions.c.turn_id)
+        named = named.where(questions.c.ticket.in_(chunk), entries.c.kind.in_([kind.value for kind in _POSTING]))
+        for ticket, body in connection.execute(named.order_by(entries.c.seq)):
+            messages = read_body(body).get("messages")
+            beside[ticket] += map(str, messages) if isinstance(messages, list) else ()
+        for ticket, body in connection.execute(
+            select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk))
+        ):
+            asked = decode_json(body)
+            found = StandingMessages(ticket, 0 if asked.get("only_asker") else own[ticket], tuple(beside[ticket]))
+            if RETRACTION_KEY not in asked and (found.own or found.beside):
+                yield found
+
+
 def _blank_turns(connection: Connection, turn_ids: Sequence[str]) -> None:
     blank_turns(connection, turn_ids)
     connection.execute(update(spending).where(spending.c.turn_id.in_(turn_ids)).values(asker=""))
     connection.execute(delete(examples).where(examples.c.turn_id.in_(turn_ids)))
 
 
-def _blank_questions(connection: Connection, tickets: Sequence[int]) -> None:
+def _blank_questions(connection: Connection, tickets: Sequence[int], wishes: Mapping[int, Mapping[str, Any]]) -> None:
     for chunk in split_chunks(tickets):
         rows = connection.execute(select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk)))
         for ticket, body in rows.all():
             nothing = {"asker": "", "handle": "", "outcome": _GONE, "body": encode_json(_blank_question(body))}
             connection.execute(update(questions).where(questions.c.ticket == ticket).values(nothing))
+            if ticket in wishes:
+                mark_retracted(connection, ticket, wishes[ticket])
 
 
 def _blank_question(body: str) -> dict[str, Any]:
-    """Return the body of a question without its words and without who asked."""
-    kept: dict[str, Any] = {name: value for name, value in decode_json(body).items() if name != RETRACTION_KEY}
+    """Return the body of a question without its words, and without who asked it or took its answer back."""
+    kept: dict[str, Any] = decode_json(body)
+    kept |= {RETRACTION_KEY: {"by": "", "why": ""}} if RETRACTION_KEY in kept else {}
     asker = kept.get("asker")
     kept |= {"asker": {**asker, "user": "", "principals": []}} if isinstance(asker, dict) else {}
     return kept | {"text": ""}

@@ -44,22 +44,27 @@ def erase(
     older_than: Annotated[str, typer.Option(help="All that is older, such as 365d.")] = "",
     why: Annotated[str, typer.Option(help="Why; it is on record.")] = "",
     *,
+    messages: Annotated[bool, typer.Option("--messages", help="Remove the bot's messages about it, too.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Erase; without it, only what would be erased is shown.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Erase words from the record, the queue and the examples. That they were erased is on record; proofs still hold.
 
-    Copies of the database that upgrades left are removed. What was posted in channels stays there.
+    Copies of the database that upgrades left are removed. What was posted in Slack and Discord stays there; with
+    --messages, `footnote serve` removes what the bot posted, within half a minute or when it next starts.
     """
     target = build_target(person, conversation, older_than)
     with open_command(context, as_json=as_json) as ctx:
         if not yes:
-            plan = ctx.call_records(lambda records: _open_erasure(ctx, records).plan(target))
+            plan = ctx.call_records(lambda records: _open_erasure(ctx, records).plan(target, messages=messages))
             counts = {"turns": len(plan.turns), "entries": len(plan.entries), "questions": len(plan.tickets)}
+            counts["messages"] = plan.messages
             ctx.output.give(build_document(erased=False, held=plan.held, **counts), Text(_describe_plan(plan)))
             return
-        done = ctx.call_records(lambda records: _open_erasure(ctx, records).erase(target, why=why, by=BY))
-        counts = {"turns": done.turns, "entries": done.entries, "questions": done.questions}
+        done = ctx.call_records(
+            lambda records: _open_erasure(ctx, records).erase(target, why=why, by=BY, messages=messages)
+        )
+        counts = {"turns": done.turns, "entries": done.entries, "questions": done.questions, "messages": done.messages}
         document = build_document(erased=True, **counts, copies=list(done.backups), compacted=done.compacted)
         ctx.output.give(document, Text(_describe_done(done)))
 
@@ -102,14 +107,16 @@ def _describe_plan(plan: "ErasurePlan") -> str:
     if not plan.entries and not plan.tickets:
         return f"There is nothing to erase.{held}"
     counts = _describe_counts(len(plan.turns), len(plan.entries), len(plan.tickets))
-    return f"This would erase {counts}.{held} Nothing was changed; add --yes to erase."
+    removed = f" It would remove {format_count(plan.messages, 'message')} in channels." if plan.messages else ""
+    return f"This would erase {counts}.{removed}{held} Nothing was changed; add --yes to erase."
 
 
 def _describe_done(done: "ErasureDone") -> str:
     copies = f" Removed: {', '.join(done.backups)}." if done.backups else ""
     busy = " Another process reads the database: run it again when that has ended, to clear its log."
     counts = _describe_counts(done.turns, done.entries, done.questions)
-    return f"Erased: {counts}.{copies}{'' if done.compacted else busy}"
+    going = f" `footnote serve` removes {format_count(done.messages, 'message')} in channels." if done.messages else ""
+    return f"Erased: {counts}.{going}{copies}{'' if done.compacted else busy}"
 
 
 def _describe_counts(turns: int, entries: int, questions: int) -> str:

@@ -232,7 +232,7 @@ async def _remove_messages(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
         return await writer.call_patiently(lambda: remove_shared_answer(writer.platform, job.question, entries))
 
     async def remove_beneath() -> tuple[str, ...]:
-        return await writer.call_patiently(lambda: remove_notes(writer.platform, job.question, entries))
+        return await writer.call_patiently(lambda: remove_notes(writer.platform, job.question, entries, job.beside))
 
     shared = (remove_shared,) if job.question.only_asker else ()
     for remove in (writer.remove, remove_beneath, *shared):

@@ -52,6 +52,11 @@ def read_retraction(row: QueuedQuestion) -> tuple[str, str] | None:
     return (str(retraction.get("by", "")), str(retraction.get("why", ""))) if retraction else None
 
 
+def _read_beside(row: QueuedQuestion) -> tuple[str, ...]:
+    """Return the messages beside an answer that are to go with it and that the record does not name any more."""
+    return tuple(map(str, (row.body.get(RETRACTION_KEY) or {}).get("messages", ())))
+
+
 @cache
 def _adapter() -> TypeAdapter[Question]:
     return TypeAdapter(Question)
@@ -145,6 +150,7 @@ class Job:
         self.interrupt: Interrupt | None = None
         self.by = self.why = ""
         """Who wants the interrupt, and why."""
+        self.beside = _read_beside(row)
         self.server_stops = asyncio.Event()
         self.finished = asyncio.Event()
         """Set when the desk is done with it."""

@@ -15,7 +15,9 @@ from typer.testing import CliRunner, Result
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from storage.database.engine import open_database
+from storage.queue import Queue
 from storage.record.audit_log import AuditLog
+from storage.types import NewQuestion
 from tests.storage.stores import open_empty_database
 from tools.record_tampering import make_turn
 
@@ -186,6 +188,25 @@ def test_erasing_shows_what_it_would_do_and_does_it_when_told(run: Run) -> None:
     assert tell(run("audit", "hold", "--json"))["held"] == ["abd"]
     assert tell(run("audit", "hold", "abd", "--off", "--json"))["held"] == []
     assert "nothing to erase" in run("erase", "--older-than", "1d").stdout
+
+
+def test_messages_are_counted_before_they_go(run: Run, here: Path) -> None:
+    async def ask() -> None:
+        with open_database("", home=here / ".footnote") as database:
+            queue = Queue(database)
+            new = NewQuestion("k", "slack:T1/C1", "slack:T1/C1/1", "slack:T1/U1", "m", {"text": "?"}, "")
+            row, _ = await queue.put(new)
+            await queue.note(row.ticket, turn_id="abc", posted=["p1", "p2"])
+            await queue.finish(row.ticket, "delivered")
+
+    asyncio.run(ask())
+    who = ("erase", "--person", "slack:T1/U1")
+    without, planned = run(*who), run(*who, "--messages")
+    done = run(*who, "--messages", "--yes")
+
+    assert "message" not in without.stdout
+    assert "It would remove 2 messages" in " ".join(planned.stdout.split())
+    assert "`footnote serve` removes 2 messages" in " ".join(done.stdout.split())
 
 
 WRONG = [[], ["--person", "U1"], ["--older-than", "1y"], ["--person", "a:b/c", "--conversation", "x"]]

@@ -1,5 +1,6 @@
 """Erasing: nothing of the words is left in any byte of the home, all else is, and the record verifies."""
 
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,46 @@ async def test_nothing_of_a_person_is_left_and_the_record_verifies(tmp_path: Pat
     assert (erasure["what"], erasure["why"], erasure["entries"]) == ("person", "asked", done.entries)
     assert (again.turns, again.entries) == ((), ())
     assert '"salt": ""' in receipt
+
+
+class DyingDatabase:
+    """A database whose process dies before its so-many-eth write."""
+
+    def __init__(self, database: Database, writes: int) -> None:
+        self._database, self._writes = database, writes
+
+    async def write(self, *arguments: Any) -> Any:
+        self._writes -= 1
+        if self._writes < 0:
+            raise KeyboardInterrupt
+        return await self._database.write(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+
+@pytest.mark.parametrize("writes", range(4))
+async def test_which_messages_are_to_go_is_known_wherever_the_process_dies(tmp_path: Path, writes: int) -> None:
+    """Run again it ends, and the question names what its erased entries do not name any more."""
+    with open_empty_database(tmp_path) as database:
+        log, queue = AuditLog(database), Queue(database)
+        body = {"text": f"Why {SECRET}?", "asker": {"user": "UANN"}}
+        row, _ = await queue.put(NewQuestion("k", "slack:T1/C1", "slack:T1/C1/1", ANN, "m", body, "handle"))
+        await log.append(*turn("a", ANN, f"Why {SECRET}?"), LogEntry("a", EntryKind.RECHECK, {"messages": ["n1"]}))
+        await queue.note(row.ticket, turn_id="a", posted=["p1"])
+        await queue.finish(row.ticket, "delivered")
+        dying: Any = DyingDatabase(database, writes)
+        kept = await RecordErasure(database).plan(PERSON)
+        with pytest.raises(KeyboardInterrupt) if writes < 3 else nullcontext():
+            await RecordErasure(dying).erase(PERSON, why="asked", by="terminal", messages=True)
+        done = await RecordErasure(database).erase(PERSON, why="asked", by="terminal", messages=True)
+        (waits,) = await queue.open("me", NOON)
+        checked = await verify_record(database)
+
+    assert (kept.messages, done.messages) == (0, 0 if writes else 2)
+    assert waits.body["taken_back"] == {"by": "terminal", "why": "asked", "messages": ["n1"]}
+    assert (waits.posted, waits.user, waits.turn_id, checked.findings) == (("p1",), "", "a", ())
+    assert SECRET[:8].lower().encode() not in bytes_of(tmp_path)
 
 
 async def test_a_conversation_goes_whole_and_an_answer_alone(tmp_path: Path) -> None:
