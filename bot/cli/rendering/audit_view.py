@@ -350,7 +350,6 @@ def _told_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bo
 
 
 _TOLD_OF_OPENING = ("question", "asker", "thread", "corpora", "earlier")
-_SHORTLY_TOLD: tuple[str, ...] = ("task", "system", "tone", "model", "because")
 
 
 def _opened_lines(body: Mapping[str, Any], zone: tzinfo, *, full: bool) -> list[RenderableType]:

@@ -6,7 +6,7 @@ by reading a number of hashes that grows with the logarithm of the tree's size.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 
@@ -25,21 +25,6 @@ def hash_leaf(data: bytes) -> bytes:
 
 def hash_children(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\x01" + left + right).digest()
-
-
-def append_leaf(size: int, leaf: bytes, read: ReadNode) -> Iterator[tuple[Node, bytes]]:
-    """Yield the complete subtrees, with their hashes, that a leaf's hash adds to a tree of so many leaves."""
-    level, place, found = 0, size, leaf
-    yield (level, place), found
-    while place % 2:
-        found = hash_children(read((level, place - 1)), found)
-        level, place = level + 1, place // 2
-        yield (level, place), found
-
-
-def list_peaks(size: int) -> tuple[Node, ...]:
-    """Return the largest complete subtrees that a tree of so many leaves is made of, from left to right."""
-    return tuple(_cover(0, size))
 
 
 def _cover(first: int, last: int) -> Iterator[Node]:
@@ -70,15 +55,6 @@ class InclusionProof:
     hashes: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConsistencyProof:
-    """That a tree of `size` leaves begins with all that one of `before` leaves had."""
-
-    before: int
-    size: int
-    hashes: tuple[bytes, ...]
-
-
 def prove_inclusion(place: int, size: int, read: ReadNode) -> InclusionProof:
     """Prove that a tree of so many leaves has the leaf at a place. Raises `ValueError` for a place outside it."""
     if not 0 <= place < size:
@@ -97,21 +73,6 @@ def _prove_path(place: int, first: int, last: int, read: ReadNode) -> Iterator[b
 def _split(first: int, last: int) -> int:
     """Return where the right part of a range begins: behind the largest power of two that is shorter than it."""
     return first + (1 << (last - first - 1).bit_length() - 1)
-
-
-def prove_consistency(before: int, size: int, read: ReadNode) -> ConsistencyProof:
-    """Prove that a tree began as it was when it had so many leaves (RFC 6962, 2.1.2). Raises `ValueError`."""
-    if not 0 <= before <= size:
-        raise ValueError(f"a tree of {size} leaves never had {before}")
-    if before in {0, size}:
-        return ConsistencyProof(before, size, ())
-    hashes, first, last = list[bytes](), 0, size
-    while last != before:
-        middle = _split(first, last)
-        hashes.append(_hash_range(*((middle, last) if before <= middle else (first, middle)), read))
-        first, last = (first, middle) if before <= middle else (middle, last)
-    kept = (_hash_range(first, last, read),) if first else ()
-    return ConsistencyProof(before, size, (*kept, *reversed(hashes)))
 
 
 def is_included(leaf: bytes, proof: InclusionProof, root: bytes) -> bool:
@@ -136,32 +97,3 @@ def _climb_left(place: int, last: int) -> Node:
     while place and not place % 2:
         place, last = place >> 1, last >> 1
     return place, last
-
-
-def is_consistent(before: bytes, proof: ConsistencyProof, root: bytes) -> bool:
-    """Return whether a proof shows that the tree of `root` began as the one of root `before` (RFC 9162, 2.1.4.2)."""
-    if proof.before == proof.size:
-        return before == root and not proof.hashes
-    if not proof.before:
-        return before == EMPTY_ROOT and not proof.hashes
-    if not 0 < proof.before < proof.size:
-        return False
-    hashes: Sequence[bytes] = proof.hashes
-    if not proof.before & (proof.before - 1):  # a complete subtree is no part of its own proof
-        hashes = (before, *hashes)
-    if not hashes:
-        return False
-    place, last = proof.before - 1, proof.size - 1
-    while place % 2:
-        place, last = place >> 1, last >> 1
-    old = new = hashes[0]
-    for beside in hashes[1:]:
-        if not last:
-            return False
-        if place % 2 or place == last:
-            old, new = hash_children(beside, old), hash_children(beside, new)
-            place, last = _climb_left(place, last)
-        else:
-            new = hash_children(new, beside)
-        place, last = place >> 1, last >> 1
-    return not last and old == before and new == root
