@@ -1,13 +1,17 @@
 """Read PDF files: PDFium says where the text stands on the pages, `pdf_layout` makes paragraphs and tables of it."""
 
+import ctypes
 import math
 import re
 import threading
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
-from ingest.readers import pdf_layout, value_parsers
+from ingest.readers import pdf_direction, pdf_layout, value_parsers
 from ingest.readers.parsed_document import ParsedDocument
+from ingest.readers.pdf_direction import PdfChar
 from ingest.readers.pdf_layout import TextSegment
 from ingest.types import UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
@@ -57,45 +61,67 @@ def read_pdf(content: bytes) -> ParsedDocument:
 
 
 def _segments(page: Any) -> Iterator[TextSegment]:
-    """Yield the stretches of text that stand together on one line, in the order in which the file draws them."""
-    from pypdfium2 import raw
+    """Yield the stretches of text that stand together on one line, in the order in which the file draws them.
 
+    A page that is read from right to left is mirrored, so that what is read first stands on its left.
+    """
     text_page = page.get_textpage()
     try:
-        run: list[_Char] = []
-        for at in range(text_page.count_chars()):
-            char = chr(raw.FPDFText_GetUnicode(text_page, at))
-            box = raw.FS_RECTF()
-            raw.FPDFText_GetLooseCharBox(text_page, at, box)
-            here = _Char(at, char, box.left, box.bottom, box.right, box.top)
-            if run and (char in "\r\n" or not _continues_run(run, here)):
-                yield from _segment(text_page, run)
-                run = []
-            if char not in "\r\n":
-                run.append(here)
-        yield from _segment(text_page, run)
+        chars = [_char_at(text_page, at) for at in range(text_page.count_chars())]
+        if not pdf_direction.has_rtl_letters(chars):
+            for run in _runs(chars):
+                yield from _segment(text_page, run, "".join(char.char for char in run))
+            return
+        rtl = pdf_direction.is_rtl(chars)
+        for row in pdf_direction.split_rows(chars):
+            for run, text in _row_cells(row, rtl=rtl):
+                for segment in _segment(text_page, run, text):
+                    yield replace(segment, left=-segment.right, right=-segment.left) if rtl else segment
     finally:
         text_page.close()
         page.close()
 
 
-class _Char(NamedTuple):
-    at: int
-    char: str
-    left: float
-    bottom: float
-    right: float
-    top: float
+def _char_at(text_page: Any, at: int) -> PdfChar:
+    from pypdfium2 import raw
+
+    char = chr(raw.FPDFText_GetUnicode(text_page, at))
+    box = raw.FS_RECTF()
+    raw.FPDFText_GetLooseCharBox(text_page, at, box)
+    if not unicodedata.combining(char):
+        return PdfChar(at, char, box.left, box.bottom, box.right, box.top)
+    # What a font says of a mark's width is no place: the letter may stand anywhere in it.
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    raw.FPDFText_GetCharBox(text_page, at, left, right, bottom, top)
+    return PdfChar(at, char, left.value, box.bottom, right.value, box.top)
 
 
-def _continues_run(run: list[_Char], here: _Char) -> bool:
+def _row_cells(row: list[PdfChar], *, rtl: bool) -> Iterator[tuple[list[PdfChar], str]]:
+    if rtl or pdf_direction.has_rtl_letters(row):
+        yield from pdf_direction.read_cells(row, _SAME_CELL, rtl=rtl or pdf_direction.is_rtl(row))
+    else:
+        yield from ((run, "".join(char.char for char in run)) for run in _runs(row))
+
+
+def _runs(chars: Iterable[PdfChar]) -> Iterator[list[PdfChar]]:
+    run: list[PdfChar] = []
+    for here in chars:
+        if run and (here.char in "\r\n" or not _continues_run(run, here)):
+            yield run
+            run = []
+        if here.char not in "\r\n":
+            run.append(here)
+    yield run
+
+
+def _continues_run(run: list[PdfChar], here: PdfChar) -> bool:
     """Tell whether a character stands on the line of those before it, close to the last; spaces may have no place."""
     if here.char.isspace():
         return True
     last = next((char for char in reversed(run) if not char.char.isspace()), None)
     if last is None:
         return False
-    height = max(last.top - last.bottom, here.top - here.bottom)
+    height = max(last.height, here.height)
     return (
         abs(here.bottom - last.bottom) < _SAME_LINE * height
         and abs(here.top - last.top) < _SAME_LINE * height
@@ -105,11 +131,11 @@ def _continues_run(run: list[_Char], here: _Char) -> bool:
     )
 
 
-def _segment(text_page: Any, run: list[_Char]) -> Iterator[TextSegment]:
+def _segment(text_page: Any, run: list[PdfChar], text: str) -> Iterator[TextSegment]:
     from pypdfium2 import raw
 
     drawn = [char for char in run if not char.char.isspace()]
-    text = _UNPRINTABLE.sub(" ", "".join(char.char for char in run).replace(_HYPHEN_AT_LINE_END, pdf_layout.HYPHEN))
+    text = _UNPRINTABLE.sub(" ", text.replace(_HYPHEN_AT_LINE_END, pdf_layout.HYPHEN))
     if not drawn or not text.strip():
         return
     middle = drawn[len(drawn) // 2].at

@@ -1,0 +1,283 @@
+"""Put the characters of a PDF's line that runs from right to left in the order in which they are read.
+
+A page holds glyphs at places, and files draw them in any order: what stands on a line is sorted by place, marks go to
+the letters they stand at, and runs from left to right (words in Latin letters, numbers) keep their own direction.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple
+
+from storage.language.lazy_pattern import lazy_compile
+
+_RIGHT_TO_LEFT = lazy_compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_PRESENTATION = lazy_compile("[\ufb1d-\ufdff\ufe70-\ufefc]")
+_STRONG = {"L": "L", "R": "R", "AL": "R", "EN": "N", "AN": "N"}
+_ARABIC = lazy_compile("[\u0600-\u08ff]")
+_JOINS_DIGITS = ".,:/\u066b\u066c"
+_JOINS_BUT_IN_ARABIC = "-+"
+_OF_A_NUMBER_BUT_IN_ARABIC = "%$€£¥₪₺#°"
+"""As Unicode's rules for text of both directions have it, which whoever made the file went by."""
+_BRACKETS = {"(": "()", ")": "()", "[": "[]", "]": "[]", "{": "{}", "}": "{}", "«": "«»", "»": "«»"}
+_ON_ONE_LINE = 0.5
+"""Of the lower one's height: how much of it two characters of a line share."""
+_SPACE = 0.12
+"""Of a character's height: the narrowest space that was drawn."""
+_TOUCHES = 0.4
+"""Of a mark's height: how far it may stand from the letter that the file has before it."""
+_GAP = 0.3
+"""Of a character's height: a gap that is a space though none was drawn."""
+
+
+class PdfChar(NamedTuple):
+    at: int
+    char: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def height(self) -> float:
+        return self.top - self.bottom
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    """A letter with its marks, or a sign; `kind` is L, R, N for a digit, or empty."""
+
+    chars: tuple[PdfChar, ...]
+    text: str
+    kind: str
+
+    @property
+    def left(self) -> float:
+        return min(char.left for char in self.chars)
+
+    @property
+    def right(self) -> float:
+        return max(char.right for char in self.chars)
+
+
+def has_rtl_letters(chars: Iterable[PdfChar]) -> bool:
+    return any(_RIGHT_TO_LEFT.match(char.char) for char in chars)
+
+
+def is_rtl(chars: Iterable[PdfChar]) -> bool:
+    """Tell whether most letters are of scripts that run from right to left."""
+    kinds = [_kind(char.char) for char in chars]
+    return kinds.count("R") > kinds.count("L")
+
+
+def split_rows(chars: Sequence[PdfChar]) -> Iterator[list[PdfChar]]:
+    """Split characters, in the order of the file, into those that stand on one line."""
+    row: list[PdfChar] = []
+    marks: list[PdfChar] = []  # which the file has before the first letter of their line
+    ended = True
+    for char in chars:
+        if char.char in "\r\n":
+            ended = True
+        elif unicodedata.combining(char.char):
+            (marks if ended else row).append(char)
+        elif char.char.isspace():
+            row.append(char)
+        else:
+            if row and not _is_on_line(row, char):
+                yield row
+                row = []
+            row += [*marks, char]
+            marks, ended = [], False
+    if row:
+        yield row
+
+
+def read_cells(row: Sequence[PdfChar], widest: float, *, rtl: bool) -> list[tuple[list[PdfChar], str]]:
+    """Return what stands on a row together, without gaps wider than `widest` of a height, in the order of the page.
+
+    Each is its characters, from left to right, and its text as it is read.
+    """
+    clusters = _make_clusters(row)
+    made: list[list[_Cluster]] = []
+    for cluster in clusters:
+        last = made[-1][-1] if made else None
+        if last and cluster.left - last.right < widest * max(cluster.chars[0].height, last.chars[0].height):
+            made[-1].append(cluster)
+        else:
+            made.append([cluster])
+    found = [([char for one in cell for char in one.chars], read_clusters(_space(cell), rtl=rtl)) for cell in made]
+    return found[::-1] if rtl else found
+
+
+def read_clusters(visual: Sequence[tuple[str, str]], *, rtl: bool) -> str:
+    """Return the text of what stands from left to right, each with its kind, as it is read."""
+    parts: list[str] = []
+    for runs_rtl, run in _directed_runs(visual, rtl=rtl):
+        parts += [text for text, _ in run] if not runs_rtl else _read_rtl(run)
+    return "".join(parts)
+
+
+def _kind(char: str) -> str:
+    return _STRONG.get(unicodedata.bidirectional(char[:1] or " "), "")
+
+
+def _is_on_line(row: Sequence[PdfChar], char: PdfChar) -> bool:
+    other = next((one for one in row if not one.char.isspace() and not unicodedata.combining(one.char)), None)
+    if other is None:
+        return True
+    shared = min(other.top, char.top) - max(other.bottom, char.bottom)
+    return shared > _ON_ONE_LINE * min(other.height, char.height)
+
+
+def _make_clusters(row: Sequence[PdfChar]) -> list[_Cluster]:
+    """Sort a row from left to right, each letter with its marks; spaces between them are told by their width."""
+    letters = [char for char in row if not char.char.isspace() and not unicodedata.combining(char.char)]
+    marks: dict[int, list[PdfChar]] = {}
+    last: PdfChar | None = None
+    for char in row:
+        if unicodedata.combining(char.char) and letters:
+            near = last if last and _shared(last, char) > -_TOUCHES * char.height else None
+            marks.setdefault((near or max(letters, key=partial(_shared, char))).at, []).append(char)
+        elif not char.char.isspace():
+            last = char
+    spaces = [
+        _Cluster((char,), " ", "")
+        for char in row
+        if char.char.isspace() and char.right - char.left > _SPACE * max(char.height, 1.0)
+    ]
+    clusters = [_cluster(letter, marks.get(letter.at, [])) for letter in letters]
+    return _trim(sorted([*clusters, *spaces], key=_place))
+
+
+def _place(one: _Cluster) -> tuple[float, int]:
+    """Return where a cluster stands; the letters of a ligature stand in one place, in the order of their script."""
+    first = one.chars[0]
+    return first.left + first.right, first.at if one.kind == "L" else -first.at
+
+
+def _shared(one: PdfChar, other: PdfChar) -> float:
+    """Return over what width two characters stand above each other; negative for how far apart they are."""
+    return min(one.right, other.right) - max(one.left, other.left)
+
+
+def _cluster(letter: PdfChar, marks: Sequence[PdfChar]) -> _Cluster:
+    text = letter.char
+    if _PRESENTATION.match(text):
+        text = "".join(unicodedata.normalize("NFKC", text).split())
+    return _Cluster((letter, *marks), text + "".join(mark.char for mark in marks), _kind(text))
+
+
+def _trim(clusters: list[_Cluster]) -> list[_Cluster]:
+    while clusters and clusters[0].text == " ":
+        clusters = clusters[1:]
+    while clusters and clusters[-1].text == " ":
+        clusters = clusters[:-1]
+    return clusters
+
+
+def _space(cell: Sequence[_Cluster]) -> list[tuple[str, str]]:
+    made: list[tuple[str, str]] = []
+    for at, one in enumerate(cell):
+        before = cell[at - 1] if at else None
+        if before and one.left - before.right > _GAP * one.chars[0].height and " " not in (before.text, one.text):
+            made.append((" ", ""))
+        if one.text != " " or (made and made[-1][0] != " "):
+            made.append((one.text, one.kind))
+    return made
+
+
+def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[tuple[bool, Sequence[tuple[str, str]]]]:
+    """Yield the whole of a line from right to left, or of another one its runs of either direction."""
+    if rtl:
+        yield True, visual
+        return
+    directions = ["R" if kind == "R" else "L" for _, kind in visual]
+    # Between two words that run from right to left, so do spaces and signs.
+    last = None
+    for at, (_, kind) in enumerate(visual):
+        if kind == "R":
+            if last is not None:
+                directions[last:at] = ["R"] * (at - last)
+            last = at
+        elif kind == "L":
+            last = None
+    for direction, run in groupby(range(len(visual)), key=directions.__getitem__):
+        yield direction == "R", [visual[at] for at in run]
+
+
+def _read_rtl(visual: Sequence[tuple[str, str]]) -> list[str]:
+    """Read what runs from right to left, its words in other letters and its numbers from left to right."""
+    made: list[str] = []
+    outside: list[int] = []
+    signs = _NumberSigns(_JOINS_DIGITS, "")
+    if not any(_ARABIC.match(text) for text, _ in visual):
+        signs = _NumberSigns(_JOINS_DIGITS + _JOINS_BUT_IN_ARABIC, _OF_A_NUMBER_BUT_IN_ARABIC)
+    for is_rtl_run, run in groupby(visual[::-1], key=lambda one: one[1] == "R"):
+        if is_rtl_run:
+            made += [text for text, _ in run]
+            continue
+        for keeps, piece in _split_foreign(list(run)[::-1], signs):
+            if not keeps:
+                outside += range(len(made), len(made) + len(piece))
+            made += piece
+    _turn_brackets(made, outside)
+    return made
+
+
+class _NumberSigns(NamedTuple):
+    within: str
+    beside: str
+
+
+def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Iterator[tuple[bool, list[str]]]:
+    """Yield the pieces of a stretch without letters from right to left, in the order of such a line.
+
+    Each with whether it keeps its own direction: words with all that stands between them, or one number.
+    """
+    strong = [at for at, (_, kind) in enumerate(run) if kind]
+    if not strong:
+        yield False, [text for text, _ in run[::-1]]
+        return
+    if any(kind == "L" for _, kind in run):
+        pieces = [(strong[0], strong[-1] + 1)]
+    else:
+        pieces = list(_numbers([text for text, _ in run], strong, signs))
+    end = len(run)
+    for start, stop in reversed(pieces):
+        yield False, [text for text, _ in run[stop:end][::-1]]
+        yield True, [text for text, _ in run[start:stop]]
+        end = start
+    yield False, [text for text, _ in run[:end][::-1]]
+
+
+def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -> Iterator[tuple[int, int]]:
+    """Yield where each number begins and ends: `12/05`, `2.5`, `30%`; others follow each other from right to left."""
+    start = stop = digits[0]
+    found: list[tuple[int, int]] = []
+    for at in digits:
+        if at > stop and not (at == stop + 1 and texts[stop] in signs.within):
+            found.append((start, stop))
+            start = at
+        stop = at + 1
+    found.append((start, stop))
+    for first, end in found:
+        begin = first - 1 if first and texts[first - 1] in signs.beside else first
+        yield begin, end + 1 if end < len(texts) and texts[end] in signs.beside else end
+
+
+def _turn_brackets(made: list[str], outside: Sequence[int]) -> None:
+    """Turn brackets so that they open before what they enclose: files hold either of the two signs."""
+    opened = 0
+    for at in outside:
+        pair = _BRACKETS.get(made[at])
+        if pair is None:
+            continue
+        before = made[at - 1] if at else " "
+        after = made[at + 1] if at + 1 < len(made) else " "
+        opens = not opened
+        if before.isspace() != (after.isspace() or after in ".,;:!?،؛؟"):
+            opens = before.isspace()
+        opened += 1 if opens else -min(opened, 1)
+        made[at] = pair[0] if opens else pair[1]
