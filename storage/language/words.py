@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import MappingProxyType
 
 import Stemmer
@@ -93,6 +93,8 @@ _COUNTED_BY_CHARACTER = lazy_compile(f"[{UNSPACED_CLASS}\u3001-\u3003\u3008-\u30
 _THOUSANDS = lazy_compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _THOUSANDS_DOTTED = lazy_compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL_COMMAED = lazy_compile(r"\d+,\d+")
+_PUNCTUATION = '.,;:!?()"'
+_MOST_KNOWN, _LONGEST_KNOWN = 100_000, 40  # chunks of a language whose terms are remembered, and their characters
 
 
 def words(text: str) -> list[str]:
@@ -114,7 +116,31 @@ def terms(text: str, language: str = "") -> list[str]:
     `language` (ISO 639-1) chooses the stemmer. Where it is unknown or written in another script than the word, the
     script decides: English for Latin letters.
     """
-    return [term for word in words(_composed(text)) for term in _terms_of(word, language)]
+    # No word reaches over white space, and most of what stands between is known already.
+    return list(chain.from_iterable(map(_known_terms(language).__getitem__, _composed(text).split())))
+
+
+class _KnownTerms(dict[str, tuple[str, ...]]):
+    """Map what stands between white space to its terms, which are found where they are not known."""
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._language = language
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        bare = chunk.strip(_PUNCTUATION)
+        plain = bare.isascii() and bare.isalpha()
+        found = tuple(term for word in ([bare] if plain else words(chunk)) for term in _terms_of(word, self._language))
+        if len(chunk) <= _LONGEST_KNOWN:
+            if len(self) >= _MOST_KNOWN:
+                self.clear()
+            self[chunk] = found
+        return found
+
+
+@lru_cache(maxsize=4)
+def _known_terms(language: str) -> _KnownTerms:
+    return _KnownTerms(language)
 
 
 def content_words(text: str, language: str = "") -> list[str]:
@@ -215,14 +241,20 @@ def _number(number: str, language: str) -> str:
 
 def _stem(word: str, language: str) -> str:
     """Return the stem of a word in plain spelling; empty when it is nothing but an apostrophe."""
+    if word.isascii() and word.isalpha():
+        stemmer = _stemmer(_chosen_language("Latin", language), threading.get_ident())
+        return (stemmer and stemmer.stemWord(word.lower())) or word.lower()
     folded = unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'").replace("\u02bc", "'")
     bare = _strip_clitics(folded)
     bare = bare.translate({ord("'"): None, ord("."): None, ord("-"): None})
     script = next((script_of(char) for char in bare if char.isalpha()), "")
-    usual = _USUAL_LANGUAGE.get(script, "")
-    chosen = language if language and _SCRIPTS.get(language, "Latin") == script else usual
-    stemmer = _stemmer(chosen, threading.get_ident())
+    stemmer = _stemmer(_chosen_language(script, language), threading.get_ident())
     return fold_spelling(stemmer.stemWord(bare) if stemmer else bare) or fold_spelling(bare) or bare
+
+
+def _chosen_language(script: str, language: str) -> str:
+    """Return the language whose stemmer a word in this script gets."""
+    return language if language and _SCRIPTS.get(language, "Latin") == script else _USUAL_LANGUAGE.get(script, "")
 
 
 def _strip_clitics(word: str) -> str:

@@ -27,7 +27,7 @@ from ingest.types import ChangedDocument, Page
 from storage.indexes.lexical import LexicalIndex
 from storage.language.sentences import sentence_spans
 from storage.types import Document, Passage
-from tools.benchmarks.repeated_dump import MadeDump, write_dump
+from tools.benchmarks.synthetic_dump import SyntheticDump, write_dump
 
 LEFT_OVER = re.compile(r"\{\{|\[\[|\]\]|<ref|\|-|&nbsp;|\( ,|\(\)| \.(?=\s|$)")
 """Markup, and holes where markup was."""
@@ -214,7 +214,7 @@ DEPTH = 10
 
 
 def dumps(
-    dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump to repeat.")],
+    dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump to make more of.")],
     wikiextractor: Annotated[Path | None, typer.Option(help="The program to compare with.")] = None,
     megabytes: Annotated[int, typer.Option(help="The XML that both read.", min=1)] = 200,
     large: Annotated[int, typer.Option(help="Megabytes of a dump read for its memory; 0 for none.", min=0)] = 0,
@@ -238,7 +238,7 @@ def dumps(
 
 
 def _compare_speed(dump: Path, scratch: Path, megabytes: int, processes: int, program: Path | None) -> dict[str, Any]:
-    made = write_dump(dump, scratch / "repeated.xml", megabytes)
+    made = write_dump(dump, scratch / "made.xml", megabytes)
     figures = {"footnote": _rates(made, _read_dump(made.path, processes))}
     if program:
         figures["wikiextractor"] = _rates(made, _extract(program, made.path, scratch / "out", processes))
@@ -247,7 +247,7 @@ def _compare_speed(dump: Path, scratch: Path, megabytes: int, processes: int, pr
             for by in ("mb_per_second", "mb_per_processor_second")
         }
     made.path.unlink()
-    return {"articles": made.articles, "wikitext_mb": round(made.wikitext / 1e6, 1), **figures}
+    return {"articles": made.articles, "xml_mb": round(made.bytes / 1e6, 1), **figures}
 
 
 def _read_dump(dump: Path, processes: int) -> ProgramRun:
@@ -258,12 +258,12 @@ def _extract(program: Path, dump: Path, out: Path, processes: int) -> ProgramRun
     return watch_program([str(program), "--no-templates", "--processes", str(processes), "-o", str(out), str(dump)])
 
 
-def _rates(made: MadeDump, run: ProgramRun) -> dict[str, float]:
+def _rates(made: SyntheticDump, run: ProgramRun) -> dict[str, float]:
     return {
         "seconds": round(run.seconds, 2),
         "processor_seconds": round(run.processor_seconds, 2),
-        "mb_per_second": round(made.wikitext / 1e6 / run.seconds, 2),
-        "mb_per_processor_second": round(made.wikitext / 1e6 / run.processor_seconds, 2),
+        "mb_per_second": round(made.bytes / 1e6 / run.seconds, 2),
+        "mb_per_processor_second": round(made.bytes / 1e6 / run.processor_seconds, 2),
         "pages_per_second": round(made.articles / run.seconds, 1),
         "memory_mb": run.memory_mb,
     }
@@ -321,7 +321,7 @@ def _facts(facts: Sequence[TableFact], pages: dict[str, Page], cut: Sequence[Pas
     }
 
 
-def _measure_large(made: MadeDump, processes: int) -> dict[str, float]:
+def _measure_large(made: SyntheticDump, processes: int) -> dict[str, float]:
     size = made.path.stat().st_size
     run = _read_dump(made.path, processes)
     made.path.unlink()
@@ -331,7 +331,7 @@ def _measure_large(made: MadeDump, processes: int) -> dict[str, float]:
 def _lines(report: dict[str, Any]) -> str:
     """The figures for a person, one of each part a line."""
     speed, text = report["speed"], report["text"]
-    lines = [f"{speed['articles']:,} articles, {speed['wikitext_mb']} MB of wikitext, {report['processes']} processes"]
+    lines = [f"{speed['articles']:,} articles, {speed['xml_mb']} MB of XML, {report['processes']} processes"]
     programs = (name for name in ("footnote", "wikiextractor", "times_as_fast") if name in speed)
     lines += [f"{name}: " + ", ".join(f"{what} {figure}" for what, figure in speed[name].items()) for name in programs]
     lines.append(f"{text['passages']:,} passages, {text['left_over']} with markup or holes: {text['left_over_in']}")

@@ -1,6 +1,7 @@
 """Words, counts, terms and stop words."""
 
 import threading
+import unicodedata
 
 import pytest
 from hypothesis import example, given
@@ -193,6 +194,14 @@ def test_terms_can_be_joined_by_spaces(text: str, language: str) -> None:
     found = terms(text, language)
 
     assert " ".join(found).split() == found
+
+
+@given(TEXTS, LANGUAGES)
+def test_terms_of_a_text_are_those_of_its_words(text: str, language: str) -> None:
+    """What is remembered of stretches between white space changes nothing."""
+    alone = [term for word in words(unicodedata.normalize("NFKC", text)) for term in terms(word, language)]
+
+    assert terms(text, language) == terms(text, language) == alone
 
 
 @given(TEXTS, LANGUAGES)
