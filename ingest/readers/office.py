@@ -18,6 +18,7 @@ from ingest.readers import html_tree, table_rows, value_parsers, web_page
 from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.readers.value_parsers import Element
 from ingest.types import Block, UnreadableDocument
+from storage.language.lazy_pattern import lazy_compile
 
 LARGEST_UNPACKED = 512 * 1024 * 1024
 """Bytes that all parts may have together; zipfile reads no part beyond the size that the archive gives for it."""
@@ -72,6 +73,7 @@ _STYLES = """
 p[style-name='Title'] => h1:fresh
 p[style-name='Subtitle'] => p:fresh
 """
+_BOX = lazy_compile(r'<input\b[^>]*\btype="checkbox"[^>]*>')
 _WORD_BODY = "word/document.xml"
 _WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH_NAMESPACE = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -88,7 +90,12 @@ def read_word(content: bytes) -> ParsedDocument:
         markup = mammoth.convert_to_html(
             file, style_map=_STYLES, convert_image=mammoth.images.img_element(lambda _image: {})
         )
-    return ParsedDocument(items=html_tree.read_html(markup.value), fallback_title=title, date=modified)
+    return ParsedDocument(items=html_tree.read_html(_write_boxes(markup.value)), fallback_title=title, date=modified)
+
+
+def _write_boxes(markup: str) -> str:
+    """Write the boxes of a form as signs."""
+    return _BOX.sub(lambda box: "✓ " if "checked=" in box[0] else "☐ ", markup)
 
 
 def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
@@ -147,6 +154,8 @@ def _sign(math: Element) -> str:
 
 
 _SLIDE_LEVEL = 2  # level 1 is the presentation's own title
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
+_DIAGRAM_DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
 _PLACEHOLDERS = frozenset({"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER", "SLIDE_IMAGE"})
 
 
@@ -157,9 +166,13 @@ def read_slides(content: bytes) -> ParsedDocument:
     slides = [
         list(_read_slide(slide, number)) for number, slide in enumerate(Presentation(io.BytesIO(content)).slides, 1)
     ]
-    titles = [item.text for items in slides for item in items if isinstance(item, Heading)]
+    found = tuple(item for items in slides for item in items)
+    titles = [item.text for item in found if isinstance(item, Heading)]
+    if len(found) == len(titles):
+        # What slides say that have nothing but titles is no heading.
+        found = tuple(Block(title) for title in titles)
     return ParsedDocument(
-        items=tuple(item for items in slides for item in items),
+        items=found,
         title=titles[0] if titles else "",
         fallback_title=title,
         date=modified,
@@ -196,10 +209,14 @@ def _read_shape(shape: Any) -> Iterator[ContentItem]:
     elif getattr(shape, "has_table", False):
         grid = [[_one_line(cell.text) for cell in row.cells] for row in shape.table.rows]
         yield from (
-            table_rows.make_row_blocks(grid[0], grid[1:]) if len(grid) > 1 else table_rows.make_row_blocks((), grid)
+            table_rows.make_row_blocks(*table_rows.merge_columns(grid[0], grid[1:]))
+            if len(grid) > 1
+            else table_rows.make_row_blocks((), grid)
         )
     elif getattr(shape, "has_chart", False):
-        yield from _read_chart(shape.chart)
+        yield from read_chart(value_parsers.parse_xml(shape.chart_part.blob))
+    elif shape.shape_type is None and (names := next(shape.element.iter(_DIAGRAM), None)) is not None:
+        yield from _read_diagram(shape.part.related_part(names.get(_DIAGRAM_DATA)).blob)
     elif shape.has_text_frame:
         yield from _frame_text(shape.text_frame)
 
@@ -214,18 +231,54 @@ def _frame_text(frame: Any) -> Iterator[ContentItem]:
         yield Block(lines[0][1])
 
 
-def _read_chart(chart: Any) -> Iterator[ContentItem]:
-    if chart.has_title and chart.chart_title.has_text_frame:
-        yield Block(_one_line(chart.chart_title.text_frame.text) + ":")
-    for plot in chart.plots:
-        series = list(plot.series)
-        values = [list(one.values) for one in series]
-        labels = [str(category) for category in plot.categories]
-        grid = [
-            [label, *("" if at >= len(line) or line[at] is None else f"{line[at]:g}" for line in values)]
-            for at, label in enumerate(labels)
-        ]
-        yield from table_rows.make_row_blocks(["", *(str(one.name) for one in series)], grid)
+def read_chart(chart: Element) -> Iterator[ContentItem]:
+    """Read a chart of Office of whatever kind: a row a category, or a point, with the values of all series."""
+    title = chart.find("{*}chart/{*}title/{*}tx")
+    if title is not None and (said := _one_line(" ".join(part.text or "" for part in title.iter("{*}t", "{*}v")))):
+        yield Block(f"{said}:")
+    names: list[str] = []
+    rows: dict[str, dict[int, str]] = {}
+    for at, series in enumerate(chart.iter("{*}ser")):
+        name = " ".join(_points(series, "tx").values()) or next(_inner_text(series, "tx"), "")
+        names.append(_one_line(name))
+        labels = _points(series, "cat") or _points(series, "xVal")
+        for place, value in (_points(series, "val") or _points(series, "yVal")).items():
+            rows.setdefault(labels.get(place, str(place + 1)), {})[at] = _format_number(value)
+    grid = [[label, *(values.get(at, "") for at in range(len(names)))] for label, values in rows.items()]
+    yield from table_rows.make_row_blocks(["", *names], grid)
+
+
+def _points(series: Element, name: str) -> dict[int, str]:
+    """Return the values that a chart keeps of its sheet, by place; of several levels of labels the innermost."""
+    found = series.find(f"{{*}}{name}")
+    kept = (
+        None
+        if found is None
+        else next(found.iter("{*}lvl", "{*}strCache", "{*}numCache", "{*}strLit", "{*}numLit"), None)
+    )
+    if kept is not None and kept.find("{*}lvl") is not None:
+        kept = kept.find("{*}lvl")
+    points = [] if kept is None else list(kept.iter("{*}pt"))
+    return {int(point.get("idx", 0)): (point.findtext("{*}v") or "").strip() for point in points}
+
+
+def _inner_text(series: Element, name: str) -> Iterator[str]:
+    return (value.text or "" for value in series.iterfind(f"{{*}}{name}/{{*}}v"))
+
+
+def _format_number(value: str) -> str:
+    try:
+        return f"{float(value):.6g}"
+    except ValueError:
+        return value
+
+
+def _read_diagram(content: bytes) -> Iterator[ContentItem]:
+    """Read the texts of a drawing that PowerPoint lays out by itself."""
+    points = (_one_line("".join(part.itertext())) for part in value_parsers.parse_xml(content).iter("{*}pt"))
+    lines = [text for text in points if text]
+    if lines:
+        yield Block("\n".join(f"- {text}" for text in lines))
 
 
 def _read_notes(slide: Any) -> list[ContentItem]:

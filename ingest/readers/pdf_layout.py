@@ -134,6 +134,8 @@ _LONGEST_HEADING = 15  # words
 _LARGER = 1.12
 _TITLE_LINES = 2
 _CELLS_OF_A_ROW = 3  # A line of more cells is a row of a table even where it stands alone
+_BYLINE_ROWS = 8  # a table of the first page whose first rows hold addresses is its authors, a column each
+_FLOWS, _LEAST_FLOW = 2, 2  # columns of running text; rows, and words of most lines, that they have more than
 _SAME_SIZE = 0.6  # points
 _PARAGRAPH_GAP = 1.25
 """Of the usual distance between lines; what stands farther apart is another paragraph."""
@@ -162,7 +164,7 @@ def read_layout(pages: Sequence[Sequence[TextSegment]]) -> list[ContentItem]:
     made: list[ContentItem] = []
     for is_table, run in groupby(_mark_tables(lines), key=lambda marked: marked[0]):
         found = [line for _, line in run]
-        made += _read_table(found) if is_table else _read_prose(found, looks)
+        made += _read_table(found, looks) if is_table else _read_prose(found, looks)
     return made
 
 
@@ -230,7 +232,7 @@ def _have_like_cells(one: TextLine, other: TextLine) -> bool:
     return abs(one.size - other.size) <= _SAME_SIZE and one.bold == other.bold
 
 
-def _read_table(lines: Sequence[TextLine]) -> list[ContentItem]:
+def _read_table(lines: Sequence[TextLine], looks: _Typography) -> list[ContentItem]:
     """Read rows; the cells that overlap from left to right are one column."""
     columns: list[tuple[float, float]] = []
     for left, right in sorted((cell.left, cell.right) for line in lines if len(line.cells) > 1 for cell in line.cells):
@@ -239,11 +241,37 @@ def _read_table(lines: Sequence[TextLine]) -> list[ContentItem]:
         else:
             columns.append((left, right))
     borders = [float("-inf"), *(left for left, _ in columns[1:]), float("inf")]
-    grid = [
-        [" ".join(cell.text for cell in line.cells if left <= cell.left < right) for left, right in pairwise(borders)]
+    cells = [
+        [[cell for cell in line.cells if left <= cell.left < right] for left, right in pairwise(borders)]
         for line in lines
     ]
+    grid = [[" ".join(cell.text for cell in parts) for parts in row] for row in cells]
+    if lines[0].page == 0 and any(_is_contact_row(row) for row in grid[:_BYLINE_ROWS]):
+        return [Block(", ".join(filter(None, column))) for column in zip(*grid, strict=True)]
+    if _is_running_text(grid):
+        flows = (
+            [_make_line(row[at], line.page) for line, row in zip(lines, cells, strict=True) if row[at]] for at in (0, 1)
+        )
+        return [item for flow in flows for item in _read_prose(flow, looks)]
     return list(table_rows.make_row_blocks(*table_rows.split_header(grid)))
+
+
+def _is_contact_row(row: Sequence[str]) -> bool:
+    """Tell whether a row holds nothing but addresses, as of authors whose names stand above them."""
+    filled = [cell for cell in row if cell]
+    return len(filled) > 1 and all("@" in cell for cell in filled)
+
+
+def _is_running_text(grid: Sequence[Sequence[str]]) -> bool:
+    """Tell whether rows are the lines of two columns of text: long, and most of them go on with a small letter."""
+    found = [cell for row in grid for cell in row if cell]
+    small = sum(1 for row in grid[1:] for cell in row if cell[:1].islower())
+    return (
+        len(grid) > _LEAST_FLOW
+        and len(grid[0]) == _FLOWS
+        and sum(1 for cell in found if len(cell.split()) > _LEAST_FLOW) * 2 > len(found)
+        and small * 2 > _FLOWS * (len(grid) - 1)
+    )
 
 
 def _read_prose(lines: Sequence[TextLine], looks: _Typography) -> Iterator[ContentItem]:

@@ -108,9 +108,11 @@ def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
     for filled, run in groupby(grid, key=any):
         if not filled:
             continue
-        lines = list(run)
+        lines: Sequence[Sequence[str]] = list(run)
         if _is_header(lines):
-            header, lines = lines[0], lines[1:]
+            header, lines = table_rows.merge_columns(lines[0], lines[1:])
+        elif (found := table_rows.split_header(lines))[0]:
+            header, lines = found
         elif len(lines[0]) != len(header) or len(lines) > 1:
             header = ()
         yield from table_rows.make_row_blocks(header, lines)

@@ -15,6 +15,11 @@ from storage.types import PassageKind
 
 _DIGIT = lazy_compile(r"\d")
 _LETTER = lazy_compile(r"[^\W\d_]")
+_SIGN = lazy_compile(r"[\W_]*")
+_PERIOD = lazy_compile(r"(?:FY|Q[1-4] )?(?:19|20)\d\d(?:[-/–]\d\d(?:\d\d)?)?")
+_OPENING = lazy_compile(r"[$€£¥₹]?\s*\(?")
+_CLOSING = lazy_compile(r"\)?\s*%?\)?")
+_MOST_HEADS = 4  # rows
 _LONGEST_HEADER = 8  # words. A first row whose cells say more than this is taken for data
 _SENTENCE_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
 
@@ -28,11 +33,80 @@ def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Ite
             yield Block("".join([*parts, values[-1]]), PassageKind.TABLE)
 
 
-def split_header(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Split a table that marks no header: its first row, if it reads like one, and the rest."""
+def split_header(
+    rows: Sequence[Sequence[str]], spread: Sequence[Sequence[str]] = ()
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Split a table that marks no header: what its first rows say of its columns, if they read like it, and the rest.
+
+    `spread` are the same rows with the text of each cell in all columns that it spans.
+    """
+    heads = _count_heads(rows)
+    names = [_join_names(column) for column in zip_longest(*(spread or rows)[:heads], fillvalue="")]
+    return merge_columns(names, rows[heads:])
+
+
+def _count_heads(rows: Sequence[Sequence[str]]) -> int:
+    """Count the first rows that name columns: one that is all names, or more whose first cell is empty or a unit."""
     if len(rows) > 1 and is_header_row(rows[0]):
-        return rows[0], rows[1:]
-    return (), rows
+        return 1
+    count = 0
+    for at, row in enumerate(rows[:_MOST_HEADS]):
+        label, *others = row or ("",)
+        named = [cell for cell in others if cell]
+        if not all(_is_head(cell) for cell in named) or not (named or _is_unit(label)):
+            break
+        if label and not _is_unit(label) and (len(named) < len(others) or not all(map(_is_period, named))):
+            break
+        count = at + 1
+    below = rows[count:]
+    if not below or not any(cell for row in rows[:count] for cell in row[1:]):
+        return 0
+    # Names stand above values, each with the name of its row.
+    labelled = sum(1 for row in below if row and row[0])
+    return count if 2 * labelled > len(below) and any(cell for row in below for cell in row[1:]) else 0
+
+
+def _is_head(cell: str) -> bool:
+    return _is_period(cell) or (is_column_name(cell) and not _SIGN.fullmatch(cell))
+
+
+def _is_period(cell: str) -> bool:
+    return bool(_PERIOD.fullmatch(cell))
+
+
+def _is_unit(label: str) -> bool:
+    return label.startswith("(") and label.endswith(")")
+
+
+def _join_names(names: Iterable[str]) -> str:
+    parts = list(dict.fromkeys(filter(None, names)))
+    return " ".join(part for part in parts if not any(part in other for other in parts if other != part))
+
+
+def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Join to their numbers the signs that stand in columns of their own, as accountants set them; drop empty columns.
+
+    A column's name may stand over any of the columns that a number and its signs take.
+    """
+    columns = list(zip_longest(*rows, fillvalue=""))
+    heads = [names[at] if at < len(names) else "" for at in range(len(columns))]
+    made: list[tuple[list[str], list[str]]] = []
+    waiting: list[str] = []  # names of columns that belong to the next one
+    signs: Sequence[str] = ()
+    for at, column in enumerate(columns):
+        if at and all(not cell or _OPENING.fullmatch(cell) for cell in column) and at + 1 < len(columns):
+            waiting.append(heads[at])
+            signs = [before + own for before, own in zip_longest(signs, column, fillvalue="")]
+        elif at and made[1:] and not any(signs) and all(not cell or _CLOSING.fullmatch(cell) for cell in column):
+            made[-1][0].append(heads[at])
+            made[-1][1][:] = [cell + own for cell, own in zip(made[-1][1], column, strict=True)]
+        else:
+            cells = [sign + cell for sign, cell in zip_longest(signs, column, fillvalue="")]
+            made.append(([*waiting, heads[at]], cells))
+            waiting, signs = [], ()
+    if len(made) == len(columns):
+        return names, rows
+    return [_join_names(parts) for parts, _ in made], list(zip(*(cells for _, cells in made), strict=True))
 
 
 def is_header_row(row: Sequence[str]) -> bool:
@@ -49,6 +123,8 @@ def is_column_name(cell: str) -> bool:
 def _labelled_value(header: str, value: str) -> str:
     if not header or header == value:
         return value
+    if _is_unit(header):
+        return f"{value} {header}"
     return f"{header} {value}" if header.endswith((":", "?")) else f"{header}: {value}"
 
 
@@ -90,11 +166,20 @@ def is_layout_table(table: Element, grid: Grid) -> bool:
     """Tell whether a table holds texts rather than rows of facts."""
     if all(len(set(line)) == 1 for line in grid):
         return True
-    if next((inner for inner in table.iterdescendants("table", "pre", "h1", "h2", "h3", "h4")), None) is not None:
+    if next(table.iterdescendants("pre", "h1", "h2", "h3", "h4"), None) is not None:
+        return True
+    if next(table.iterdescendants("table"), None) is not None and not _has_plain_header(grid):
         return True
     return table.find(".//th") is None and any(
         len(cell.text_content()) > _LONGEST_CELL for line in grid for cell in line
     )
+
+
+def _has_plain_header(grid: Grid) -> bool:
+    """Tell whether a table with others in it is one of facts: its first row names as many columns as all have."""
+    plain = all(cell.find(".//table") is None for cell in grid[0])
+    names = [" ".join(cell.text_content().split()) for cell in grid[0]]
+    return plain and is_header_row(names) and all(len(line) == len(grid[0]) for line in grid)
 
 
 def has_long_text(texts: Iterable[str]) -> bool:
@@ -107,6 +192,8 @@ def make_text_blocks(
 ) -> Iterator[ContentItem]:
     """Read the cells one after the other, each after its column's name; for a table whose cells hold whole texts."""
     names, body = _split_columns(grid, texts)
+    if not names and len(grid) > 1 and is_header_row(first := [texts[cell] for cell in grid[0]]):
+        names, body = first, grid[1:]
     named = {cell: name or "" for line in body for cell, name in zip_longest(line, names) if cell is not None}
     for cell, name in named.items():
         items = inside[cell]
@@ -122,12 +209,12 @@ def make_table_blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block
     names, body = _split_columns(grid, said)
     texts = [(["" if i and line[i - 1] is cell else said[cell] for i, cell in enumerate(line)]) for line in body]
     if names:
-        yield from make_row_blocks(names, texts)
+        yield from make_row_blocks(*merge_columns(names, texts))
     elif all(line[0].tag == "th" for line in grid):
         for name, *values in texts:
             yield from make_row_blocks([name], [["; ".join(filter(None, values)) or name]])
     else:
-        yield from make_row_blocks(*split_header(texts))
+        yield from make_row_blocks(*split_header(texts, [[said[cell] for cell in line] for line in body]))
 
 
 def build_grid(table: Element) -> Grid:

@@ -28,7 +28,8 @@ def docx(body: str, *, title: str = "", modified: str = "") -> bytes:
             'ContentType="application/vnd.openxmlformats-package.relationships+xml"/></Types>',
             "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" '
             f'Type="{_OFFICE}/officeDocument" Target="word/document.xml"/></Relationships>',
-            "word/document.xml": f'<w:document xmlns:w="{_WORD}" xmlns:m="{_MATH}">'
+            "word/document.xml": f'<w:document xmlns:w="{_WORD}" xmlns:m="{_MATH}" '
+            f'xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml">'
             f"<w:body>{body}</w:body></w:document>",
             "word/styles.xml": f'<w:styles xmlns:w="{_WORD}">'
             + "".join(
@@ -77,14 +78,24 @@ def epub(chapters: Iterable[str], *, title: str, modified: str) -> bytes:
     )
 
 
-def pdf(pages: Iterable[Iterable[tuple[float, float, float, str]]], *, title: str = "", modified: str = "") -> bytes:
-    """Make a PDF: each page is its texts, each with place from the left and the bottom, and size, in points."""
+def pdf(
+    pages: Iterable[Iterable[tuple[float, float, float, str]]],
+    *,
+    title: str = "",
+    modified: str = "",
+    letters: str = "",
+) -> bytes:
+    """Make a PDF: each page is its texts, each with place from the left and the bottom, and size, in points.
+
+    `letters` are what `a`, `b` and so on stand for.
+    """
     contents = [_drawn(texts) for texts in pages]
     numbers = range(len(contents))
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         f"<</Type/Pages/Kids[{' '.join(f'{5 + 2 * n} 0 R' for n in numbers)}]/Count {len(contents)}>>".encode(),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding%s>>"
+        % (b"/ToUnicode %d 0 R" % (5 + 2 * len(contents)) if letters else b""),
         f"<</Title({title})/ModDate({modified})>>".encode(),
     ]
     for n, content in enumerate(contents):
@@ -93,6 +104,11 @@ def pdf(pages: Iterable[Iterable[tuple[float, float, float, str]]], *, title: st
             % (6 + 2 * n),
             b"<</Length %d>>stream\n%s\nendstream" % (len(content), content),
         ]
+    meant = "".join(f"<{ord('a') + n:02x}> <{ord(letter):04x}>\n" for n, letter in enumerate(letters))
+    names = (
+        f"begincmap\n1 begincodespacerange\n<00> <ff>\nendcodespacerange\n{len(letters)} beginbfchar\n{meant}endbfchar"
+    )
+    objects.append(b"<</Length %d>>stream\n%s\nendcmap\nendstream" % (len(names) + 8, names.encode()))
     return _numbered(objects)
 
 

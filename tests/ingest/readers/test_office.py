@@ -2,14 +2,17 @@
 
 import datetime as dt
 import io
+import zipfile
 
 import openpyxl
 import pytest
 from openpyxl.styles.numbers import FORMAT_PERCENTAGE
 from pptx import Presentation
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
-from ingest.readers import office, spreadsheet
+from ingest.readers import office, spreadsheet, table_rows
 from ingest.readers.parsed_document import Heading
 from ingest.types import Block, UnreadableDocument
 from storage.types import PassageKind
@@ -74,6 +77,90 @@ def test_a_presentation_is_a_section_a_slide():
         Block("Plan: Team; Price: 5", PassageKind.TABLE),
         Block("Notes: Mention the discount."),
     )
+
+
+def deck(*titles):
+    made = Presentation()
+    for title in titles:
+        made.slides.add_slide(made.slide_layouts[5]).shapes.title.text = title
+    return made
+
+
+def saved(made):
+    file = io.BytesIO()
+    made.save(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["barChart", "bar3DChart", "surfaceChart", "ofPieChart"])
+def test_a_chart_of_any_kind_is_rows(kind):
+    """Also those that the library of presentations does not know."""
+    made = deck("Sales")
+    values = CategoryChartData()
+    values.categories = ["Q1", "Q2"]
+    values.add_series("North", (10.5, 12))
+    values.add_series("South", (7, None))
+    made.slides[0].shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, Inches(3), Inches(5), Inches(3), values)
+    with zipfile.ZipFile(io.BytesIO(saved(made))) as archive:
+        parts = {name: archive.read(name).replace(b"barChart", kind.encode()) for name in archive.namelist()}
+
+    assert office.read_slides(zipped(parts)).items == (
+        Heading(2, "Sales"),
+        Block("Q1; North: 10.5; South: 7", PassageKind.TABLE),
+        Block("Q2; North: 12", PassageKind.TABLE),
+    )
+
+
+@pytest.mark.parametrize("titles", [("Closed on 24 December",), ("Our year", "Hire ten")])
+def test_slides_of_titles_alone_are_read(titles):
+    assert office.read_slides(saved(deck(*titles))).items == tuple(map(Block, titles))
+
+
+def test_boxes_and_tables_within_tables_of_word():
+    """A form says what is ticked; a table in a cell belongs to its row."""
+    box = "<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val='{}'/></w14:checkbox></w:sdtPr><w:sdtContent/></w:sdt>"
+    ticked = "".join(f"<w:p>{box.format(n)}<w:r><w:t>{text}</w:t></w:r></w:p>" for n, text in ((1, "Yes"), (0, "No")))
+    cell = "<w:tc>{}</w:tc>"
+    row = "<w:tr>{}{}</w:tr>"
+    words = {text: cell.format(paragraph(text)) for text in ("Team", "Ask", "IT", "Topic", "Person", "Laptops", "Ann")}
+    inner = row.format(words["Topic"], words["Person"]) + row.format(words["Laptops"], words["Ann"])
+    nested = cell.format(f"<w:tbl>{inner}</w:tbl><w:p/>")
+    outer = f"<w:tbl>{row.format(words['Team'], words['Ask'])}{row.format(words['IT'], nested)}</w:tbl>"
+
+    assert office.read_word(docx(ticked + outer)).items == (
+        Block("✓ Yes"),
+        Block("☐ No"),
+        Block("Team: IT; Ask: Topic: Laptops; Person: Ann", PassageKind.TABLE),
+    )
+
+
+@pytest.mark.parametrize(
+    ("grid", "rows"),
+    [
+        (
+            [
+                "|Years ended May 31,||||",
+                "|2023|||2022|",
+                "(in millions)|||||",
+                "Sales|$|1,200||$|1,100",
+                "Loss|$|(30|)||(45)",
+            ],
+            [
+                "Sales (in millions); Years ended May 31, 2023: $1,200; 2022: $1,100",
+                "Loss (in millions); Years ended May 31, 2023: $(30); 2022: (45)",
+            ],
+        ),
+        (["(in %)|2023|2022", "Growth|4.1|", "Share||3"], ["Growth (in %); 2023: 4.1", "Share (in %); 2022: 3"]),
+        (["|Basic|Team", "Price|0|5", "Seats|1|20"], ["Price; Basic: 0; Team: 5", "Seats; Basic: 1; Team: 20"]),
+        (["|1|2", "A|x|y", "B|z|w"], ["1; 2", "A; x; y", "B; z; w"]),
+        (["Fee|$|5", "Tax|$|1"], ["Fee; $5", "Tax; $1"]),
+    ],
+)
+def test_heads_and_signs_of_tables_of_accounts(grid, rows):
+    """Several rows may name the columns, and signs of currencies and brackets have columns of their own."""
+    split = table_rows.split_header([line.split("|") for line in grid])
+
+    assert [block.text for block in table_rows.make_row_blocks(*split)] == rows
 
 
 def test_a_workbook_is_rows_under_the_names_of_its_sheets():

@@ -116,3 +116,49 @@ def test_numbers_and_bullets_belong_to_what_follows():
     text = TextSegment(108, 700, 300, 710, "A point of the list", 10, bold=False)
 
     assert pdf_layout.read_layout([[bullet, text]]) == [Block("- A point of the list")]
+
+
+def columns(*rows, top=600.0):
+    return [
+        segment
+        for n, row in enumerate(rows)
+        for at, text in enumerate(row)
+        for segment in page(text, left=72.0 + 250 * at, top=top - 12 * n)
+    ]
+
+
+def test_authors_beside_each_other_are_read_one_after_the_other():
+    """A column each, not rows of names, houses and addresses."""
+    rows = columns(("Ann Smith", "Bo Chen"), ("University of Graz", "Example Institute"), ("ann@x.org", "bo@y.org"))
+
+    assert pdf_layout.read_layout([rows]) == [
+        Block("Ann Smith, University of Graz, ann@x.org"),
+        Block("Bo Chen, Example Institute, bo@y.org"),
+    ]
+
+
+def test_columns_that_were_drawn_line_by_line_are_no_table():
+    left = ("Answers without sources", "cannot be checked by those", "who read them.")
+    right = ("In this column we say why", "it was not enough for the", "people who asked.")
+
+    said = " ".join(item.text for item in pdf_layout.read_layout([columns(*zip(left, right, strict=True))]))
+
+    assert said == " ".join((*left, *right))
+
+
+def test_a_page_from_right_to_left_is_read_so():
+    """The visual order of Hebrew, letter by letter; its columns begin on the right."""
+    shown = [
+        (300, 700, 10, "dcba"),
+        (300, 676, 10, "dc"),
+        (500, 676, 10, "ba"),
+        (300, 664, 10, "30"),
+        (500, 664, 10, "cc"),
+    ]
+
+    items = pdf.read_pdf(files.pdf([shown], letters="אבגד")).items
+
+    assert items == (
+        Block("אבגד"),
+        Block("אב: גג; גד: 30", PassageKind.TABLE),
+    )
