@@ -12,9 +12,9 @@ import typer
 
 from evaluation import EvaluationError
 from evaluation.workbench import open_home, refresh_quietly
-from ingest.sources.dumps.article_batches import count_cores
 from ingest.sources.dumps.dump_file import detect_compression
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.worker_pool import count_cores
 
 ENGLISH_ARTICLES = 7_000_000
 ENGLISH_BYTES = 24e9  # of the English Wikipedia's dump, packed with bz2

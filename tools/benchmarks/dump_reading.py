@@ -21,8 +21,8 @@ import typer
 
 from evaluation import EvaluationError
 from ingest.chunking import split_page
-from ingest.sources.dumps.article_batches import count_cores
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.worker_pool import count_cores
 from ingest.types import ChangedDocument, Page
 from storage.indexes.lexical import LexicalIndex
 from storage.language.sentences import sentence_spans

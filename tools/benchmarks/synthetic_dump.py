@@ -20,9 +20,9 @@ from typing import Annotated
 
 import typer
 
-from ingest.sources.dumps.article_batches import count_cores, map_in_order
 from ingest.sources.dumps.dump_file import read_blocks
 from ingest.sources.dumps.page_xml import XmlExport, parse_head, parse_site
+from ingest.sources.dumps.worker_pool import WorkerPool, count_cores
 
 STREAM_PAGES = 100
 REDIRECT_SHARE = 0.5
@@ -100,7 +100,7 @@ def write_dump(
     single = None if multistream or not packed else bz2.BZ2Compressor()
     index = target.with_name(target.name.replace(".xml.bz2", "-index.txt.bz2")) if multistream else None
     lines: list[str] = []
-    with target.open("wb") as file:
+    with target.open("wb") as file, WorkerPool(processes or count_cores()) as pool:
 
         def put(content: bytes) -> None:
             file.write(single.compress(content) if single else content)
@@ -108,7 +108,7 @@ def write_dump(
         put(bz2.compress(head) if multistream else head)
         # Asked for in steps, as how much a stream holds is known only then.
         work = _take_until(lambda: size >= megabytes * 1_000_000)
-        for made in map_in_order(partial(make_stream, plan), work, processes or count_cores()):
+        for made in pool.map(partial(make_stream, plan), work):
             if size >= megabytes * 1_000_000:
                 break
             lines += [f"{file.tell()}:{page}:{title}\n" for page, title in made.pages]

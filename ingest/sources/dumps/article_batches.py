@@ -1,125 +1,59 @@
-"""Cut a dump into batches of articles, read them in other processes, and remember the redirects that lead to them."""
+"""Read the articles of a dump by stretches, in whichever process: of a stream, or of pages that were cut already."""
 
 import bz2
-import os
-import sqlite3
-import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from multiprocessing import get_context
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
 
 from ingest.sources.dumps import page_xml as mediawiki_page
-from ingest.sources.dumps.dump_file import DumpError, DumpTruncated
+from ingest.sources.dumps.dump_file import DumpTruncated
+from ingest.sources.dumps.dump_survey import ArticleHead, StreamContent
 from ingest.sources.dumps.page_xml import PageHead, RawPage, XmlExport
-from ingest.types import Unreadable
+from ingest.types import ChangedDocument, Page, Unreadable
 from ingest.wikitext.page_layout import PageOutline
 from ingest.wikitext.wiki_site import WikiSite, is_disambiguation
-from ingest.wikitext.wikitext_parser import parse_wikitext
-
-S = TypeVar("S")
-R = TypeVar("R")
-
-
-def map_in_order(work: Callable[[S], R], items: Iterable[S], processes: int) -> Iterator[R]:
-    """Yield the results of `work` in the items' order; made in this process if it is to be the only one.
-
-    `work` is a function of a module; no more than about twice as many items as processes are under way.
-    """
-    if processes <= 1:
-        yield from map(work, items)
-        return
-    # Threads of the caller could hold locks at a fork: processes are spawned.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        under_way: deque[Future[R]] = deque()
-        try:
-            for item in items:
-                under_way.append(pool.submit(work, item))
-                if len(under_way) > 2 * processes:
-                    yield under_way.popleft().result()
-            while under_way:
-                yield under_way.popleft().result()
-        except BrokenProcessPool as error:
-            hint = "The system may have run out of memory: run it again with fewer processes."
-            raise DumpError("A process that read the dump was ended from outside.", hint=hint) from error
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-_REDIRECT_HOPS = 3  # how far a redirect to a redirect is followed
-
-
-class RedirectTable:
-    """Map the title of a page to the titles that lead to it. One thread at a time."""
-
-    def __init__(self) -> None:
-        self._database = sqlite3.connect("", check_same_thread=False)
-        # Whoever asks only how many articles there are never goes through them, and so never closes it.
-        weakref.finalize(self, self._database.close)
-        self._database.execute("CREATE TABLE redirects (title TEXT, target TEXT)")
-        self.number = 0  # how many there are
-
-    def add(self, redirects: Iterable[tuple[str, str]]) -> None:
-        self.number += self._database.executemany("INSERT INTO redirects VALUES (?, ?)", redirects).rowcount
-
-    def finish(self) -> None:
-        """Index what was added. Redirects to redirects lead to the last target."""
-        run = self._database.execute
-        run("CREATE INDEX by_title ON redirects (title)")
-        for _ in range(_REDIRECT_HOPS):
-            moved = run(
-                "UPDATE redirects SET target = (SELECT next.target FROM redirects AS next WHERE next.title ="
-                " redirects.target LIMIT 1) WHERE EXISTS (SELECT 1 FROM redirects AS next WHERE next.title ="
-                " redirects.target AND next.target <> redirects.title AND next.title <> next.target)"
-            )
-            if not moved.rowcount:
-                break
-        run("CREATE INDEX by_target ON redirects (target, title)")
-
-    def find_aliases(self, target: str) -> tuple[str, ...]:
-        if not self.number:
-            return ()
-        rows = self._database.execute("SELECT DISTINCT title FROM redirects WHERE target = ? ORDER BY title", (target,))
-        return tuple(title for (title,) in rows if title != target)
-
-    def close(self) -> None:
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
+from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections, parse_wikitext
 
 BATCH_BYTES = 1 << 19  # bytes of XML after which a stretch is full
+_DIGEST_BYTES = 16
 _AGAIN = "If the wiki shows a text there, download the dump again."
+
+Aliases = Mapping[str, tuple[str, ...]]
+"""The titles that lead to an article, by its title; articles that none leads to are left out."""
+NO_ALIASES: Aliases = {}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownArticle:
+    """An article that was read before, and is the same."""
+
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadArticle:
-    """Hold an article that was read, or, `known` already, was not."""
+    """An article that was read."""
 
     head: PageHead
     size: int
-    timestamp: str = ""
-    outline: PageOutline = ()
-    disambiguation: bool = False
-    known: bool = False
+    timestamp: str
+    outline: PageOutline
+    disambiguation: bool
+    aliases: tuple[str, ...]
 
 
-ArticleItem = ReadArticle | Unreadable
+ArticleItem = KnownArticle | ReadArticle | Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStretch:
+    """The articles of a stretch in order; `name` is that of a stream, or empty."""
+
+    name: str
+    items: list[ArticleItem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,42 +62,59 @@ class ArticleBatch:
 
     site: WikiSite
     articles: list[tuple[RawPage, PageHead]]
+    aliases: Aliases
     ready: list[ArticleItem]
 
-    def read(self) -> list[ArticleItem]:
-        return [*self.ready, *(read_article(page, head, self.site) for page, head in self.articles)]
+    def read(self) -> ReadStretch:
+        read = (read_article(page, head, self.site, self.aliases) for page, head in self.articles)
+        return ReadStretch("", [*self.ready, *read])
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedStream:
+    """A stream's digest, and what it holds unless that digest was expected. Of a damaged one it has neither."""
+
+    digest: bytes
+    content: StreamContent | None
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRange:
-    """Name a stream of a multistream dump by its place in the file, and the revisions of pages that are known by id."""
+    """Name a stream of a multistream dump by its place in the file; `known` are the stamps of articles by id."""
 
     site: WikiSite
     path: Path
     start: int
     end: int
-    known: Mapping[str, str]
+    name: str = ""
+    known: Mapping[str, str] = field(default_factory=dict)
+    aliases: Aliases = field(default_factory=dict)
 
-    def read(self) -> list[ArticleItem]:
-        """Yield every article in the stream, read unless its revision is known."""
+    def read(self) -> ReadStretch:
+        """Read every article in the stream unless its revision is known."""
         found: list[ArticleItem] = []
-        for stretch in split_batches(self._pages(found), self.site, lambda head: self.known.get(head.id) == head.stamp):
-            found += stretch.read()
-        return found
+        for page in self._pages(self._packed(), found):
+            _add_page(page, self, found)
+        return ReadStretch(self.name, found)
 
-    def heads(self) -> list[PageHead] | None:
-        """Return what every page in the stream says of itself, broken ones left out; None if the stream is damaged."""
+    def survey(self, expected: bytes) -> SurveyedStream:
+        """Return what every page in the stream says of itself, unless its bytes have the expected digest."""
+        packed = self._packed()
+        digest = hashlib.blake2b(packed, digest_size=_DIGEST_BYTES).digest()
+        if digest == expected:
+            return SurveyedStream(digest, None)
         broken: list[ArticleItem] = []
-        heads = [mediawiki_page.parse_head(page.xml, self.site) for page in self._pages(broken)]
-        return None if broken else [head for head in heads if head]
+        heads = [mediawiki_page.parse_head(page.xml, self.site) for page in self._pages(packed, broken)]
+        return SurveyedStream(b"", None) if broken else SurveyedStream(digest, survey_heads(heads, self.site))
 
-    def _pages(self, broken: list[ArticleItem]) -> Iterator[RawPage]:
+    def _packed(self) -> bytes:
         with self.path.open("rb") as file:
             file.seek(self.start)
-            packed = file.read(self.end - self.start)
+            return file.read(self.end - self.start)
+
+    def _pages(self, packed: bytes, broken: list[ArticleItem]) -> Iterator[RawPage]:
         try:
-            xml = bz2.decompress(packed)
-            yield from XmlExport([xml, b"</mediawiki>"]).pages()
+            yield from XmlExport([bz2.decompress(packed), b"</mediawiki>"]).pages()
         except (OSError, ValueError, DumpTruncated) as error:
             where = f"the stream at bytes {self.start:,} to {self.end:,} of the file"
             broken.append(
@@ -171,39 +122,57 @@ class StreamRange:
             )
 
 
-def split_batches(
-    pages: Iterator[RawPage], site: WikiSite, is_known: Callable[[PageHead], bool]
-) -> Iterator[ArticleBatch]:
+def survey_heads(heads: list[PageHead | None], site: WikiSite) -> StreamContent:
+    mine = [head for head in heads if head and head.namespace == 0]
+    return StreamContent(
+        tuple(ArticleHead(head.key, head.title, head.stamp) for head in mine if head.redirect is None),
+        tuple((head.title, site.title(head.redirect)) for head in mine if head.redirect is not None),
+    )
+
+
+def make_fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
+    """Name a revision, how we read, and the aliases: a new redirect changes an article that nobody edited."""
+    others = hashlib.sha256("\n".join(aliases).encode()).hexdigest()[:12] if aliases else "0"
+    return f"{stamp}-{WIKITEXT_VERSION}-{others}"
+
+
+def split_batches(pages: Iterator[RawPage], site: WikiSite) -> Iterator[ArticleBatch]:
     """Group articles into stretches of about half a megabyte. Raises `DumpTruncated` as `pages` does."""
-    gathered = ArticleBatch(site, [], [])
+    gathered = ArticleBatch(site, [], NO_ALIASES, [])
     size = 0
     try:
         for page in pages:
-            size += _add_page(page, gathered, is_known)
+            head = mediawiki_page.parse_head(page.xml, site)
+            if head is None:
+                gathered.ready.append(_untitled(page))
+            elif head.namespace == 0 and head.redirect is None:
+                gathered.articles.append((page, head))
+                size += len(page.xml)
             if size >= BATCH_BYTES or len(gathered.ready) >= BATCH_BYTES >> 8:
                 yield gathered
-                gathered, size = ArticleBatch(site, [], []), 0
+                gathered, size = ArticleBatch(site, [], NO_ALIASES, []), 0
     except DumpTruncated:
         yield gathered
         raise
     yield gathered
 
 
-def _add_page(page: RawPage, stretch: ArticleBatch, is_known: Callable[[PageHead], bool]) -> int:
-    """Add a page to a stretch if it is an article; return the bytes that are to be read because of it."""
-    head = mediawiki_page.parse_head(page.xml, stretch.site)
+def _add_page(page: RawPage, stream: StreamRange, found: list[ArticleItem]) -> None:
+    """Read a page if it is an article."""
+    head = mediawiki_page.parse_head(page.xml, stream.site)
     if head is None:
-        named = mediawiki_page.parse_page_id(page.xml) or f"page in line {page.line}"
-        stretch.ready.append(Unreadable(named, f"the page has no title ({page.place}). {_AGAIN}"))
+        found.append(_untitled(page))
     elif head.namespace == 0 and head.redirect is None:
-        if not is_known(head):
-            stretch.articles.append((page, head))
-            return len(page.xml)
-        stretch.ready.append(ReadArticle(head, len(page.xml), known=True))
-    return 0
+        known = stream.known.get(head.key) == head.stamp
+        found.append(KnownArticle(head.key) if known else read_article(page, head, stream.site, stream.aliases))
 
 
-def read_article(page: RawPage, head: PageHead, site: WikiSite) -> ArticleItem:
+def _untitled(page: RawPage) -> Unreadable:
+    named = mediawiki_page.parse_page_id(page.xml) or f"page in line {page.line}"
+    return Unreadable(named, f"the page has no title ({page.place}). {_AGAIN}")
+
+
+def read_article(page: RawPage, head: PageHead, site: WikiSite, aliases: Aliases = NO_ALIASES) -> ArticleItem:
     """Parse one page and read its wikitext. Never raises."""
     parsed = mediawiki_page.parse_text(page.xml)
     reason = parsed.reason
@@ -217,4 +186,31 @@ def read_article(page: RawPage, head: PageHead, site: WikiSite) -> ArticleItem:
     if reason:
         return Unreadable(head.key, f"“{head.title}”: {reason} ({page.place}). {_AGAIN}")
     marked = is_disambiguation(head.title, parsed.wikitext)
-    return ReadArticle(head, len(page.xml), parsed.timestamp, sections, marked)
+    return ReadArticle(head, len(page.xml), parsed.timestamp, sections, marked, aliases.get(head.title, ()))
+
+
+def list_article(item: ReadArticle, site: WikiSite) -> ChangedDocument:
+    fingerprint = make_fingerprint(item.head.stamp, item.aliases)
+    return ChangedDocument(item.head.key, fingerprint, item.size, partial(_make_page, item, site))
+
+
+def _make_page(item: ReadArticle, site: WikiSite) -> Page:
+    head = item.head
+    return Page(
+        title=head.title,
+        sections=make_sections(item.outline),
+        url=site.url(head.title, head.revision),
+        revision=head.revision,
+        date=_parse_timestamp(item.timestamp),
+        language=site.language,
+        aliases=item.aliases,
+        disambiguation=item.disambiguation,
+    )
+
+
+def _parse_timestamp(timestamp: str) -> datetime | None:
+    try:
+        date = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    return date if date.tzinfo else None

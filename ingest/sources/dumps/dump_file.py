@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
+from ingest.sources.dumps.bz2_blocks import BlockRange, UnpackedRange, split_ranges
 from ingest.types import SingleReadUnsupported, SourceUnavailable
 from storage.language.lazy_pattern import lazy_compile
 
@@ -49,8 +50,12 @@ class DumpTruncated(Exception):
     """The dump is damaged or ends before its end. `str()` says where; all that was read before is good."""
 
 
-def read_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the dump's XML in UTF-8, in blocks of about a megabyte, unpacked in a thread of its own.
+UnpackRanges = Callable[[Iterable[BlockRange]], Iterator[UnpackedRange]]
+"""Unpacks ranges of a bz2 file, some of them at once, in order."""
+
+
+def read_blocks(path: Path, unpack: UnpackRanges | None = None) -> Iterator[bytes]:
+    """Yield the dump's XML in UTF-8, in blocks of some megabytes, unpacked by `unpack` or in a thread of its own.
 
     Raises `DumpError` at the first block, and `DumpTruncated` after all blocks that could be read.
     """
@@ -59,6 +64,9 @@ def read_blocks(path: Path) -> Iterator[bytes]:
         file.seek(0)
         if not start:
             raise DumpError(f"{path} is empty.", hint="Download it again.")
+        if unpack and start.startswith(b"BZh"):
+            yield from _decode_utf8(_join_ranges(unpack(split_ranges(path))), path)
+            return
         unpacked = _unpack(file, start)
         if start.startswith(b"<"):
             yield from _decode_utf8(unpacked, path)
@@ -116,6 +124,14 @@ def _unpack_streams(file: BinaryIO, unpacker: Callable[[], Any]) -> Iterator[byt
                 current, fresh = unpacker(), True
     if not fresh:
         raise DumpTruncated(f"the packed data ends too early, at byte {file.tell():,} of the file")
+
+
+def _join_ranges(ranges: Iterator[UnpackedRange]) -> Iterator[bytes]:
+    for unpacked in ranges:
+        if unpacked.content:
+            yield unpacked.content
+        if unpacked.damage:
+            raise DumpTruncated(unpacked.damage)
 
 
 def _read_ahead(items: Iterator[T]) -> Generator[T, None, None]:

@@ -1,11 +1,10 @@
 """Read a Wikipedia dump: its articles, each with the titles that redirect to it, parsed on all cores."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
-from itertools import chain
+from itertools import islice
 from operator import methodcaller
 from pathlib import Path
 from typing import NoReturn
@@ -13,15 +12,18 @@ from typing import NoReturn
 from ingest.sources.dumps.article_batches import (
     ArticleBatch,
     ArticleItem,
-    ReadArticle,
-    RedirectTable,
+    KnownArticle,
+    ReadStretch,
     StreamRange,
-    count_cores,
-    map_in_order,
+    SurveyedStream,
+    list_article,
+    make_fingerprint,
     split_batches,
+    survey_heads,
 )
+from ingest.sources.dumps.bz2_blocks import BlockRange, UnpackedRange
 from ingest.sources.dumps.dump_file import (
-    DumpStream,
+    DumpError,
     DumpTruncated,
     detect_compression,
     find_index,
@@ -29,32 +31,40 @@ from ingest.sources.dumps.dump_file import (
     read_streams,
     refuse_single,
 )
-from ingest.sources.dumps.page_xml import PageHead, XmlExport, parse_head
-from ingest.types import EMPTY, ChangedDocument, Listing, Page, Unreadable, list_unchanged
+from ingest.sources.dumps.dump_survey import DumpSurvey
+from ingest.sources.dumps.page_xml import RawPage, XmlExport, parse_head
+from ingest.sources.dumps.worker_pool import WorkerPool, count_cores
+from ingest.types import EMPTY, ChangedDocument, Listing, Unreadable, list_unchanged
 from ingest.wikitext.wiki_site import WikiSite
-from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections
+from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 
 _SMALL = 4 << 20  # bytes of a file below which starting processes takes longer than reading it
+_PART_PAGES = 1_000  # pages of a file without an index that are surveyed together
 
 
 @dataclass(frozen=True, slots=True)
-class _DumpSurvey:
+class _SurveyedFile:
+    """A file, the names of its streams in order, and whether all of it is as it was."""
+
+    path: Path
+    index: Path | None
+    names: list[str]
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
     site: WikiSite
     articles: int
-    redirects: RedirectTable
+    found: DumpSurvey
+    files: list[_SurveyedFile]
     whole: bool  # whether it came to the end of the dump, undamaged
 
-    def knows(self, fingerprint: str, stamp: str, title: str) -> bool:
+    def is_known(self, fingerprint: str, stamp: str, aliases: tuple[str, ...]) -> bool:
         """Tell whether a page is unchanged. Where a dump is not whole, redirects may be missing, and do not count."""
         if self.whole:
-            return fingerprint == _make_fingerprint(stamp, self.redirects.find_aliases(title))
+            return fingerprint == make_fingerprint(stamp, aliases)
         return fingerprint.rpartition("-")[0] == f"{stamp}-{WIKITEXT_VERSION}"
-
-
-def _make_fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
-    """Name a revision, how we read, and the aliases: a new redirect changes an article that nobody edited."""
-    others = hashlib.sha256("\n".join(aliases).encode()).hexdigest()[:12] if aliases else "0"
-    return f"{stamp}-{WIKITEXT_VERSION}-{others}"
 
 
 class WikipediaDump:
@@ -65,11 +75,16 @@ class WikipediaDump:
 
     reference = True
 
-    def __init__(self, path: Path | str, *more: Path, processes: int = 0) -> None:
-        """Use so many `processes` to parse pages; 0 is one for each core, or none but this one if the dump is small."""
+    def __init__(self, path: Path | str, *more: Path, processes: int = 0, survey: Path | None = None) -> None:
+        """Use so many `processes` to parse pages; 0 is one for each core, or none but this one if the dump is small.
+
+        What is found in a first pass is kept in the file `survey`, so that the next dump is not unpacked where it is
+        the same.
+        """
         self._paths = (Path(path), *more)
         self._processes = processes
-        self._surveyed: _DumpSurvey | None = None
+        self._kept = survey
+        self._surveyed: _Survey | None = None
         self._articles: int | None = None
 
     def site(self) -> WikiSite:
@@ -99,78 +114,133 @@ class WikipediaDump:
     def stop(self) -> None:
         """Nothing here blocks for long."""
 
-    def _list_documents(self, survey: _DumpSurvey, known: Mapping[str, str]) -> Iterator[ChangedDocument | Unreadable]:
-        with survey.redirects as redirects:
+    def _list_documents(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[ChangedDocument | Unreadable]:
+        with survey.found as found, WorkerPool(self._count_workers()) as pool:
             seen = _SeenIds()
             whole = True
             files = {path.name for path in self._paths}
-            for item in self._read_articles(survey, known):
-                if isinstance(item, Unreadable):
-                    whole = whole and item.key not in files
-                    yield item
-                elif seen.add(key := item.head.key):
-                    aliases = redirects.find_aliases(item.head.title)
-                    load, fingerprint = partial(_make_page, item, survey.site, aliases), item.head.stamp
-                    if item.known:
-                        yield list_unchanged(key, known[key])
-                    else:
-                        yield ChangedDocument(key, _make_fingerprint(fingerprint, aliases), item.size, load)
+            for stretch in self._read_articles(survey, known, pool):
+                for item in stretch.items:
+                    if isinstance(item, Unreadable):
+                        whole = whole and item.key not in files
+                        if stretch.name and item.key not in files:
+                            found.note_unreadable(stretch.name, item.key, item.reason)
+                        yield item
+                        continue
+                    listed = (
+                        list_unchanged(item.key, known[item.key])
+                        if isinstance(item, KnownArticle)
+                        else list_article(item, survey.site)
+                    )
+                    if seen.add(listed.key):
+                        yield listed
             if seen.twice:
                 reason = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
                 yield Unreadable(f"{self._paths[0].name} (repeated pages)", reason)
             if not whole:
                 yield from (list_unchanged(key, known[key]) for key in known if seen.add(key))
 
-    def _survey(self) -> _DumpSurvey:
-        header = self.site()
-        redirects = RedirectTable()
-        articles, whole = 0, True
-        for heads in self._read_heads(header):
-            mine = [head for head in heads or () if head.namespace == 0]
-            moved = [(head.title, header.title(head.redirect)) for head in mine if head.redirect is not None]
-            redirects.add(moved)
-            articles += len(mine) - len(moved)
-            whole = whole and heads is not None
-        redirects.finish()
-        return _DumpSurvey(header, articles, redirects, whole)
-
-    def _read_heads(self, site: WikiSite) -> Iterator[list[PageHead] | None]:
-        """Return what pages say of themselves; None where the dump is damaged, as the second pass will report."""
-        indexed = {path: index for path in self._paths if (index := _find_index(path))}
-        ranges = (
-            _make_range(path, site, stream)
-            for path, index in indexed.items()
-            for stream in read_streams(index, path.stat().st_size)
+    def _survey(self) -> _Survey:
+        site = self.site()
+        found = DumpSurvey(self._kept)
+        try:
+            with WorkerPool(self._count_workers()) as pool:
+                files = [self._survey_file(path, site, found, pool) for path in self._paths]
+            found.finish()
+        except sqlite3.DatabaseError as error:
+            found.discard()
+            hint = "It was removed, and is made again by the next run."
+            raise DumpError(f"What was kept of the last dump in {self._kept} is damaged.", hint=hint) from error
+        except BaseException:
+            found.close()
+            raise
+        return _Survey(
+            site,
+            sum(number for _, number, _ in files),
+            found,
+            [file for file, _, _ in files],
+            all(whole for _, _, whole in files),
         )
-        yield from map_in_order(methodcaller("heads"), ranges, self._count_workers())
-        for path in self._paths:
-            if path not in indexed:
-                yield from _heads_of(path, site)
 
-    def _read_articles(self, survey: _DumpSurvey, known: Mapping[str, str]) -> Iterator[ArticleItem]:
+    def _survey_file(
+        self, path: Path, site: WikiSite, found: DumpSurvey, pool: WorkerPool
+    ) -> tuple[_SurveyedFile, int, bool]:
+        """Survey a file; return it, how many articles it has, and whether it is undamaged, as reading will report."""
+        index = _find_index(path)
+        if index:
+            return self._survey_streams(path, index, site, found, pool)
+        return self._survey_pages(path, site, found, pool)
+
+    def _survey_streams(
+        self, path: Path, index: Path, site: WikiSite, found: DumpSurvey, pool: WorkerPool
+    ) -> tuple[_SurveyedFile, int, bool]:
+        names: list[str] = []
+
+        def list_work() -> Iterator[tuple[StreamRange, bytes]]:
+            for stream in read_streams(index, path.stat().st_size):
+                name = stream.pages[0][0]
+                names.append(name)
+                yield StreamRange(site, path, stream.start, stream.end, name), found.digest(name)
+
+        articles, whole, same = 0, True, True
+        for number, surveyed in enumerate(pool.map(_survey_stream, list_work())):
+            name = names[number]
+            if surveyed.content is None and surveyed.digest:
+                articles += found.keep(name)
+                continue
+            same = False
+            if surveyed.content is None or found.has(name):
+                whole = whole and surveyed.content is not None
+                name = names[number] = ""  # damaged, or another stream has its name: read in any case
+            if surveyed.content:
+                found.put(name or f"{path.name} {number}", surveyed.digest, surveyed.content)
+                articles += len(surveyed.content.articles)
+        return _SurveyedFile(path, index, names, same), articles, whole
+
+    def _survey_pages(
+        self, path: Path, site: WikiSite, found: DumpSurvey, pool: WorkerPool
+    ) -> tuple[_SurveyedFile, int, bool]:
+        digest = _digest_file(path) if self._kept else b""
+        if digest and (names := _list_same(found, path, digest)):
+            return _SurveyedFile(path, None, names, same=True), sum(map(found.keep, names)), True
+        names, articles = [], 0
+        truncated: list[DumpTruncated] = []
+        heads = (parse_head(page.xml, site) for page in _note_truncated(_read_pages(path, pool), truncated))
+        while part := list(islice(heads, _PART_PAGES)):
+            content = survey_heads(part, site)
+            names.append(_name_part(path, len(names)))
+            found.put(names[-1], digest, content)
+            articles += len(content.articles)
+        return _SurveyedFile(path, None, names, same=False), articles, not truncated
+
+    def _read_articles(self, survey: _Survey, known: Mapping[str, str], pool: WorkerPool) -> Iterator[ReadStretch]:
         failures: list[ArticleItem] = []
-        work = self._split_work(survey, known, failures)
-        yield from chain.from_iterable(map_in_order(methodcaller("read"), work, self._count_workers()))
-        yield from failures
+        yield from pool.map(methodcaller("read"), self._split_work(survey, known, failures, pool))
+        yield ReadStretch("", failures)
 
     def _split_work(
-        self, survey: _DumpSurvey, known: Mapping[str, str], failures: list[ArticleItem]
-    ) -> Iterator[StreamRange | ArticleBatch]:
-        """Yield what is to be read; where a file ends too early, that is reported."""
-
-        def is_known(head: PageHead) -> bool:
-            return survey.knows(known.get(head.key, ""), head.stamp, head.title)
-
-        for path in self._paths:
-            if index := _find_index(path):
-                for stream in read_streams(index, path.stat().st_size):
-                    yield _make_range(path, survey.site, stream, _known_revisions(stream, known, survey))
+        self, survey: _Survey, known: Mapping[str, str], failures: list[ArticleItem], pool: WorkerPool
+    ) -> Iterator[StreamRange | ArticleBatch | list[ReadStretch]]:
+        """Yield what is to be read, and what is known already; where a file ends too early, that is reported."""
+        for file in survey.files:
+            if file.index:
+                for stream, name in zip(read_streams(file.index, file.path.stat().st_size), file.names, strict=True):
+                    stretch = _compare_stream(survey, name, known)
+                    place = survey.site, file.path, stream.start, stream.end, name
+                    yield [stretch.ready] if stretch.done else StreamRange(*place, stretch.stamps, stretch.aliases)
                 continue
-            try:
-                yield from split_batches(XmlExport(read_blocks(path)).pages(), survey.site, is_known)
-            except DumpTruncated as error:
+            if file.same:
+                parts = [_compare_stream(survey, name, known) for name in file.names]
+                if all(part.done for part in parts):
+                    yield [part.ready for part in parts]
+                    continue
+            truncated: list[DumpTruncated] = []
+            pages = _note_truncated(_read_pages(file.path, pool), truncated)
+            for batch in split_batches(pages, survey.site):
+                yield _leave_out_known(batch, survey, known)
+            if truncated:
                 hint = "What stands before it was read. Download the dump again for the rest."
-                failures.append(Unreadable(path.name, f"{error}. {hint}"))
+                failures.append(Unreadable(file.path.name, f"{truncated[0]}. {hint}"))
 
     def _count_workers(self) -> int:
         if self._processes:
@@ -178,49 +248,83 @@ class WikipediaDump:
         return 1 if sum(path.stat().st_size for path in self._paths) < _SMALL else count_cores()
 
 
+def _survey_stream(work: tuple[StreamRange, bytes]) -> SurveyedStream:
+    stream, expected = work
+    return stream.survey(expected)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A stream's articles beside what is known. `ready` holds all of them if `done`, so that it need not be read."""
+
+    done: bool
+    ready: ReadStretch
+    stamps: dict[str, str]
+    aliases: dict[str, tuple[str, ...]]
+
+
+def _compare_stream(survey: _Survey, name: str, known: Mapping[str, str]) -> _Compared:
+    articles = (survey.found.articles(name) if name else None) or ()
+    aliases = survey.found.find_aliases(article.title for article in articles)
+    items: list[ArticleItem] = []
+    stamps: dict[str, str] = {}
+    for article in articles:
+        if survey.is_known(known.get(article.key, ""), article.stamp, aliases.get(article.title, ())):
+            items.append(KnownArticle(article.key))
+            stamps[article.key] = article.stamp
+        elif article.reason:
+            items.append(Unreadable(article.key, article.reason))
+    return _Compared(bool(name) and len(items) == len(articles), ReadStretch(name, items), stamps, aliases)
+
+
+def _leave_out_known(
+    batch: ArticleBatch, survey: _Survey, known: Mapping[str, str]
+) -> ArticleBatch | list[ReadStretch]:
+    aliases = survey.found.find_aliases(head.title for _, head in batch.articles)
+    same = {
+        head.key
+        for _, head in batch.articles
+        if survey.is_known(known.get(head.key, ""), head.stamp, aliases.get(head.title, ()))
+    }
+    ready: list[ArticleItem] = [*batch.ready, *map(KnownArticle, same)]
+    unknown = [(page, head) for page, head in batch.articles if head.key not in same]
+    return ArticleBatch(batch.site, unknown, aliases, ready) if unknown else [ReadStretch("", ready)]
+
+
+def _read_pages(path: Path, pool: WorkerPool) -> Iterator[RawPage]:
+    def unpack(ranges: Iterable[BlockRange]) -> Iterator[UnpackedRange]:
+        return pool.map(methodcaller("unpack"), ranges)
+
+    apart = pool.processes > 1 and detect_compression(path) == "bz2"
+    yield from XmlExport(read_blocks(path, unpack if apart else None)).pages()
+
+
+def _note_truncated(pages: Iterator[RawPage], truncated: list[DumpTruncated]) -> Iterator[RawPage]:
+    try:
+        yield from pages
+    except DumpTruncated as error:
+        truncated.append(error)
+
+
+def _name_part(path: Path, part: int) -> str:
+    return f"{path.name} {part}"
+
+
+def _list_same(found: DumpSurvey, path: Path, digest: bytes) -> list[str]:
+    """Return the names of the parts of a file that has the same digest; none where it has not."""
+    names: list[str] = []
+    while found.digest(name := _name_part(path, len(names))) == digest:
+        names.append(name)
+    return names
+
+
+def _digest_file(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").digest()
+
+
 def _find_index(path: Path) -> Path | None:
     return find_index(path) if detect_compression(path) == "bz2" else None
-
-
-def _heads_of(path: Path, site: WikiSite) -> Iterator[list[PageHead] | None]:
-    try:
-        for page in XmlExport(read_blocks(path)).pages():
-            found = parse_head(page.xml, site)
-            yield [found] if found else []
-    except DumpTruncated:
-        yield None
-
-
-def _make_range(path: Path, site: WikiSite, stream: DumpStream, known: Mapping[str, str] = EMPTY) -> StreamRange:
-    return StreamRange(site, path, stream.start, stream.end, dict(known))
-
-
-def _known_revisions(stream: DumpStream, known: Mapping[str, str], survey: _DumpSurvey) -> dict[str, str]:
-    """Return the revisions of a stream's pages that are known with their present aliases."""
-    found = ((key, known[key].partition("-")[0], title) for key, title in stream.pages if key in known)
-    return {key: stamp for key, stamp, title in found if survey.knows(known[key], stamp, title)}
-
-
-def _make_page(item: ReadArticle, site: WikiSite, aliases: tuple[str, ...]) -> Page:
-    head = item.head
-    return Page(
-        title=head.title,
-        sections=make_sections(item.outline),
-        url=site.url(head.title, head.revision),
-        revision=head.revision,
-        date=_parse_timestamp(item.timestamp),
-        language=site.language,
-        aliases=aliases,
-        disambiguation=item.disambiguation,
-    )
-
-
-def _parse_timestamp(timestamp: str) -> datetime | None:
-    try:
-        date = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return None
-    return date if date.tzinfo else None
 
 
 class _SeenIds:

@@ -244,3 +244,38 @@ def test_a_dump_in_several_files_is_one(tmp_path, indexed):
     pages, failures = loaded(source.documents())
     assert (list(pages), failures, source.expected()) == (["1", "4"], [], 2)
     assert (pages["1"].aliases, pages["4"].aliases) == (("Countess",), ("Robert",))
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_an_unchanged_dump_is_not_unpacked_again(tmp_path, index):
+    """What it holds is kept from the last time; what could not be read is said again."""
+    path, kept = multistream(tmp_path, index=index), tmp_path / "home" / "survey"
+    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=kept).documents()}
+    source = WikipediaDump(path, survey=kept)
+
+    assert source.expected() == 2
+    path.write_bytes(bz2.compress(HEADER.encode()).ljust(path.stat().st_size, b"\0"))
+    assert {item.key: item.fingerprint for item in source.documents(known)} == known
+
+
+def test_of_a_changed_dump_only_changed_streams_are_read(tmp_path):
+    """Those whose articles are known by another name, too; redirects of the others are kept."""
+    path, kept = multistream(tmp_path), tmp_path / "survey"
+    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=kept).documents()}
+    more = page(6, "The Countess", "#REDIRECT [[Ada]]", redirect="Ada")
+    last = bz2.compress((PAGES[2] + PAGES[3] + PAGES[4] + more).encode())
+    begins = len(bz2.compress(HEADER.encode())) + len(bz2.compress((PAGES[0] + PAGES[1]).encode()))
+    path.write_bytes(path.read_bytes()[:begins] + last + bz2.compress(END.encode()))
+    items = {item.key: item for item in WikipediaDump(path, survey=kept).documents(known)}
+
+    assert items["1"].load().aliases == ("Countess", "The Countess")
+    assert items["4"].fingerprint == known["4"]
+
+
+@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + b"x" * 4096])
+def test_a_damaged_survey_is_made_anew(tmp_path, content):
+    """Nothing in it is needed."""
+    path, kept = multistream(tmp_path), tmp_path / "survey"
+    kept.write_bytes(content)
+
+    assert WikipediaDump(path, survey=kept).expected() == 2

@@ -1,0 +1,185 @@
+"""What a dump holds, without its texts: its articles by stream, and the redirects that lead to them.
+
+Kept in a file, it is brought up to date with the next dump: a stream that is the same byte by byte is not unpacked
+again. Nothing in it is needed: a file that is damaged is made anew.
+"""
+
+import json
+import sqlite3
+import weakref
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
+
+_REDIRECT_HOPS = 3  # how far a redirect to a redirect is followed
+_CACHE_KB = 32_000
+_MOST_NAMES = 500  # of one query
+_COMMIT_EVERY = 2_000  # streams
+_TABLES = (("redirects", "stream"), ("unreadable", "stream"), ("streams", "number"))
+_SCHEMA = """
+CREATE TABLE streams (number INTEGER PRIMARY KEY, name TEXT UNIQUE, digest BLOB, articles INTEGER, heads BLOB);
+CREATE TABLE redirects (stream INTEGER, title TEXT, target TEXT);
+CREATE INDEX by_stream ON redirects (stream);
+CREATE TABLE unreadable (stream INTEGER, key TEXT, reason TEXT, PRIMARY KEY (stream, key));
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleHead:
+    """Name an article, and its revision. `reason` says why it cannot be read, where that is known already."""
+
+    key: str
+    title: str
+    stamp: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamContent:
+    """What a stream's pages say of themselves; redirects as (title, target)."""
+
+    articles: tuple[ArticleHead, ...]
+    redirects: tuple[tuple[str, str], ...]
+
+
+class DumpSurvey:
+    """The streams of a dump by the names they have from dump to dump. One thread at a time."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Keep it in a file, or, without one, in a temporary one."""
+        self.path = path
+        self._database = _open_database(path)
+        # Whoever asks only how many articles there are never goes through them, and so never closes it.
+        weakref.finalize(self, self._database.close)
+        self._redirects: bool | None = None
+        self._put = 0
+
+    def digest(self, name: str) -> bytes:
+        """Return the digest of what a stream of this name held; nothing if there was none."""
+        row = self._database.execute("SELECT digest FROM streams WHERE name = ?", (name,)).fetchone()
+        return bytes(row[0]) if row else b""
+
+    def keep(self, name: str) -> int:
+        """Note that a stream is still the same, and return how many articles it has."""
+        run = self._database.execute
+        run("INSERT OR IGNORE INTO present SELECT number FROM streams WHERE name = ?", (name,))
+        return int(run("SELECT articles FROM streams WHERE name = ?", (name,)).fetchone()[0])
+
+    def has(self, name: str) -> bool:
+        """Tell whether a stream of this name was put or kept since this was opened."""
+        query = "SELECT 1 FROM streams JOIN present USING (number) WHERE name = ?"
+        return bool(self._database.execute(query, (name,)).fetchone())
+
+    def put(self, name: str, digest: bytes, content: StreamContent) -> None:
+        """Record what a stream holds, in place of what one of this name held."""
+        run = self._database.execute
+        if old := run("SELECT number FROM streams WHERE name = ?", (name,)).fetchone():
+            for table, column in _TABLES:
+                run(f"DELETE FROM {table} WHERE {column} = ?", old)  # noqa: S608 - names of ours
+        heads = zlib.compress(json.dumps([[one.key, one.title, one.stamp] for one in content.articles]).encode(), 1)
+        values = (name, digest, len(content.articles), heads)
+        number = run("INSERT INTO streams (name, digest, articles, heads) VALUES (?, ?, ?, ?)", values).lastrowid
+        run("INSERT INTO present VALUES (?)", (number,))
+        rows = [(number, title, target) for title, target in content.redirects]
+        self._database.executemany("INSERT INTO redirects VALUES (?, ?, ?)", rows)
+        self._put += 1
+        if self._put % _COMMIT_EVERY == 0:
+            self._database.commit()
+
+    def note_unreadable(self, name: str, key: str, reason: str) -> None:
+        """Record why an article of a stream cannot be read, as it will not be another time."""
+        query = "INSERT OR REPLACE INTO unreadable SELECT number, ?, ? FROM streams WHERE name = ?"
+        self._database.execute(query, (key, reason, name))
+
+    def finish(self) -> None:
+        """Drop streams that are no longer there, and index what was added."""
+        run = self._database.execute
+        for table, column in _TABLES:
+            run(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT number FROM present)")  # noqa: S608
+        run("CREATE INDEX IF NOT EXISTS by_target ON redirects (target, title)")
+        self._database.commit()
+
+    def articles(self, name: str) -> tuple[ArticleHead, ...] | None:
+        """Return the articles of a stream in order; None if nothing is known of it."""
+        run = self._database.execute
+        row = run("SELECT number, heads FROM streams WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            return None
+        reasons = dict(run("SELECT key, reason FROM unreadable WHERE stream = ?", row[:1]).fetchall())
+        heads = json.loads(zlib.decompress(row[1]))
+        return tuple(ArticleHead(key, title, stamp, reasons.get(key, "")) for key, title, stamp in heads)
+
+    def find_aliases(self, titles: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Return the titles that lead to each of these, sorted, where there are any."""
+        found: dict[str, set[str]] = {}
+        leading = {title: {title} for title in titles} if self._any_redirects() else {}
+        for _ in range(_REDIRECT_HOPS + 1):
+            following: dict[str, set[str]] = {}
+            for title, target in self._find_redirects([*leading]):
+                for root in leading[target]:
+                    if title != root and title not in found.setdefault(root, set()):
+                        found[root].add(title)
+                        following.setdefault(title, set()).add(root)
+            leading = following
+        return {title: tuple(sorted(aliases)) for title, aliases in found.items() if aliases}
+
+    def _find_redirects(self, targets: Sequence[str]) -> Iterator[tuple[str, str]]:
+        for start in range(0, len(targets), _MOST_NAMES):
+            some = targets[start : start + _MOST_NAMES]
+            query = f"SELECT title, target FROM redirects WHERE target IN ({', '.join('?' * len(some))})"  # noqa: S608
+            yield from self._database.execute(query, some)
+
+    def _any_redirects(self) -> bool:
+        if self._redirects is None:
+            self._redirects = bool(self._database.execute("SELECT 1 FROM redirects LIMIT 1").fetchone())
+        return self._redirects
+
+    def discard(self) -> None:
+        """Remove the file, as it is damaged."""
+        self._database.close()
+        if self.path:
+            self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self.path:
+            with suppress(sqlite3.Error):
+                self._database.commit()
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _open_database(path: Path | None) -> sqlite3.Connection:
+    if path is None:
+        return _prepare(sqlite3.connect("", check_same_thread=False))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    opened = sqlite3.connect(path, check_same_thread=False)
+    try:
+        return _prepare(opened)
+    except sqlite3.DatabaseError:
+        opened.close()
+        path.unlink(missing_ok=True)
+        return _prepare(sqlite3.connect(path, check_same_thread=False))
+
+
+def _prepare(database: sqlite3.Connection) -> sqlite3.Connection:
+    database.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+    database.execute("PRAGMA synchronous = OFF")  # cut short, it is damaged at worst, and made anew
+    version = zlib.crc32(f"{_SCHEMA} {WIKITEXT_VERSION}".encode()) & 0x7FFFFFFF
+    if database.execute("PRAGMA user_version").fetchone()[0] != version:
+        dropped = "".join(f"DROP TABLE IF EXISTS {table};" for table, _ in _TABLES)
+        database.executescript(f"{dropped}{_SCHEMA}PRAGMA user_version = {version}")
+    database.execute("CREATE TEMP TABLE present (number INTEGER PRIMARY KEY)")
+    return database

@@ -1,0 +1,66 @@
+"""A bz2 file is unpacked by ranges of its bytes, in any process, to the same as from beginning to end."""
+
+import bz2
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.sources.dumps.bz2_blocks import BlockRange
+from ingest.sources.dumps.dump_file import DumpTruncated, read_blocks
+from ingest.sources.dumps.page_xml import XmlExport
+from ingest.sources.dumps.worker_pool import WorkerPool
+from tests.ingest.sources.dumps import dump, page
+
+XML = dump(*(page(n, f"Page {n}", " ".join(str(Random(n * 7 + m).random()) for m in range(60))) for n in range(1, 700)))
+
+
+def unpacked(path, *borders):
+    """Unpack a file by ranges between these bytes."""
+    size = path.stat().st_size
+    ends = sorted({min(border, size) for border in borders} | {0, size})
+    found = [BlockRange(path, start, end).unpack() for start, end in pairwise(ends)]
+    return b"".join(one.content for one in found), [one.damage for one in found if one.damage]
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """Write a file of many small blocks in three streams, of which one is empty."""
+    path = tmp_path_factory.mktemp("packed") / "dump.xml.bz2"
+    path.write_bytes(bz2.compress(XML[:300_000], 1) + bz2.compress(b"") + bz2.compress(XML[300_000:], 1))
+    return path
+
+
+@settings(max_examples=15)
+@given(st.lists(st.integers(0, 400_000), max_size=5))
+def test_it_is_the_same_whatever_the_ranges(packed, borders):
+    """A block belongs to the range in which it begins."""
+    assert unpacked(packed, *borders) == (XML, [])
+
+
+def test_what_stands_before_the_damage_is_unpacked(packed, tmp_path):
+    """And it is told where that is."""
+    content = bytearray(packed.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    broken, cut = tmp_path / "broken.bz2", tmp_path / "cut.bz2"
+    broken.write_bytes(content)
+    cut.write_bytes(content[: len(content) // 3])
+
+    for path, said in ((broken, "is damaged near byte"), (cut, "ends too early, at byte")):
+        read = []
+        with pytest.raises(DumpTruncated, match=said):
+            read.extend(read_blocks(path, lambda ranges: (one.unpack() for one in ranges)))
+        assert read
+        assert XML.startswith(b"".join(read))
+
+
+def test_pages_are_the_same(packed):
+    """With the site that the header tells."""
+    with WorkerPool(1) as pool:
+        apart = XmlExport(read_blocks(packed, lambda ranges: pool.map(BlockRange.unpack, ranges)))
+        whole = XmlExport(read_blocks(packed))
+
+        assert apart.site == whole.site
+        assert list(apart.pages()) == list(whole.pages())
