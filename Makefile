@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test quick lint types imports unit thorough format pictures train train-reader lock clean
+.PHONY: help install demo test quick lint types imports unit thorough team format pictures train train-reader lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -53,6 +53,10 @@ quick: lint
 ## make thorough the suite with more examples of each property, and killed at every step on every platform (a quarter of an hour)
 thorough: $(VENV)/dev.stamp
 	SUITE=thorough $(BIN)/python -m pytest -n auto
+
+## make team     the suites of what is stored, on a PostgreSQL and a Chroma server that they start (apt-get install postgresql)
+team: $(VENV)/dev.stamp
+	SUITE=team $(BIN)/python -m pytest -n auto tests/storage tests/ingest
 
 ## make format   what ruff can mend by itself
 format: $(VENV)/dev.stamp

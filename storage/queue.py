@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, exists, func, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
-from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
+from storage.database.engine import INSERTS, Database, decode_json, encode_json, split_chunks, utc_now
 from storage.database.schema import posts, questions, rewordings
 from storage.database.worker_threads import WritePriority
 from storage.types import NewQuestion, QueuedQuestion
@@ -23,7 +22,6 @@ RETRACTION_KEY = "taken_back"
 """Under this key the body of a question says who wants its answer gone, and why, until nothing of it stands there."""
 _NO_OWNER: Mapping[str, Any] = {"owner": "", "lease_until": None}
 _NEW_STATE: Mapping[str, Any] = {"state": WAITING, "outcome": "", "turn_id": "", "sending": False, **_NO_OWNER}
-_INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 T = TypeVar("T")
 
@@ -219,7 +217,7 @@ def _is_claimable(owner: str, now: datetime, *, sole: bool) -> ColumnElement[boo
 
 def _finish_question(connection: Connection, ticket: int, outcome: str, text: str | None, *, gone: bool) -> bool:
     the_question = questions.c.ticket == ticket
-    kept = connection.execute(select(questions.c.body).where(the_question)).scalar_one_or_none()
+    kept = connection.execute(select(questions.c.body).where(the_question).with_for_update()).scalar_one_or_none()
     body = {} if kept is None else decode_json(kept)
     done = gone or (RETRACTION_KEY not in body and (text is None or body.get("text", text) == text))
     over = {"state": DONE, "outcome": outcome, "handle": ""} if done else {"state": WAITING}
@@ -230,7 +228,8 @@ def _finish_question(connection: Connection, ticket: int, outcome: str, text: st
 def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any]) -> None:
     """Store the wish that the answer to a question be removed: by whom, why, and which messages beside the answer's."""
     the_question = questions.c.ticket == ticket
-    row = connection.execute(select(questions.c.body, questions.c.state).where(the_question)).one_or_none()
+    found = select(questions.c.body, questions.c.state).where(the_question).with_for_update()
+    row = connection.execute(found).one_or_none()
     if row is None or RETRACTION_KEY in (body := decode_json(row.body)):
         return
     again = {"state": WAITING, "outcome": ""} if row.state == DONE else {}
@@ -240,7 +239,7 @@ def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any])
 
 def _insert_question(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
     # The fewer statements the better: beside an ingest each may wait some milliseconds for the interpreter.
-    adding = _INSERTS[connection.dialect.name](questions).values(row).on_conflict_do_nothing(index_elements=["key"])
+    adding = INSERTS[connection.dialect.name](questions).values(row).on_conflict_do_nothing(index_elements=["key"])
     new = connection.execute(adding.returning(*questions.c)).one_or_none()
     if new is not None:
         return parse_question(new, ()), True
@@ -252,7 +251,8 @@ def _update_progress(
     connection: Connection, ticket: int, values: Mapping[str, Any], posted: Sequence[str] | None, text: str | None
 ) -> None:
     the_question = questions.c.ticket == ticket
-    kept = connection.execute(select(questions.c.channel, questions.c.body).where(the_question)).one_or_none()
+    found = select(questions.c.channel, questions.c.body).where(the_question).with_for_update()
+    kept = connection.execute(found).one_or_none()
     if kept is None:
         return
     changed = dict(values)

@@ -6,12 +6,14 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from tests.thorough import EXAMPLES, QUICK
+from tests.team_servers import VARIABLE, TeamServers, find_missing, start_team_servers
+from tests.thorough import EXAMPLES, QUICK, TEAM
 
 
 class NetworkForbidden(Exception):
@@ -103,3 +105,38 @@ def vaults(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("vaults") / "home"
     asyncio.run(leaking.fill(home))
     return home
+
+
+@pytest.fixture(scope="session")
+def team_servers() -> Iterator[TeamServers]:
+    """Return a PostgreSQL and a Chroma server, which hold nothing."""
+    if missing := find_missing():
+        pytest.skip(missing)
+    with start_team_servers() as servers:
+        yield servers
+
+
+ON_SERVERS = (
+    *("ingest/test_corpus_refresh", "ingest/test_document_refresh", "ingest/test_killed", "ingest/test_running"),
+    *("storage/record", "storage/test_leases", "storage/test_manifest", "storage/test_night_log"),
+    *("storage/test_passages", "storage/test_queue", "storage/test_refresh_log"),
+)
+"""Suites that `make team` also runs with the homes of `tests.storage.stores` on PostgreSQL and a Chroma server."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if TEAM and metafunc.definition.path.relative_to(HERE).as_posix().startswith(ON_SERVERS):
+        metafunc.fixturenames.insert(0, "backend")
+        metafunc.parametrize("backend", ["alone", "team"], indirect=True)
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the test's homes stand alone, or on the servers of a team."""
+    if request.param == "alone":
+        yield
+        return
+    servers: TeamServers = request.getfixturevalue("team_servers")
+    monkeypatch.setenv(VARIABLE, f"{servers.folder}:{servers.port}")
+    yield
+    servers.drop_databases()

@@ -3,5 +3,7 @@
 import os
 
 QUICK, THOROUGH = (os.environ.get("SUITE") == name for name in ("quick", "thorough"))
+TEAM = THOROUGH or os.environ.get("SUITE") == "team"
+"""Whether what is stored is also stored on the servers of a team; see `tests.team_servers`."""
 EXAMPLES = 200 if THOROUGH else 5 if QUICK else 20
 """Of each property that does not say how many it needs."""

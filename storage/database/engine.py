@@ -17,7 +17,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import QueuePool
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+"""How to insert, by the database's dialect, so that a row may be there already."""
 _READERS = 4
 _BUSY_SECONDS = 10.0
 _CHUNK = 500
@@ -41,8 +44,11 @@ class Database:
     """An open database. Functions given to it run in its threads, each in one transaction."""
 
     def __init__(self, engine: Engine, *, writer: PriorityWorker, readers: ThreadPool, file: Path | None) -> None:
-        self._engine = engine
+        # SQLite sees one state whatever is asked; to PostgreSQL it has to be said.
+        one_state: dict[str, Any] = {} if file else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        self._engine = engine.execution_options(**one_state)
         # SQLite takes the write lock at once, so that two writers wait in turn and neither fails half way.
+        # Where several servers write, what is read to be changed is locked: by its row, a lease, or the record's lock.
         self._writing = engine.execution_options(begin="BEGIN IMMEDIATE")
         self._writer = writer
         self._readers = readers
@@ -273,6 +279,7 @@ def _compact(engine: Engine, file: Path | None, whole: bool) -> bool:  # noqa: F
     return False
 
 
+_MIGRATION_LOCK = 0x6D6967  # of PostgreSQL's advisory locks, the one for migrations
 MIGRATION_SCRIPTS = Path(__file__).with_name("migrations")
 
 
@@ -298,6 +305,8 @@ def migrate_database(
         hint = "Any command that writes, such as `footnote ingest`, migrates it if it is older."
         raise DatabaseUnusable("The database was written by another version of Footnote.", hint=hint)
     with engine.execution_options(begin="BEGIN IMMEDIATE").begin() as connection:
+        if file is None:
+            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
         # Another process may have done it while we waited for the lock.
         if (found := _read_revision(connection)) != head:
             _migrate(connection, found, file, head=head, scripts=scripts)

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import sqlalchemy as sa
 
-from storage.database.engine import split_chunks
+from storage.database.engine import INSERTS, split_chunks
 from storage.database.schema import corpora, documents, forgotten, passages
 from storage.types import Document, DocumentChange, DocumentRef, Passage
 
@@ -106,7 +106,8 @@ def purge_passages(connection: sa.Connection, ids: Collection[str]) -> None:
 
 def add_missing_corpora(connection: sa.Connection, names: Collection[str]) -> None:
     known = connection.execute(sa.select(corpora.c.name).where(corpora.c.name.in_(names))).scalars()
-    execute_each(connection, sa.insert(corpora), ({"name": name} for name in set(names) - set(known)))
+    adding = INSERTS[connection.dialect.name](corpora).on_conflict_do_nothing()
+    execute_each(connection, adding, ({"name": name} for name in sorted(set(names) - set(known))))
 
 
 def execute_each(connection: sa.Connection, statement: sa.Executable, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -193,9 +193,11 @@ class NightLog:
 
 
 def _begin_night(connection: Connection, due: datetime, at: datetime, owner: str, seconds: float) -> bool:
-    if connection.execute(select(nights.c.due).where(nights.c.due == due, nights.c.ended.is_not(None))).first():
-        return False
     if not take_lease(connection, NIGHT_LEASE, owner, at, seconds):
+        return False
+    # Looked for under the lease: whoever had it may have ended the night until then.
+    if connection.execute(select(nights.c.due).where(nights.c.due == due, nights.c.ended.is_not(None))).first():
+        release_lease(connection, NIGHT_LEASE, owner)
         return False
     connection.execute(delete(nights).where(nights.c.due == due))
     connection.execute(insert(nights), {"due": due, "begun": at, "owner": owner, "outcome": "", "lines": ""})

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from storage.database.engine import Database, decode_json, encode_json, utc_now
 from storage.database.schema import entries, examples, overrides
-from storage.record.audit_log import encode_entries, insert_entries
+from storage.record.audit_log import encode_entries, insert_entries, lock_record
 from storage.types import ApprovedExample, EntryKind, LogEntry
 
 
@@ -32,6 +32,7 @@ class ChannelOverrides:
         text = None if value is None else encode_json(value)
 
         def change(connection: Connection) -> None:
+            lock_record(connection)
             connection.execute(delete(overrides).where(overrides.c.channel == channel, overrides.c.key == key))
             if text is not None:
                 connection.execute(insert(overrides), {"channel": channel, "key": key, "value": text})
@@ -146,6 +147,7 @@ class ApprovedExamples:
         rows = encode_entries([entry], self.clock())
 
         def record(connection: Connection) -> bool:
+            lock_record(connection)
             changed = change(connection)
             if changed:
                 insert_entries(connection, rows)

@@ -81,7 +81,7 @@ def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str,
 
 def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
     """Insert rows within a transaction, with what is derived from them, and return their numbers."""
-    first = _lock_numbers(connection) + 1
+    first = lock_record(connection) + 1
     sealed = [_seal_row(number, row) for number, row in enumerate(rows, first)]
     if sealed:
         connection.execute(insert(entries), sealed)
@@ -91,10 +91,11 @@ def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) ->
     return tuple(row["seq"] for row in sealed)
 
 
-def _lock_numbers(connection: Connection) -> int:
+def lock_record(connection: Connection) -> int:
     """Return the highest number ever given, and keep others from giving one until the transaction ends.
 
-    So numbers have no gaps, and their order is the order in which they were committed.
+    So numbers have no gaps, and their order is the order in which they were committed. Whoever decides by what stands
+    there which entries to add takes the lock before it looks.
     """
     if connection.dialect.name == "sqlite":  # whoever writes is alone
         return int(connection.execute(_LAST_NUMBER).scalar_one())

@@ -18,7 +18,7 @@ from storage.database.engine import Database, decode_json, encode_json, split_ch
 from storage.database.schema import entries, examples, posts, questions, spending, turns
 from storage.database.worker_threads import WritePriority
 from storage.queue import DONE, RETRACTION_KEY, mark_retracted
-from storage.record.audit_log import encode_entries, insert_entries
+from storage.record.audit_log import encode_entries, insert_entries, lock_record
 from storage.record.turn_index import blank_turns, read_body
 from storage.types import RECORD, EntryKind, LogEntry
 
@@ -276,6 +276,7 @@ def _list_standing(connection: Connection, tickets: Collection[int]) -> Iterator
 
 
 def _blank_turns(connection: Connection, turn_ids: Sequence[str]) -> None:
+    lock_record(connection)
     blank_turns(connection, turn_ids)
     connection.execute(update(spending).where(spending.c.turn_id.in_(turn_ids)).values(asker=""))
     connection.execute(delete(examples).where(examples.c.turn_id.in_(turn_ids)))
@@ -283,8 +284,8 @@ def _blank_turns(connection: Connection, turn_ids: Sequence[str]) -> None:
 
 def _blank_questions(connection: Connection, tickets: Sequence[int], wishes: Mapping[int, Mapping[str, Any]]) -> None:
     for chunk in split_chunks(tickets):
-        rows = connection.execute(select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk)))
-        for ticket, body in rows.all():
+        found = select(questions.c.ticket, questions.c.body).where(questions.c.ticket.in_(chunk)).with_for_update()
+        for ticket, body in connection.execute(found).all():
             nothing = {"asker": "", "handle": "", "outcome": _GONE, "body": encode_json(_blank_question(body))}
             connection.execute(update(questions).where(questions.c.ticket == ticket).values(nothing))
             if ticket in wishes:

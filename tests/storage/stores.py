@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from storage.database.engine import Database, open_database
-from storage.indexes.dense import DenseIndex
+from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
 from storage.indexes.embedding import Embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
@@ -23,6 +23,7 @@ from storage.record.audit_log import AuditLog
 from storage.record.spending import Spending
 from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
+from tests.team_servers import TeamServers, name_database
 
 
 @cache
@@ -38,15 +39,25 @@ def empty_home() -> Path:
 def open_empty_database(home: Path) -> Iterator[Database]:
     """Open a database with nothing in it."""
     home.mkdir(exist_ok=True)
-    shutil.copy(empty_home() / "footnote.db", home)
-    with open_database("", home=home) as database:
+    if not TeamServers.current():
+        shutil.copy(empty_home() / "footnote.db", home)
+    with open_home_database(home) as database:
+        yield database
+
+
+@contextmanager
+def open_home_database(home: Path) -> Iterator[Database]:
+    """Open a home's database, which is its file or one of the servers that the test is to use."""
+    servers = TeamServers.current()
+    with open_database(servers.find_database(home) if servers else "", home=home) as database:
         yield database
 
 
 @contextmanager
 def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStore]:
     """Open what `home` holds; threads, indexes and database are closed at the end."""
-    if not any((home / name).exists() for name in ("footnote.db", "chroma", "lexical")):
+    there = any((home / name).exists() for name in ("footnote.db", "chroma", "lexical"))
+    if not there and not TeamServers.current():
         shutil.copytree(empty_home(), home, dirs_exist_ok=True)
     with _open_store(home, embedder or WordEmbedder()) as store:
         yield store
@@ -55,13 +66,22 @@ def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStor
 @contextmanager
 def _open_store(home: Path, embedder: Embedder) -> Iterator[PassageStore]:
     with ExitStack() as stack:
-        database = stack.enter_context(open_database("", home=home))
-        dense = DenseIndex(home / "chroma", embedder=embedder.name)
+        database = stack.enter_context(open_home_database(home))
+        dense = DenseIndex(locate_vectors(home), embedder=embedder.name)
         stack.callback(dense.close)
         lexical = LexicalIndex(home / "lexical")
         stack.callback(lexical.close)
         threads = IndexThreads.start(stack)  # they end first: a cancelled call may still be writing
         yield PassageStore(Manifest(database), dense, lexical, embedder, threads)
+
+
+def locate_vectors(home: Path) -> ChromaLocation:
+    """Return where a home's vectors are, on a server in a database of their own."""
+    servers = TeamServers.current()
+    if servers is None:
+        return home / "chroma"
+    servers.make_chroma_database(name_database(home))
+    return ChromaServer(servers.chroma_url, database=name_database(home))
 
 
 def kept(store: PassageStore) -> dict[str, Any]:

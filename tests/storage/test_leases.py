@@ -4,14 +4,14 @@ import asyncio
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from storage.database.engine import open_database
 from storage.database.refresh_log import Leases, make_owner_id, require_lease
 from storage.errors import LeaseLost
 from storage.types import Lease
-from tests.storage.stores import open_empty_database
+from tests.storage.stores import open_empty_database, open_home_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -65,7 +65,7 @@ async def test_giving_back_frees_one_s_own_alone(leases):
 
 async def test_of_many_who_ask_at_once_one_has_it(tmp_path):
     """Two connections to one file, as two processes have."""
-    with open_database("", home=tmp_path) as one, open_database("", home=tmp_path) as other:
+    with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         both = [Leases(one), Leases(other)]
         asked = await asyncio.gather(*(both[n % 2].take("n", f"owner {n}", NOON, 60) for n in range(20)))
 
@@ -76,9 +76,9 @@ TAKE = """
 import asyncio, os, signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from storage.database.engine import open_database
 from storage.database.refresh_log import Leases
-with open_database("", home=Path(sys.argv[1])) as database:
+from tests.storage.stores import open_home_database
+with open_home_database(Path(sys.argv[1])) as database:
     taken = asyncio.run(Leases(database).take("n", "that process", datetime(2026, 3, 1, 12, tzinfo=UTC), 60))
     print(taken, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -88,7 +88,8 @@ with open_database("", home=Path(sys.argv[1])) as database:
 async def test_a_lease_of_a_process_that_was_killed_lapses_like_any_other(tmp_path, leases):
     """What it wrote is on the disk."""
     command = [sys.executable, "-c", TAKE, str(tmp_path)]
-    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+    root = Path(__file__).parents[2]
+    done = await asyncio.to_thread(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)
 
     assert (done.stdout.strip(), done.returncode) == ("True", -9)
     assert not await leases.take("n", "a", after(59), 60)
@@ -97,7 +98,7 @@ async def test_a_lease_of_a_process_that_was_killed_lapses_like_any_other(tmp_pa
 
 async def test_what_is_written_under_a_lease_demands_it_in_the_same_transaction(tmp_path):
     """Whoever stood still must not write over what another did since."""
-    with open_database("", home=tmp_path) as database:
+    with open_home_database(tmp_path) as database:
         leases = Leases(database)
         await leases.take("n", "a", NOON, 60)
         await database.write(lambda connection: require_lease(connection, Lease("n", "a")))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from storage.database.engine import Database, open_database
+from storage.database.engine import Database
 from storage.queue import Queue
 from storage.types import NewQuestion
-from tests.storage.stores import open_empty_database
+from tests.storage.stores import open_empty_database, open_home_database
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -91,7 +91,7 @@ async def test_a_known_key_is_taken_once_and_left_as_it_is(queue: Queue, clock: 
 
 async def test_one_of_many_puts_of_a_key_is_new(tmp_path: Path) -> None:
     """Also from two connections to one file, as of two processes."""
-    with open_database("", home=tmp_path) as one, open_database("", home=tmp_path) as other:
+    with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         taken = await asyncio.gather(*(Queue(database).put(asked("a")) for database in (one, other) for _ in range(20)))
 
     assert (sum(new for _, new in taken), len({row.ticket for row, _ in taken})) == (1, 1)
@@ -107,7 +107,7 @@ async def test_what_json_has_no_place_for_is_refused_and_not_taken(queue: Queue)
 
 async def test_of_many_claims_one_succeeds(tmp_path: Path) -> None:
     """Whoever asks, and over two connections."""
-    with open_database("", home=tmp_path) as one, open_database("", home=tmp_path) as other:
+    with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
         (ticket,) = await put(Queue(one), "a")
         claims = [
             Queue(database).claim(ticket, f"{name}{number}", NOON + MINUTE, now=NOON)
@@ -173,7 +173,7 @@ async def test_what_is_released_waits_again_with_what_was_noted(queue: Queue) ->
 
 async def test_what_is_done_stays_done_and_its_handle_is_forgotten(tmp_path: Path) -> None:
     """Not even the file holds it any more."""
-    with open_database("", home=tmp_path) as database:
+    with open_home_database(tmp_path) as database:
         queue = Queue(database, clock=Clock())
         (ticket,) = await put(queue, "a", handle="a-token-of-an-interaction")
         await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)

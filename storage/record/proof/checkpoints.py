@@ -16,7 +16,7 @@ from sqlalchemy import Connection, func, insert, select
 from storage.database.engine import Database, decode_json, utc_now
 from storage.database.schema import checkpoints, entries
 from storage.errors import StorageError
-from storage.record.audit_log import encode_entries, insert_entries
+from storage.record.audit_log import encode_entries, insert_entries, lock_record
 from storage.record.proof.leaves import format_moment
 from storage.record.proof.merkle_tree import Node, compute_root, hash_children
 from storage.record.proof.signed_notes import (
@@ -144,6 +144,7 @@ class Checkpoints:
         return await self.make(key)
 
     def _record_restore(self, connection: Connection, key: SigningKey, lost: str, why: str, by: str) -> None:
+        lock_record(connection)
         before = open_checkpoint(lost, read_keys(connection)).size
         common = connection.execute(select(func.coalesce(func.max(checkpoints.c.size), 0))).scalar_one()
         note = sign_note(format_restore(key.name, common, before), key)
@@ -165,6 +166,7 @@ class Checkpoints:
         return self.sign(connection, key, leaves), len(leaves)
 
     def _record_key(self, connection: Connection, key: SigningKey) -> None:
+        lock_record(connection)
         known = read_keys(connection)
         if key.public in known:
             return
@@ -191,6 +193,7 @@ def compare_head(note: str, keys: Sequence[PublicKey], tree: LeafTree) -> str:
 
 
 def _store(connection: Connection, size: int, note: str) -> str:
+    lock_record(connection)
     kept = connection.execute(select(checkpoints.c.note).where(checkpoints.c.size == size)).scalar()
     if kept is None:
         connection.execute(insert(checkpoints), {"size": size, "note": note})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import LargeBinary, Text
 
-from storage.database.engine import Database, open_database
+from storage.database.engine import Database
 from storage.database.schema import metadata
 from storage.queue import Queue
 from storage.record.admin_choices import ApprovedExamples
@@ -20,7 +20,7 @@ from storage.record.proof.receipts import make_receipt
 from storage.record.proof.record_check import KeptHead, verify_record
 from storage.record.turn_index import rebuild_index
 from storage.types import RECORD, ApprovedExample, EntryKind, LogEntry, NewQuestion
-from tests.storage.stores import open_empty_database
+from tests.storage.stores import open_empty_database, open_home_database
 from tools.record_tampering import KEY, make_turn
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -209,6 +209,6 @@ async def test_nothing_on_hold_is_erased(tmp_path: Path, held: str) -> None:
 
 
 async def test_a_turn_that_is_still_answered_waits_for_the_next_time(tmp_path: Path) -> None:
-    with open_database("", home=tmp_path) as database:
+    with open_home_database(tmp_path) as database:
         await AuditLog(database).append(*turn("a", ANN, f"Why {SECRET}?")[:2])
         assert (await RecordErasure(database).plan(PERSON)).turns == ()

@@ -1,0 +1,214 @@
+"""A PostgreSQL that servers share: they write the same rows at once as if in turn, and it is migrated as a file is."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, NullPool, create_engine, func, insert, select
+
+from storage.database.engine import Database, migrate_database, open_database
+from storage.database.refresh_log import NightLog, _end_night
+from storage.database.schema import corpora, metadata
+from storage.manifest import Manifest
+from storage.queue import Queue, mark_retracted
+from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
+from storage.record.audit_log import AuditLog
+from storage.record.proof.record_check import verify_record
+from storage.types import ApprovedExample, EntryKind, LogEntry, NewQuestion
+from tests.storage.stores import open_home_database
+from tests.team_servers import VARIABLE, TeamServers
+from tests.thorough import TEAM
+
+if not TEAM:
+    pytest.skip("make team starts PostgreSQL", allow_module_level=True)
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname <> 'postgres'"
+Meanwhile = Callable[[Callable[[Connection], Any], Callable[[Database], Awaitable[Any]]], Awaitable[Any]]
+
+
+@pytest.fixture
+def two(team_servers: TeamServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Database, ...]]:
+    """Two servers' connections to one database."""
+    monkeypatch.setenv(VARIABLE, f"{team_servers.folder}:{team_servers.port}")
+    with open_home_database(tmp_path) as one, open_home_database(tmp_path) as other:
+        yield one, other
+    team_servers.drop_databases()
+
+
+@pytest.fixture
+def meanwhile(two: tuple[Database, ...], team_servers: TeamServers) -> Meanwhile:
+    """Run a second writer while a first has written and not committed; return what the second returns."""
+    one, other = two
+
+    async def run(first: Callable[[Connection], Any], second: Callable[[Database], Awaitable[Any]]) -> Any:
+        written, go_on = threading.Event(), threading.Event()
+
+        def hold(connection: Connection) -> None:
+            first(connection)
+            written.set()
+            go_on.wait(10)
+
+        holding = asyncio.create_task(one.write(hold))
+        await asyncio.to_thread(written.wait, 10)
+        writing = asyncio.ensure_future(second(other))
+        await asyncio.to_thread(wait_for, lambda: writing.done() or team_servers.run_sql(WAITING)[0][0])
+        go_on.set()
+        await holding
+        return await writing
+
+    return run
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    while not condition():
+        time.sleep(0.01)
+
+
+async def ask(database: Database) -> int:
+    question, _ = await Queue(database).put(NewQuestion("k", "slack:T1/C1", "v", "u", "m", {"text": "old"}))
+    return question.ticket
+
+
+async def test_an_answer_that_is_taken_back_while_it_is_finished_is_not_done(two, meanwhile):
+    """Who presses the button speaks with another server than the one that answers."""
+    ticket = await ask(two[0])
+
+    done = await meanwhile(
+        lambda it: mark_retracted(it, ticket, {"by": "u", "why": "x"}),
+        lambda database: Queue(database).finish(ticket, "delivered"),
+    )
+
+    assert (done, (await Queue(two[0]).get(ticket)).state) == (False, "waiting")
+
+
+async def test_neither_of_two_changes_of_a_question_is_lost(two, meanwhile):
+    """An edit on one server, and a wish to have the answer gone on another."""
+    ticket = await ask(two[0])
+
+    await meanwhile(
+        lambda it: mark_retracted(it, ticket, {"by": "u", "why": "x"}),
+        lambda database: Queue(database).note(ticket, text="new"),
+    )
+
+    assert set((await Queue(two[0]).get(ticket)).body) == {"text", "taken_back"}
+
+
+async def test_a_night_that_another_ends_is_not_begun_again(two, meanwhile):
+    """Between the look whether it is done and the lease."""
+    await NightLog(two[0]).begin(NOON, NOON, "one")
+    begun = await meanwhile(
+        lambda it: _end_night(it, NOON, NOON, "done", "", "one"),
+        lambda database: NightLog(database).begin(NOON, NOON + timedelta(hours=1), "other"),
+    )
+
+    assert (begun, [night.outcome for night in await NightLog(two[0]).recent()]) == (False, ["done"])
+
+
+async def test_a_choice_that_two_admins_make_at_once_is_made_twice_on_record(two):
+    """And the last stands."""
+    each = [ChannelOverrides(database).set("c", "system", n, by="u", was=None) for n, database in enumerate(two * 5)]
+    await asyncio.gather(*each)
+
+    assert (await ChannelOverrides(two[0]).of("c"))["system"] in range(10)
+
+
+async def test_an_answer_that_two_admins_approve_at_once_is_new_once(two):
+    """It has one entry on record."""
+    entry, example = LogEntry("t", EntryKind.SETTING, {}), ApprovedExample("t", "u", {"a": 1}, NOON, pinned=False)
+    added = await asyncio.gather(*(ApprovedExamples(database).add(example, entry) for database in two * 5))
+
+    assert added.count(True) == 1
+
+
+async def test_a_corpus_that_two_describe_at_once_is_there_once(two, meanwhile):
+    """Both begin a refresh of another source of it."""
+    await meanwhile(
+        lambda it: it.execute(insert(corpora), {"name": "a"}),
+        lambda database: Manifest(database).describe("a", reference=True),
+    )
+
+    assert [corpus.reference for corpus in await Manifest(two[0]).catalogue()] == [True]
+
+
+async def test_a_transaction_that_reads_sees_one_state(two):
+    """Though another server commits between its queries."""
+    between, go_on = threading.Event(), threading.Event()
+
+    def count_twice(connection: Connection) -> list[int]:
+        def count() -> int:
+            return connection.execute(select(func.count()).select_from(corpora)).scalar_one()
+
+        before = count()
+        between.set()
+        go_on.wait(10)
+        return [before, count()]
+
+    reading = asyncio.create_task(two[0].read(count_twice))
+    await asyncio.to_thread(between.wait, 10)
+    await Manifest(two[1]).describe("a", reference=True)
+    go_on.set()
+
+    assert await reading == [0, 0]
+
+
+async def test_servers_that_start_at_once_make_the_tables_once(team_servers, tmp_path):
+    """One waits for the other."""
+    team_servers.run_sql("CREATE DATABASE home_new")
+
+    def start(_number: int) -> None:
+        with open_database(team_servers.database_url("home_new"), home=tmp_path):
+            pass
+
+    await asyncio.gather(*(asyncio.to_thread(start, number) for number in range(3)))
+    team_servers.drop_databases()
+
+
+async def test_an_older_database_is_brought_to_the_tables_of_today(team_servers, tmp_path):
+    """What stands in it stays, and its entries enter the record's tree."""
+    team_servers.run_sql("CREATE DATABASE home_old")
+    url = team_servers.database_url("home_old")
+    engine = create_engine(url, poolclass=NullPool)
+    migrate_database(engine, None, head="0003")
+    with engine.begin() as connection:
+        for statement in OLD:
+            connection.exec_driver_sql(statement)
+
+    with open_database(url, home=tmp_path) as database:
+        manifest = Manifest(database)
+        ((document, passages),) = (await manifest.stored("c", ["k"])).values()
+        (corpus,), (entry, *_) = await manifest.corpora(), await AuditLog(database).turn("t")
+        assert (document.title, [passage.text for passage in passages]) == ("Title", ["A text."])
+        assert (corpus.documents, corpus.passages, corpus.failures) == (1, 1, 1)
+        assert entry.body["question"] == "Größe?"
+        assert await database.read(compare_tables) == []
+        assert (await verify_record(database)).findings == ()
+    team_servers.drop_databases()
+
+
+OLD = (
+    "INSERT INTO corpora VALUES ('c', '2026-03-01 12:00:00Z', true)",
+    "INSERT INTO documents VALUES ('c', 'k', 'Title', 'https://x.example/k', '7', NULL, 'en', 'print', '', false)",
+    "INSERT INTO passages VALUES ('id', 'c', 'k', '', 'A text.', 0, 'hash', 'prose', true)",
+    "INSERT INTO failures VALUES ('c', 'bad.pdf', 'is encrypted')",
+    *(
+        f"INSERT INTO entries (turn_id, kind, at, body) VALUES ('t', '{kind}', '2026-03-01 12:00:00Z', '{body}')"
+        for kind, body in (
+            ("turn_opened", '{"asker": {"platform": "slack"}, "question": "Größe?"}'),
+            ("turn_closed", '{"usage": {"llm_calls": 2, "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5}}'),
+        )
+    ),
+)
+
+
+def compare_tables(connection: Connection) -> list[Any]:
+    """Compare the tables with those that the code knows; an index over terms is PostgreSQL's alone."""
+    ours = {"include_object": lambda _one, name, *_: not (name or "").startswith("turn_words")}
+    return compare_metadata(MigrationContext.configure(connection, opts=ours), metadata)
