@@ -19,7 +19,7 @@ from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
-READER_VERSION = "3"
+READER_VERSION = "4"
 """Part of every fingerprint: raised whenever readers or cutting give other passages, so that all is read again."""
 
 LARGEST_TEXT = 32 * 1024 * 1024

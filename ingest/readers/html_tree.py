@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
 from itertools import islice
 
 from ingest.readers import parsed_document, table_rows, value_parsers
 from ingest.readers.parsed_document import ContentItem, Heading
+from ingest.readers.template_tags import GAP, Need
 from ingest.readers.value_parsers import Element
 from ingest.types import Block
 from storage.language.lazy_pattern import lazy_compile
@@ -55,8 +55,6 @@ def render_definition(term: str, inside: Sequence[ContentItem]) -> list[ContentI
     return [Block(term), *inside]
 
 
-GAP = "x-gap"
-"""The element that stands for what a reader of another format took out; its text is what that said, if anything."""
 MARK = "[…]"
 """What a sentence says in place of a part that is no text."""
 
@@ -81,11 +79,14 @@ _SPACES = lazy_compile(r"\s+")
 _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff\ue000\ue001"))
 """Characters without width: soft hyphens, zero-width spaces and joiners of words; and those that mark a gap here."""
 _GAP_BEGINS, _GAP_ENDS = "\ue000", "\ue001"
-"""Stand around what a gap said. `_GAP_BEGINS` twice is a gap that a sentence can do without."""
-_GAPS = lazy_compile("(?<!\ue000)(?:\ue000++[^\ue000\ue001]*\ue001\\s*)+")
+"""Stand around what a gap said. `_GAP_BEGINS` twice is a gap that a sentence can do without, thrice one at the end of
+what is there."""
+_LEVELS: dict[Need, int] = {"": 1, "optional": 2, "closing": 3}
+_GAPS = lazy_compile("(?<![\ue000\\s])\\s*+(?:\ue000++[^\ue000\ue001]*\ue001\\s*)+")
 _GAP = lazy_compile("(?<!\ue000)\ue000++([^\ue000\ue001]*)\ue001")
 _ENDED = lazy_compile(r"(?:^|[.!?…;])[\"'”’»)\]]*\s*\Z")
 _GOES_ON = lazy_compile(r"\s*[a-zà-ÿ.,;:!?)]")
+_OPENERS, _CLOSERS = frozenset("([{“„«"), frozenset(")]}”»")
 _STOPS = lazy_compile(r"\s*(?:[.,;:!?)]|'s\b)")
 _NO_CAPTION = lazy_compile(
     r"(?:enter )?(?:an? )?(?:image|img|icon|picture|photo|screenshot|logo|badge)\b.*|.*\.\w{3,4}", re.IGNORECASE
@@ -100,11 +101,6 @@ _DEEPEST = 150
 
 _MOST_TABLES = 8
 """Tables within tables; of those within these only the text is read, as each is looked through for those in it."""
-
-
-def make_gap(said: str = "") -> str:
-    """Return the markup of a gap, for a reader that makes HTML of another format."""
-    return f"<{GAP}>{escape(said)}</{GAP}>"
 
 
 def read_html(markup: str) -> tuple[ContentItem, ...]:
@@ -134,10 +130,10 @@ class _Flow:
         if text:
             self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
 
-    def say_gap(self, text: str, *, needed: bool) -> None:
-        """Leave a gap, and what stood there as text; one that is not `needed` shows only if its place stays empty."""
+    def say_gap(self, text: str, need: Need) -> None:
+        """Leave a gap, and what stood there as text; an optional one shows only if its place stays empty."""
         said = _SPACES.sub(" ", text.translate(_UNSEEN)).strip()
-        self._line.append(f"{_GAP_BEGINS if needed else 2 * _GAP_BEGINS}{said}{_GAP_ENDS}")
+        self._line.append(f"{_LEVELS[need] * _GAP_BEGINS}{said}{_GAP_ENDS}")
 
     def end(self) -> None:
         whole = "".join(self._line)
@@ -159,7 +155,7 @@ class _Flow:
             return
         if tag in _SEEN:
             if not _is_decoration(element):
-                self.say_gap(_caption(element), needed=tag in {GAP, "math"})
+                self.say_gap(_caption(element), _need(element))
         elif depth > _DEEPEST:
             self.say(" ".join(element.itertext()))
         elif handler := _HANDLERS.get(tag):
@@ -190,7 +186,7 @@ class _Flow:
     def link(self, element: Element, depth: int) -> None:
         label = "".join(element.itertext()).strip()
         if not label and not len(element) and not element.get("href", "#").startswith("#"):
-            self.say_gap(_caption(element), needed=True)
+            self.say_gap(_caption(element), "")
         elif label not in {"¶", "#", "§", "🔗", "↩", "↩︎"}:
             self._inside(element, depth)
 
@@ -279,19 +275,29 @@ def _is_open(item: ContentItem) -> bool:
     return isinstance(item, Block) and item.kind is PassageKind.PROSE and item.text.endswith(":")
 
 
+def _need(element: Element) -> Need:
+    need = element.get("need", "") if element.tag == GAP else "" if element.tag == "math" else "optional"
+    return need if need in _LEVELS else ""
+
+
 def _fill_gap(gaps: re.Match[str]) -> str:
     """Return what stands in a line where something was taken out: its text, a mark, or nothing between sentences."""
     before = gaps.string[max(gaps.start() - _READ_AROUND, 0) : gaps.start()]
     after = _GAPS.sub("", gaps.string[gaps.end() : gaps.end() + _READ_AROUND])
     said = " ".join(filter(None, (found[1] for found in _GAP.finditer(gaps[0]))))
+    lead = " " if gaps[0][0].isspace() else ""
     space = " " if gaps[0][-1].isspace() else ""
-    needed, within = 2 * _GAP_BEGINS not in gaps[0], not _ENDED.search(before)
-    if said and (needed or (within and after)):
-        return said + space
-    if needed:
+    level = min(len(found[0]) - len(found[0].lstrip(_GAP_BEGINS)) for found in _GAP.finditer(gaps[0]))
+    within = not _ENDED.search(before)
+    if said and (level == 1 or (within and after)):
+        return lead + said + space
+    if level == 1:
         slipped = after[:1].isalpha() and not space  # what it stood for stands behind it
-        return MARK + space if not slipped and (within or _GOES_ON.match(after)) else space
-    return (MARK if _STOPS.match(after) and (not before or before[-1].isspace()) else "") + space
+        return lead + MARK + space if not slipped and (within or _GOES_ON.match(after)) else lead or space
+    if level == _LEVELS["closing"]:
+        return "" if _STOPS.match(after) else lead or space
+    empty = before[-1:] in _OPENERS and after[:1] in _CLOSERS
+    return lead + MARK + space if (_STOPS.match(after) and (not before or lead)) or empty else lead or space
 
 
 def _is_hidden(element: Element) -> bool:

@@ -1,6 +1,7 @@
 """Decode bytes in whatever encoding they are, and split plain text into paragraphs."""
 
 import codecs
+import re
 from collections.abc import Sequence
 
 from ingest.readers.parsed_document import ContentItem, ParsedDocument
@@ -72,6 +73,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CONTROL = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
+_MOST_REPEATS = 500
+_REPEATED = lazy_compile(rf"^(.*\n(?:[ \t]*\n)?)\1{{{_MOST_REPEATS},}}", re.MULTILINE)
 _PARAGRAPH = lazy_compile(r"\n[ \t]*\n\s*")
 _LIST_ITEM = lazy_compile(r"\s*(?:[-•*]|\d{1,3}[.)])\s")
 _SAMPLE = 1 << 18  # bytes that an encoding is guessed from
@@ -92,9 +95,12 @@ def split_paragraphs(text: str) -> list[ContentItem]:
 
 
 def strip_control_characters(text: str) -> str:
-    """Return text with newlines for other line ends, and without control characters."""
+    """Return text with newlines for other line ends, without control characters, and a line 500 times in a row at most.
+
+    What stands there more often says nothing more, and readers of markup take seconds for a megabyte of it.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
-    return _CONTROL.sub("", text)
+    return _REPEATED.sub(lambda lines: lines[1] * _MOST_REPEATS, _CONTROL.sub("", text))
 
 
 def _decoded(content: bytes) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from html import escape
 from html.parser import HTMLParser
 
-from ingest.readers import file_formats, html_tree
+from ingest.readers import file_formats, html_tree, template_tags
 from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.sandbox import Sandbox
 from ingest.sources.confluence.confluence_api import ConfluenceApi, PageNode
@@ -196,7 +196,7 @@ class _HtmlWriter(HTMLParser):
     def _close_link(self) -> None:
         link = self._links.pop() if self._links else _OpenLink(len(self.out))
         if not "".join(self.out[link.start :]).strip():
-            self._write(escape(link.target) or html_tree.make_gap())
+            self._write(escape(link.target) or template_tags.make_gap())
 
     def _close_macro(self) -> None:
         macro = self._macros.pop() if self._macros else _OpenMacro("")
@@ -205,7 +205,7 @@ class _HtmlWriter(HTMLParser):
         elif macro.name in _INCLUDING and (page := macro.said.get("page") or macro.said.get("")):
             self._write(f"<p>“{escape(page.strip())}”</p>")
         elif len(self.out) == macro.start and macro.name not in _SILENT_MACROS:
-            self._write(html_tree.make_gap(macro.said.get("key", "")))
+            self._write(template_tags.make_gap(macro.said.get("key", "")))
 
 
 BODY_NAME = "page.html"

@@ -1,5 +1,6 @@
 """A file's bytes and name become a page."""
 
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -206,3 +207,13 @@ def test_lines_end_as_they_may():
 def test_whether_a_document_tells_its_own_date(name, content, dated):
     """Then its file's date is no part of what it is."""
     assert file_formats.is_dated(name, content) is dated
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.mdx", "a.html", "a.txt", "a.rst"])
+@pytest.mark.parametrize("line", ["- a\n", "![\n", "{% x\n", "{\n", "a\n\n"])
+def test_a_megabyte_of_one_line_takes_two_seconds_at_most(name, line):
+    """What stands there 500 times in a row says no more."""
+    began = time.process_time()
+    file_formats.load_formats()[name[1:]].read((line * (1_000_000 // len(line))).encode())
+
+    assert time.process_time() - began < 2

@@ -1,0 +1,183 @@
+"""Tags of site generators are read as what their readers see."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.readers import file_formats, html_tree, markdown_reader, template_tags
+from ingest.types import Block
+from storage.types import PassageKind
+
+HOLE = re.compile(r"\b(?:in|at|to|see) *[.,;:!?)](?=\s|$)|\( *\)|\[ *\]|“ *”|\{\{|\{%|%\}|\w\]\(|\s[.,;]")
+
+
+def texts(source):
+    """Return the texts of the blocks of a page of MDX, which may be plain Markdown as well."""
+    return [item.text for item in markdown_reader.read_mdx(source).items if isinstance(item, Block)]
+
+
+def html_texts(source):
+    """Return the same of a page of HTML."""
+    page = file_formats.read_file(source.encode(), "page.html")
+    return [block.text for section in page.sections for block in section.blocks]
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ('{% slack_channel "lost-and-found" %}', "lost-and-found"),
+        ('{% slack_channel "g-res" "the research guild" %}', "the research guild"),
+        ("{% slack_channel 'help' %}", "help"),
+        ("{%- slack_channel #help -%}", "#help"),
+        ("{% slack_channel lost-and-found %}", "lost-and-found"),
+        ('{{< channel "lost-and-found" >}}', "lost-and-found"),
+        ('{{% term "Service level" "sla" %}}', "Service level"),
+        ('{{ slack("help") }}', "help"),
+        ("{{ macros.link('Leave', 'leave/index') }}", "Leave"),
+        ("{{ 'Bo' | upcase }}", "Bo"),
+        ('{{ "/leave/" | relative_url }}', "/leave/"),
+        ("{{ site.baseurl }}/leave", "/leave"),
+        ('{% include chat.html text="the lounge" icon="chat" %}', "the lounge"),
+        ('{{< button href="/x" label="Book" >}}', "Book"),
+        ('{% page "travel/booking" %}', "travel/booking"),
+        ('[the lounge]({% page "x" %})', "the lounge"),
+        ('[the\nlounge]({% page "x" %})', "the lounge"),
+        ('[the lounge]({{ site.url }}/x/{{ page.y }} "T")', "the lounge"),
+        ('[*the* [inner] lounge]({{< ref "x.md" >}})', "the [inner] lounge"),
+        ("[the lounge][r]\n\n[r]: {% page 'x' %}", "the lounge"),
+        ('<a href={% page "x" %}>the lounge</a>', "the lounge"),
+        ('<a href="{% page "x" %}">the lounge</a>', "the lounge"),
+        ("<{{ site.url }}/leave>", "/leave"),
+        ("<Channel name='help' />", "help"),
+        ("<Channel name={'help'} data={{a: 1}} />", "help"),
+        ("<Channel id='x'>help</Channel>", "help"),
+        ("{% if x %}the lounge{% endif %}", "the lounge"),
+        ("{% if x %} the lounge {% else %} the hall {% endif %}", "the lounge the hall"),
+        ("{% raw %}{{ user }}{% endraw %}", "{{ user }}"),
+        ('{% image "a.png" "the lounge" %}', "the lounge"),
+        *((tag, "[…]") for tag in (
+            "{{ site.room }}", "{{< param room >}}", "{% include room.html %}", "{% if x %}{% endif %}", "<Room />",
+            "<Room id={7} />", "{props.room}", '[]({% page "x" %})', "{{generator:a}}", "{{#if a}}{{/if}}",
+            "{# todo #}", "{% raw %}{% endraw %}", "{% assign a = 1 %}", "{{!-- todo --}}",
+            "{% youtube 'abc' %}", "{{ room | default: site.room }}",
+        )),
+    ],
+)  # fmt: skip
+def test_a_tag_in_a_sentence_is_what_is_seen(tag, said):
+    """Readable arguments, an address, or a mark: never a hole."""
+    [link, *definition] = tag.split("\n\n")
+    after = "".join(f"\n\n{part}" for part in definition)
+
+    assert texts(f"Meet in {link}. Bye{after}") == [f"Meet in {said}. Bye"]
+    if "\n" not in link:
+        assert texts(f"| A | B |\n|---|---|\n| In {link}. | c |{after}") == [f"A: In {said}. B: c"]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("<p>Write to {{ site.mail }} in {% channel 'help' %}.</p>", ["Write to […] in help."]),
+        ("---\ntitle: Leave\n---\n<p>{% if x > 2 %}Yes{% endif %}, go.</p>", ["Yes, go."]),
+        ('<p><a href="{% url "x" %}" title="{{ y }}">Leave</a> <code>{{ z }}</code></p>', ["Leave {{ z }}"]),
+        ("<pre>{{ a }}</pre><p>In ({% include b %}).</p>", ["{{ a }}", "In ([…])."]),
+    ],
+)
+def test_a_template_in_html_is_read_alike(source, said):
+    """Within elements tags are nothing, in code they stay."""
+    assert html_texts(source) == said
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ('{% alert "Heads up!", "warning" %}\n  This *is* it.\n{% endalert %}', ["Heads up!", "This is it."]),
+        ('{% hint style="info" %}\nText.\n{% endhint %}', ["Text."]),
+        ('{% tabs "x" %}\n{% tab "linux" %}\nOne.\n{% endtab %}\n{% endtabs %}', ["linux", "One."]),
+        ('{{< details title="More" >}}\nOne.\n{{< /details >}}', ["More", "One."]),
+        ("{% comment %}\nNo.\n\nNo.\n{% endcomment %}\nYes.", ["Yes."]),
+        ("{% raw %}\n- {{ a }}\n\n{{ b }}\n{% endraw %}\n\nTo {{ c }} d", ["- {{ a }}", "{{ b }}", "To […] d"]),
+        ('<Note title="Heads up">\nThis **is** it.\n</Note>', ["Heads up", "This is it."]),
+        ("<Tabs\n  items={['a', 'b']}\n>\n\n<Tab label='a'>\n    One.\n</Tab>\n</Tabs>", ["a", "One."]),
+        ("Rooms:\n\n<Rooms />", ["Rooms: […]"]),
+        ("- a\n{% if x %}\n- b\n{% endif %}", ["- a\n- b"]),
+        ("a\n{% if x %}\nb\n{% endif %}\nc", ["a", "b", "c"]),
+        ("import A from './a'\nexport const b = {\n  c: 1,\n}\n\nText.", ["Text."]),
+        ("Ask <Your Name> or <TEAM>.", ["Ask <Your Name> or <TEAM>."]),
+    ],
+)
+def test_a_tag_with_lines_to_itself_is_a_box(source, said):
+    """Its title is a line, what it holds is Markdown, and what is meant for programs goes."""
+    assert texts(source) == said
+
+
+def test_code_stays_as_written():
+    """Tags in it are what it shows; code between tags is code."""
+    source = (
+        "```\n{% if x %}\n{{ y }}\n```\n\n`{% z %}`\n\n{% highlight ruby %}\na = {{ b }}\n\n# c\n{% endhighlight %}"
+    )
+
+    items = markdown_reader.read_markdown(source).items
+
+    assert [item.text for item in items] == ["{% if x %}\n{{ y }}", "{% z %}", "a = {{ b }}\n\n# c"]
+    assert items[2].kind is PassageKind.CODE
+
+
+def test_a_title_that_a_template_makes_is_none():
+    """The first heading stands in for it."""
+    page = file_formats.read_file(b"---\ntitle: '{{ site.name }}'\n---\n# Leave\n\nText.", "a.md")
+
+    assert page.title == "Leave"
+
+
+WORDS = st.sampled_from(["room", "lost-and-found", "Heads up", "a/b.html", "#help", "x_y", "", "site.x", "1"])
+NAMES = st.sampled_from(
+    ["slack_channel", "page", "include", "if", "tab", "image", "note", "end", "else", "raw", "param"]
+)
+ARGUMENTS = st.lists(
+    st.one_of(WORDS, WORDS.map('"{}"'.format), WORDS.map("'{}'".format), WORDS.map('title="{}"'.format)), max_size=3
+).map(" ".join)
+TAGS = st.one_of(
+    st.builds("{{% {} {} %}}".format, NAMES, ARGUMENTS),
+    st.builds("{{{{< {} {} >}}}}".format, NAMES, ARGUMENTS),
+    st.builds("{{{{ {} {} }}}}".format, NAMES, ARGUMENTS),
+    st.builds("{{% {0} %}}{1}{{% end{0} %}}".format, NAMES, WORDS),
+    st.builds("[{}]({{% page {} %}})".format, WORDS, ARGUMENTS),
+)
+COMPONENTS = st.builds("<Room {}={} />".format, st.sampled_from(["name", "id"]), WORDS.map('"{}"'.format))
+BRACKETS = st.sampled_from(["{}", "({})", "[{}]", "“{}”", "**{}**", "({}, {})"])
+
+
+@given(st.one_of(TAGS, COMPONENTS), BRACKETS, st.sampled_from([".", ",", ")", "!", " now."]))
+@settings(max_examples=300)
+def test_no_tag_leaves_a_hole(tag, bracket, end):
+    """No preposition before a stop, no empty brackets, nothing of the tag's own signs."""
+    sentence = f"(Meet in {bracket.format(tag, tag)}{end}"
+
+    assert not HOLE.search(texts(sentence)[0]), texts(sentence)
+
+
+@given(TAGS, st.sampled_from(["({})", "{}", "“{}”", "<b>{}</b>"]))
+@settings(max_examples=100)
+def test_no_tag_in_html_leaves_a_hole(tag, bracket):
+    """The same holds there."""
+    assert not HOLE.search(html_texts(f"<p>Meet in {bracket.format(tag.replace('](', ''))}.</p>")[0])
+
+
+@pytest.mark.parametrize("unit", ["{{ x", "{% x ", "<a b='", "<pre>", "{{x}}", "<a {{", "<!--", "{% a '"])
+def test_no_template_in_html_is_slow(unit):
+    """Three hundred kilobytes of any beginning take a second at most."""
+    began = time.process_time()
+    template_tags.replace_tags(unit * (300_000 // len(unit)) + "{{")
+
+    assert time.process_time() - began < 1
+
+
+def test_gaps_say_how_much_they_are_needed():
+    """An optional one shows where nothing else does, a closing one never does."""
+    gap = template_tags.make_gap
+    markup = f"<p>In {gap(need='optional')}. In {gap(need='closing')}. ({gap(need='optional')}) a {gap()}</p>"
+
+    assert [item.text for item in html_tree.read_html(markup)] == ["In […]. In. ([…]) a […]"]
