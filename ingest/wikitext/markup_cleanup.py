@@ -4,14 +4,16 @@ import html
 import re
 from itertools import pairwise
 
+from ingest.wikitext.wiki_site import load_other_names
 from storage.language.lazy_pattern import lazy_compile
 
 ROW = "\x02"  # begins a line that is a row of a table or of an infobox
 CODE = "\x03"  # begins a line that is a stretch of code, its line breaks written as `BREAK`
 BREAK = "\x04"  # A line break within a line: `<br>`
 PIPE = "\x05"  # A pipe that separates no arguments: `{{!}}`
+HOLE = "\x06"  # what a page shows and we cannot say: a template that asks its wiki, a sound
 
-_MARK_TABLE = str.maketrans("", "", ROW + CODE + BREAK + PIPE)
+_MARK_TABLE = str.maketrans("", "", ROW + CODE + BREAK + PIPE + HOLE)
 _SHELTER = {ord(char): f"&#{ord(char)};" for char in "[]{}|'=*#:;!<>_-~&"}
 _CODE_SHELTER = _SHELTER | {ord(char): f"&#{ord(char)};" for char in " ,.()\t"} | {ord("\n"): BREAK}
 _SUPERSCRIPT = str.maketrans("0123456789+-−–n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ")
@@ -20,7 +22,7 @@ _SUPERSCRIPT_NUMBER = lazy_compile(r"[0-9+\-−–]+n?|n")
 
 def strip_marks(text: str) -> str:
     """Strip our own marks, which only text from elsewhere than a dump can hold."""
-    if ROW in text or CODE in text or BREAK in text or PIPE in text:
+    if ROW in text or CODE in text or BREAK in text or PIPE in text or HOLE in text:
         return text.translate(_MARK_TABLE)
     return text
 
@@ -43,7 +45,9 @@ def make_superscript(text: str) -> str:
 
 _APOSTROPHES = lazy_compile(r"''''+")
 _QUOTES = lazy_compile(r"''+")
-_ELISION = lazy_compile(r"'''(?!')(?<=[lLdDnNsSjJmMtTcC]''')([^'\n]+)''(?!')")
+_ELISION = lazy_compile(
+    r"'''(?=\w)(?:(?<!\w[lLdDnNsSjJmMtTcC]''')(?<=[lLdDnNsSjJmMtTcC]''')|(?<=ll''')|(?<=un''')|(?<=qu'''))([^'\n]+)''(?!')"
+)
 # In front of many patterns stands one character, then an assertion: one character is found ten times as fast as two.
 _DOUBLE_BRACKETS = tuple(lazy_compile(rf"\{bracket}(?=\{bracket})") for bracket in "[]{}")
 _SWITCH = lazy_compile(r"_(?=_)_[A-Z]{3,}__")
@@ -121,6 +125,105 @@ def close_holes(text: str) -> str:
         text = text.replace(" ،", "،")
     text = _REPEATED.sub(",", text)
     return _strip_before(_LATE_COMMA, " ", _strip_before(_LATE_POINT, " ", text))
+
+
+_AROUND = 120  # characters on either side of a hole that are looked at
+_HOLES = HOLE + " "
+_MOST_WORDS = 8
+_NESTED = 3
+_BRACKET_WITH_HOLE = lazy_compile(
+    rf"[(\[（]([^()\[\]（）\n{HOLE}]{{0,200}}+{HOLE}[^()\[\]（）\n]{{0,200}}+)[)\]）]|/{HOLE}/|⟨{HOLE}⟩"
+)
+_CLAUSE = lazy_compile(r"([,;，、；،])")
+_CLAUSE_WORD = lazy_compile(rf"[^\s{HOLE}:：/~–-]+")
+_LABELLED_HOLE = lazy_compile(rf"[^:：]*[:：]\s*{HOLE}[\s{HOLE}]*")
+_AMOUNT_SIGN = r"(?:(?:\b(?:US|A|C|CA|AU|NZ|HK|NT|R))?[$€£¥₹₩₽₪₺]|\b(?:USD|EUR|GBP|JPY|CHF|INR|Rs\.?))\s?"
+_BEFORE_AMOUNT = lazy_compile(_AMOUNT_SIGN + r"\Z")
+_AMOUNT_WITH_HOLE = lazy_compile(_AMOUNT_SIGN + HOLE)
+_AFTER_AMOUNT = lazy_compile(r"(?:&nbsp;|[\s-])?([^\W\d_]+\.?)")
+_COUNTED = lazy_compile(
+    r"(?:&nbsp;|\s)?(?:[人円元年명개%％]|km²?\b|(?:people|inhabitants|residents|habitants|habitantes|abitanti|inwoners)\b|Einwohner)"
+)
+_CLAUSE_ENDS = lazy_compile(r"\s*(?:[.,;:!?)\]}»”。，、；）،؛]|\Z)")
+_LAST_WORD = lazy_compile(r"(?:\A|(?<=[\s(（]))[^\s()（）]+[\s:：]*\Z")
+
+
+def close_gaps(text: str) -> str:
+    """Close the holes that templates left: brackets go whose rest says nothing, and the words that governed a hole.
+
+    So do `(pronounced ␆)`, `, equivalent to $␆ million in ␆` and `in ␆.`; an amount amid a sentence leaves `[…]`.
+    """
+    parts: list[str] = []
+    end = 0
+    while (place := text.find(HOLE, end)) >= 0:
+        start = text.rfind("\n", end, place) + 1 or end
+        stop = text.find("\n", place)
+        stop = len(text) if stop < 0 else stop
+        line = text[start:stop]
+        parts += (text[end:start], _close_line(line) if line.strip(_HOLES) else "")
+        end = stop
+    return "".join((*parts, text[end:]))
+
+
+def _close_line(line: str) -> str:
+    for _ in range(_NESTED):
+        line, closed = _BRACKET_WITH_HOLE.subn(_close_bracket, line)
+        if not closed:
+            break
+    parts = line.split(HOLE)
+    done = [parts.pop()]
+    while parts:
+        left = parts.pop()
+        if left:
+            left, done[-1] = _close_gap(left, done)
+        done.append(left)
+    return "".join(reversed(done))
+
+
+def _close_bracket(match: re.Match[str]) -> str:
+    """Return a bracket without the clauses that say nothing but for their hole, a hole for one without any others."""
+    *clauses, last = _CLAUSE.split(match[1] or "")
+    pairs = [*zip(clauses[::2], clauses[1::2], strict=True), (last, "")]
+    kept = "".join(clause + sign for clause, sign in pairs if HOLE not in clause or not _is_hollow(clause))
+    return f"{match[0][0]}{kept.strip(' ,;，、；،')}{match[0][-1]}" if kept.strip() else HOLE
+
+
+def _is_hollow(clause: str) -> bool:
+    if _AMOUNT_WITH_HOLE.search(clause) or _LABELLED_HOLE.fullmatch(clause):
+        return True
+    governing = load_other_names("governing") | load_other_names("phrase") | load_other_names("magnitude")
+    words = _CLAUSE_WORD.findall(clause)
+    return all(word.lower() in governing or (len(word) == 4 and word.isdigit()) for word in words)  # noqa: PLR2004 - a year
+
+
+def _close_gap(left: str, done: list[str]) -> tuple[str, str]:
+    """Return what stands on either side of a hole, without what it governs. `done` is what follows, last part first."""
+    tail, right = left[-_AROUND:], done[-1]
+    if amount := _BEFORE_AMOUNT.search(tail):
+        tail = tail[: amount.start()]
+        if (after := _AFTER_AMOUNT.match(right)) and after[1].lower() in load_other_names("magnitude"):
+            right = right[after.end() :]
+    ahead = "".join(part[:_AROUND] for part in (right, *done[-2:-4:-1]))
+    if _CLAUSE_ENDS.match(ahead):
+        tail = _strip_governing(tail)
+    elif amount or _COUNTED.match(right):
+        tail += "[…]"
+    if tail[-1:] == " " and right[:1] == " ":
+        right = right[1:]
+    return left[:-_AROUND] + tail, right
+
+
+def _strip_governing(tail: str) -> str:
+    """Strip the words that stood before a hole, which nothing follows any more."""
+    governing, bare = load_other_names("governing"), tail.rstrip(" ")
+    if bare == tail and tail[-1:].isalnum():
+        return tail  # a mark of a word, as those of footnotes
+    for _ in range(_MOST_WORDS):
+        word = _LAST_WORD.search(bare)
+        if not word or word[0].strip(" :：").lower() not in governing:
+            break
+        bare = bare[: word.start()].rstrip(" ")
+    return bare.rstrip(" ,;，、；،") if bare != tail else tail
 
 
 def _strip_before(sign: re.Pattern[str], lost: str, text: str) -> str:

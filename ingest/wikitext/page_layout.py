@@ -1,13 +1,19 @@
 """Read the lines of wikitext, once nothing in them is nested: headings, paragraphs, lists and tables."""
 
+import re
 from dataclasses import dataclass
 
+from ingest.wikitext.infoboxes import flatten_value
 from ingest.wikitext.markup_cleanup import BREAK, CODE, ROW, decode_entities
-from ingest.wikitext.templates import flatten_value
 from ingest.wikitext.wiki_site import load_other_names
 from storage.language.lazy_pattern import lazy_compile
 
 _SPAN = lazy_compile(r"(row|col)span\s*+=\s*+(?:[\"']\s*+)?(\d{1,3})")
+_ATTRIBUTES = lazy_compile(
+    r"(?:(?:(?:col|row)span|style|class|bgcolor|v?align|width|height|scope|nowrap)\s*+=\s*+(?:\"[^\"]*+\"|[^\s\"]++)\s*+)++",
+    re.IGNORECASE,
+)
+"""Of a cell whose pipe a template would have brought; read from the beginning of the cell."""
 _NUMBER = lazy_compile(r"[-+−–±~<>$€£]?\s*\d")
 _MOST_COLUMNS = 60
 _MOST_ROWS = 500  # how far a cell may span: pages with mistakes in a number must not grow
@@ -128,7 +134,8 @@ def _lay_out_rows(rows: list[list[_TableCell]]) -> list[dict[int, _TableCell]]:
 def _parse_cell(part: str, *, header: bool) -> _TableCell:
     attributes, pipe, text = part.partition("|")
     if not pipe:
-        return _TableCell([part.strip()], header)
+        text = part.strip()
+        return _TableCell([_ATTRIBUTES.sub("", text, 1) if "=" in text else text], header)
     cell = _TableCell([text.strip()], header)
     if "span" in attributes:
         cell.spans = True

@@ -1,6 +1,9 @@
 """Render templates that stand for numbers and dates: measures, fractions, money, coordinates, days and years."""
 
-from collections.abc import Mapping
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 from ingest.wikitext.markup_cleanup import make_superscript
@@ -83,6 +86,63 @@ def fraction(arguments: TemplateArguments) -> str:
             return ""
 
 
+_TOKEN = lazy_compile(r"\d+(?:\.\d*)?|\.\d+|round|mod|[-+*/^()]")
+_EXPRESSION = lazy_compile(r"(?:\s*+(?:\d++(?:\.\d*+)?|\.\d++|round|mod|[-+*/^()]))++\s*+")
+_LONGEST_EXPRESSION = 200
+_OPERATORS: Mapping[str, tuple[int, Callable[[float, float], float]]] = MappingProxyType({
+    "round": (1, lambda left, right: round(left, int(max(-20, min(right, 20)))) if right else round(left)),
+    "+": (2, operator.add), "-": (2, operator.sub), "*": (3, operator.mul), "/": (3, operator.truediv),
+    "mod": (3, math.fmod), "^": (4, math.pow), "sign": (5, operator.mul),
+})  # fmt: skip
+"""How closely each operator binds, as in MediaWiki, and what it does."""
+
+
+def evaluate_expression(text: str) -> str:
+    """Evaluate `#expr`: sums, products, powers, brackets and `round`; empty for anything else."""
+    plain = text.replace("−", "-").replace("×", "*")
+    if len(plain) > _LONGEST_EXPRESSION or not _EXPRESSION.fullmatch(plain):
+        return ""
+    try:
+        result = _calculate(["(", *_TOKEN.findall(plain), ")"])
+    except (ArithmeticError, LookupError, ValueError):
+        return ""
+    return f"{result:.12g}" if math.isfinite(result) else ""
+
+
+def _calculate(tokens: list[str]) -> float:
+    numbers: list[float] = []
+    waiting: list[str] = []
+    for before, part in pairwise(["(", *tokens]):
+        if part[0].isdigit() or part[0] == ".":
+            numbers.append(float(part))
+        elif part == "(":
+            waiting.append(part)
+        elif part in "+-" and (before == "(" or before in _OPERATORS):
+            numbers.append(-1.0 if part == "-" else 1.0)
+            waiting.append("sign")
+        else:
+            least = _OPERATORS[part][0] if part != ")" else 0
+            while waiting[-1] != "(" and _OPERATORS[waiting[-1]][0] >= least:
+                right, left = numbers.pop(), numbers.pop()
+                numbers.append(_OPERATORS[waiting.pop()][1](left, right))
+            if part == ")":
+                waiting.pop()
+            else:
+                waiting.append(part)
+    (result,) = numbers
+    if waiting:
+        raise ValueError
+    return result
+
+
+def density(arguments: TemplateArguments) -> str:
+    """`{{pop density|3645257|640081.87|km2|prec=1}}`: 5.7/km²."""
+    found = evaluate_expression(
+        f"{arguments.at(0)}/{arguments.at(1)} round {arguments.named('prec') or 0}".replace(",", "")
+    )
+    return f"{found}/{_UNITS.get(arguments.at(2), arguments.at(2))}" if found and arguments.at(2) else found
+
+
 def ordinal(arguments: TemplateArguments) -> str:
     """`{{ordinal|22}}`: 22nd."""
     number = first(arguments)
@@ -120,20 +180,36 @@ def coordinates(arguments: TemplateArguments) -> str:
     return text.strip()
 
 
+def format_position(latitude: Sequence[str], longitude: Sequence[str]) -> str:
+    """Write a place of its degrees, minutes, seconds and directions; empty where one of the two is none."""
+    if not (_strip_number(latitude[0]) and _strip_number(longitude[0])):
+        return ""
+    if not any((*latitude[1:], *longitude[1:])):
+        return f"{latitude[0]}, {longitude[0]}"
+    sides = zip((latitude, longitude), "NE", strict=True)
+    return " ".join(
+        "".join(f"{part}{sign}" for part, sign in zip(parts, "°′″", strict=False) if part) + (parts[3] or side)
+        for parts, side in sides
+    )
+
+
 def make_money_handler(sign: str) -> TemplateHandler:
     """`{{US$|5 million}}`: US$5 million."""
     return lambda arguments: f"{sign}{first(arguments)}" if first(arguments) else sign.strip()
 
 
+_HANDLERS = (convert, height, value, fraction, density, ordinal, measure, coordinates)
 QUANTITY_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
     {
-        **{handler.__name__: handler for handler in (convert, height, value, fraction, ordinal, measure, coordinates)},
+        **{handler.__name__: handler for handler in _HANDLERS},
         "power_of_ten": lambda a: f"×10{make_superscript(first(a))}",  # `{{e|6}}`: ×10⁶.
         "ten_to_the": lambda a: f"10{make_superscript(first(a))}",  # `{{10^|6}}`: 10⁶.
         "power": lambda a: f"{a.at(0)}{make_superscript(a.at(1))}",  # `{{pow|2|8}}`: 2⁸.
         "root": lambda a: f"√{first(a)}",  # `{{sqrt|2}}`: √2.
         "percent": lambda a: f"{first(a)}%",  # `{{percent|12}}`: 12%.
         "above_sea": lambda a: f"{a.at(0)} m" if a.at(0) else "",  # `{{Höhe|34|DE-NHN}}`: 34 m.
+        # `{{fossil range|370|0}}`: 370–0 Ma.
+        "ages": lambda a: "–".join(filter(None, a.places[:2])) + " Ma" * _strip_number(a.at(0)),
         "atom": lambda a: "-".join(filter(None, a.places[:2])),  # `{{SimpleNuclide|uranium|235}}`: uranium-235.
         # A bar of a chart: `{{bar percent|Catholic|green|12.5}}` is a row.
         "labelled_percent": lambda a: f"\n* {a.at(0)}: {a.at(2)}%\n" if a.at(2) else "",

@@ -32,8 +32,14 @@ def load_template_kinds() -> Mapping[str, str]:
     return MappingProxyType({name: kind for kind, names in load_names("template_names").items() for name in names})
 
 
+@cache
+def load_country_names() -> Mapping[str, str]:
+    """Return the English names of countries, by their codes."""
+    return MappingProxyType({code: name for name, codes in load_names("country_names").items() for code in codes})
+
+
 def load_other_names(kind: str) -> frozenset[str]:
-    """Return titles of sections that say nothing (`appendix`), or names of namespaces, redirects, disambiguations."""
+    """Return titles of sections that say nothing (`appendix`), or names of namespaces, redirects, governing words."""
     return load_names("other_names")[kind]
 
 
@@ -108,7 +114,7 @@ _DISAMBIGUATION_TITLE = lazy_compile(
     re.IGNORECASE,
 )
 
-_TEMPLATE_NAME = lazy_compile(r"\{\{\s*+([^{}|\n]{2,60}?)\s*+[|}]")
+_TEMPLATE_NAME = lazy_compile(r"\{\{\s*+([^{}|\n]{2,60}+)\s*+[|}]")
 
 
 def is_disambiguation(title: str, wikitext: str) -> bool:
@@ -117,11 +123,11 @@ def is_disambiguation(title: str, wikitext: str) -> bool:
         return True
     if len(wikitext) > _LONGEST_DISAMBIGUATION:
         return False
-    return "__DISAMBIG__" in wikitext or any(map(_is_disambiguation_template, _TEMPLATE_NAME.findall(wikitext)))
+    return "__DISAMBIG__" in wikitext or any(map(_is_disambiguation_template, set(_TEMPLATE_NAME.findall(wikitext))))
 
 
 def _is_disambiguation_template(template: str) -> bool:
-    name = template.lower().replace("_", " ").removeprefix("template:")
+    name = template.strip().lower().replace("_", " ").removeprefix("template:")
     return name in load_other_names("disambiguation") or name.endswith("disambiguation")
 
 

@@ -11,9 +11,9 @@ from functools import partial
 from ingest.types import Block, Section
 from ingest.wikitext import markup_cleanup
 from ingest.wikitext.html_tags import replace_tags
-from ingest.wikitext.markup_cleanup import CODE, PIPE, ROW, strip_marks
+from ingest.wikitext.markup_cleanup import CODE, HOLE, PIPE, ROW, strip_marks
 from ingest.wikitext.page_layout import PageOutline, read_layout
-from ingest.wikitext.templates import render_template
+from ingest.wikitext.templates import expand_template
 from ingest.wikitext.wiki_site import load_other_names
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
@@ -28,6 +28,7 @@ _SHOWN_PREFIXES = frozenset({
     "wikt", "wiktionary", "wikisource", "wikiquote", "wikibooks", "wikinews", "wikispecies", "commons", "meta",
     "mw", "doi", "rfc",
 })  # fmt: skip
+_SOUND = lazy_compile(r"\.(?:og[ga]|mp3|wav|flac)$", re.IGNORECASE)
 _PARENTHESIS = lazy_compile(r"\s*[(（][^()（）]*[)）]$")
 
 
@@ -50,7 +51,7 @@ def get_link_label(body: str, hidden: frozenset[str]) -> str:
     if colon:
         name = prefix.strip().lower().replace(" ", "_")
         if name in load_other_names("namespace") or name in hidden:
-            return ""
+            return HOLE if _SOUND.search(target) else ""
         if _LANGUAGE_PREFIX.fullmatch(prefix):
             return (shown or rest).strip() if prefix in _SHOWN_PREFIXES else ""
         target = rest if name in _SHOWN_PREFIXES or len(name) == 1 else target
@@ -138,7 +139,7 @@ class _BracketStack:
         return "".join(part for _, parts in self._open for part in parts) + "".join(self.out)
 
 
-WIKITEXT_VERSION = "1"  # of the text that is made of wikitext; a new one has every page read again
+WIKITEXT_VERSION = "2"  # of the text that is made of wikitext; a new one has every page read again
 
 _BLOCK_KINDS = {ROW: PassageKind.TABLE, CODE: PassageKind.CODE}
 
@@ -147,11 +148,13 @@ def parse_wikitext(text: str, *, language: str = "", hidden: frozenset[str] = fr
     """Read a page's wikitext; `hidden` are the wiki's names of the namespaces of files and categories. Never raises."""
     text = replace_tags(strip_marks(text))
     text = replace_simple_links(text)
-    text = expand_brackets(text, partial(render_template, language=language), partial(get_link_label, hidden=hidden))
+    text = expand_brackets(text, partial(expand_template, language=language), partial(get_link_label, hidden=hidden))
     text = markup_cleanup.strip_double_brackets(text)
     if PIPE in text:
         text = text.replace(PIPE, "|")
     text = markup_cleanup.strip_quotes(markup_cleanup.strip_switches(replace_external_links(text)))
+    if HOLE in text:
+        text = markup_cleanup.close_gaps(text)
     text = markup_cleanup.close_holes(markup_cleanup.normalize_spaces(text))
     # What went since may have stood between two single brackets.
     return read_layout(markup_cleanup.strip_double_brackets(text))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ingest.wikitext.markup_cleanup import BREAK, PIPE, make_superscript
+from ingest.wikitext.wiki_site import load_country_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +58,6 @@ LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """By the code in the template's name."""
 
-COUNTRY_NAMES: Mapping[str, str] = MappingProxyType({
-    "AFG": "Afghanistan", "ALB": "Albania", "ALG": "Algeria", "AND": "Andorra", "ANG": "Angola", "ARG": "Argentina",
-    "ARM": "Armenia", "AUS": "Australia", "AUT": "Austria", "AZE": "Azerbaijan", "BAN": "Bangladesh", "BEL": "Belgium",
-    "BIH": "Bosnia and Herzegovina", "BLR": "Belarus", "BOL": "Bolivia", "BRA": "Brazil", "BUL": "Bulgaria",
-    "CAN": "Canada", "CHE": "Switzerland", "CHI": "Chile", "CHL": "Chile", "CHN": "China", "CMR": "Cameroon",
-    "COL": "Colombia", "CRC": "Costa Rica", "CRO": "Croatia", "CUB": "Cuba", "CYP": "Cyprus", "CZE": "Czech Republic",
-    "DEN": "Denmark", "DEU": "Germany", "DNK": "Denmark", "DZA": "Algeria", "ECU": "Ecuador", "EGY": "Egypt",
-    "ENG": "England", "ESP": "Spain", "EST": "Estonia", "ETH": "Ethiopia", "FIN": "Finland", "FRA": "France",
-    "GBR": "United Kingdom", "GEO": "Georgia", "GER": "Germany", "GHA": "Ghana", "GRC": "Greece", "GRE": "Greece",
-    "HKG": "Hong Kong", "HRV": "Croatia", "HUN": "Hungary", "IDN": "Indonesia", "INA": "Indonesia", "IND": "India",
-    "IRI": "Iran", "IRL": "Ireland", "IRN": "Iran", "IRQ": "Iraq", "ISL": "Iceland", "ISR": "Israel", "ITA": "Italy",
-    "JAM": "Jamaica", "JOR": "Jordan", "JPN": "Japan", "KAZ": "Kazakhstan", "KEN": "Kenya", "KOR": "South Korea",
-    "KSA": "Saudi Arabia", "LAT": "Latvia", "LTU": "Lithuania", "LUX": "Luxembourg", "LVA": "Latvia", "MAR": "Morocco",
-    "MAS": "Malaysia", "MEX": "Mexico", "MLT": "Malta", "NED": "Netherlands", "NGA": "Nigeria",
-    "NIR": "Northern Ireland", "NLD": "Netherlands", "NOR": "Norway", "NZL": "New Zealand",
-    "PAK": "Pakistan", "PAR": "Paraguay", "PER": "Peru",
-    "PHI": "Philippines", "POL": "Poland", "POR": "Portugal", "PRC": "China", "PRK": "North Korea", "PRT": "Portugal",
-    "ROM": "Romania", "ROU": "Romania", "RSA": "South Africa", "RUS": "Russia", "SCO": "Scotland", "SCG":
-    "Serbia and Montenegro", "SEN": "Senegal", "SIN": "Singapore", "SLO": "Slovenia", "SRB": "Serbia", "SUI":
-    "Switzerland", "SVK": "Slovakia", "SVN": "Slovenia", "SWE": "Sweden", "SYR": "Syria", "TCH": "Czechoslovakia",
-    "THA": "Thailand", "TPE": "Chinese Taipei", "TUN": "Tunisia", "TUR": "Turkey", "TWN": "Taiwan", "UAE":
-    "United Arab Emirates", "UKR": "Ukraine", "URS": "Soviet Union", "URU": "Uruguay", "USA": "United States",
-    "UZB": "Uzbekistan", "VEN": "Venezuela", "VIE": "Vietnam", "VNM": "Vietnam", "WAL": "Wales", "YUG": "Yugoslavia",
-    "ZAF": "South Africa", "ZIM": "Zimbabwe",
-})  # fmt: skip
-"""By the code that is the template's name, of ISO 3166, the Olympics or football."""
-
 TemplateHandler = Callable[[TemplateArguments], str]
 
 TEMPLATE_SIGNS: Mapping[str, str] = MappingProxyType({
@@ -105,6 +79,8 @@ TEMPLATE_WORDS: Mapping[str, str] = MappingProxyType({
     "free": "Free", "nonfree": "Proprietary", "partial": "Partial", "maybe": "Maybe", "good": "Good", "bad": "Bad",
     "some": "Some", "depends": "Depends", "included": "Included", "active": "Active", "pending": "Pending",
     "eliminated": "Eliminated", "bce": "BCE", "ce": "CE", "bc": "BC", "ad": "AD", "ca.": "c.",
+    "kia": "KIA", "mia": "MIA", "wia": "WIA", "dow": "DOW", "cmain": "Main", "crecurring": "Recurring",
+    "cguest": "Guest",
 })  # fmt: skip
 """Templates that say this unless an argument says more (`{{yes|since 1999}}`), by name."""
 
@@ -145,9 +121,28 @@ def marriage(arguments: TemplateArguments) -> str:
     return f"{arguments.at(0)} ({years})" if years else arguments.at(0)
 
 
+def columns(arguments: TemplateArguments) -> str:
+    """`{{columns|col1=...|col2=...}}`, or all that stands in one argument: the lines as they are."""
+    named = [value for name, value in arguments.names.items() if name.rstrip("0123456789") in ("col", "content")]
+    return "\n" + "\n".join(named or [part for part in arguments.places if "\n" in part or part[:1] == "*"]) + "\n"
+
+
+def releases(arguments: TemplateArguments) -> str:
+    """`{{vgrelease|NA|May 1, 2001|JP=June 2}}`: NA: May 1, 2001, JP: June 2."""
+    pairs = [*zip(arguments.places[::2], arguments.places[1::2], strict=False), *arguments.names.items()]
+    return BREAK.join(f"{region}: {date}" for region, date in pairs if region and date)
+
+
+_MUSIC_SIGNS = MappingProxyType({
+    "flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮", "n": "♮", "doubleflat": "𝄫", "doublesharp": "𝄪",
+    "x": "𝄪",
+})  # fmt: skip
+
+
+_HANDLERS = (first, second, itemised, quotation, nihongo, chinese, marriage, columns, releases)
 WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
     {
-        **{handler.__name__: handler for handler in (first, second, itemised, quotation, nihongo, chinese, marriage)},
+        **{handler.__name__: handler for handler in _HANDLERS},
         "third": lambda a: a.at(2) or second(a),
         "last": lambda a: a.places[-1] if a.places else a.named("text"),
         "joined": lambda a: "".join(a.places),
@@ -169,6 +164,13 @@ WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         # A word put into a quotation, in square brackets.
         "bracketed": lambda a: f"[{first(a)}]",
         "over": lambda a: "/".join(filter(None, a.places[:2])),
+        "music": lambda a: _MUSIC_SIGNS.get(a.at(0).lower(), a.at(0)) + a.at(1),
+        "patent": lambda a: f"Patent {first(a)}" if first(a) else "",
+        "verse": lambda a: " ".join(filter(None, a.places[:2])),  # `{{bibleref|Mark|3:25}}`
+        "country": lambda a: load_country_names().get(a.at(0), a.at(0)) if a.language == "en" else a.at(0),
+        "old_style": lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}",
+        # A town's sister: `{{jumelage|Los Angeles|États-Unis|année=1967}}`.
+        "sister": lambda a: ", ".join(filter(None, (*a.places[:2], a.named("année", "מתאריך")))),
         "extinct": lambda a: f"†{first(a)}",
     }
 )

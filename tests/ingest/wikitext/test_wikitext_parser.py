@@ -81,6 +81,7 @@ def test_what_was_not_meant_as_markup_stays():
 def test_bold_and_italics_are_gone_and_apostrophes_stay():
     """An apostrophe before italics is a letter."""
     assert read("'''A''' ''b'' '''''c''''' l'''île'' dogs' x") == ["A b c l'île dogs' x"]
+    assert read("'''Albedo coefficient''', of ''albus'', dell'''Arte''") == ["Albedo coefficient, of albus, dell'Arte"]
 
 
 def test_lists_are_items():
@@ -117,6 +118,57 @@ def test_lists_of_references_and_links_are_dropped_and_prose_stays():
 def test_holes_are_mended(text, mended):
     """Brackets, commas and spaces around what is gone go too."""
     assert read(text) == [mended]
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        (
+            "It cost $5 (equivalent to ${{Inflation|US|5|1929}}&nbsp;million in {{CURRENTYEAR}}) then.",
+            "It cost $5 then.",
+        ),
+        ("It cost $5 ({{nowrap|${{Inflation|US|5|1929}} million}} today), a lot.", "It cost $5, a lot."),
+        ("It cost $5, equivalent to ${{Inflation|US|5|1929}} million in {{CURRENTYEAR}}.", "It cost $5."),
+        ("It cost ${{Inflation|US|5|1929}} million to build.", "It cost […] to build."),
+        ("It has {{Population|X}} inhabitants.", "It has […] inhabitants."),
+        ("Albedo (pronounced {{IPAc-en|æ}}) is.", "Albedo is."),
+        ("Albedo (pronounced [{{IPA-la|x}}]; Latin: ''albus'') is.", "Albedo (Latin: albus) is."),
+        ("Berlin (IPA: {{IPA-de|x}}, [[File:A.ogg|listen]]) is.", "Berlin is."),
+        ("Berlin (en allemand : {{API|x}}) est.", "Berlin est."),
+        ("柏林（德语：{{IPA-de|x}}，伯林）是", "柏林（伯林）是"),
+        ("Founded in {{Start of X}}.", "Founded."),
+        ("As it was founded in {{Start of X}}, it is old.", "As it was founded, it is old."),
+        ("It believed in{{note of doubt}}.", "It believed in."),
+        ("Sent to {{Someone}} by post.", "Sent to by post."),
+        ("It was {{cn}}.", "It was."),
+        ("{{#if:{{Whatever}}|yes|no}}", "no"),
+    ],
+)
+def test_what_cannot_be_said_takes_what_governs_it(text, mended):
+    """Brackets that hold nothing else, prepositions before the end of a clause, signs and sizes of amounts."""
+    assert read(text) == [mended]
+
+
+HOLED = st.lists(
+    st.sampled_from([
+        "{{Inflation|US|1}}", "{{IPA-de|x}}", "{{cn}}", "(", ")", "pronounced ", "IPA: ", "$", " million", " in ", ", ",
+        ". ", "or ", "of ", "cat ", "[", "]", "（", "）", "，", "\n", "[[File:A.ogg]]", "’s ", "&nbsp;",
+    ]),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+@given(HOLED)
+def test_no_hole_is_left(text):
+    """Whatever stands around what cannot be said."""
+    said = "\n".join(read(text))
+
+    assert "\x06" not in said
+    assert (
+        not any(hole in said for hole in ("()", "( )", "[]", "（）")) or "()" in text or "（）" in text or "[]" in text
+    )
+    if text.count("(") == text.count("{{I") == 1 and "(pronounced {{I" in text and "}})" in text:
+        assert "pronounced" not in said or text.count("pronounced") > 1
 
 
 def test_superscripts_are_no_digits_of_the_number():
@@ -194,6 +246,11 @@ def test_nothing_makes_it_fail_and_no_brackets_are_left(text):
         "{{{a|",
         "<nowiki>",
         "\n==",
+        "{{x}}",
+        "({{x}}",
+        "{{x}} in ",
+        "\n|a={{x}}",
+        "{{#expr:1+",
     ],
 )
 def test_two_hundred_thousand_characters_of_garbage_are_quickly_read(piece):
