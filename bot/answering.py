@@ -211,7 +211,7 @@ async def _say_pinned(turn: _Turn, tools: TurnTools) -> PinMark | None:
         return None
     app, kit = turn.app, tools.kit
     find_forgotten = partial(find_forgotten_documents, app)
-    standing = await find_pinned(app.examples, turn.talk, turn.scope, find_forgotten, app.manifest.join)
+    standing = await find_pinned(app.examples, turn.talk, turn.scope, find_forgotten, app.manifest.recall)
     if standing is None:
         return None
 

@@ -8,7 +8,6 @@ of a model.
 import asyncio
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
@@ -56,7 +55,7 @@ from storage.database.engine import Database, open_database, open_record
 from storage.database.refresh_log import Leases
 from storage.database.worker_threads import ThreadPool
 from storage.home_folder import lock_home
-from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
+from storage.indexes.dense import ChromaLocation, ChromaServer, open_dense_index
 from storage.indexes.embedding import READER_SHA256, LazyReader, load_answer_reader, load_token_states, open_embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
@@ -210,7 +209,7 @@ def _refuse_lost_database(settings: Settings) -> None:
 async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[App]:
     """Take the home's lock and open the database, the indexes and the embedder.
 
-    With `rebuilding`, the home's indexes are removed first, whatever their state: they are about to be made again.
+    With `rebuilding`, the home's indexes are about to be made again, whatever their state.
 
     Raises:
         HomeLocked: another process owns the home.
@@ -224,12 +223,10 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
             # Whoever held one is gone: the home's lock is ours, and nobody else has its database.
             await Leases(database).clear()
         manifest = Manifest(database)
-        if rebuilding:
-            for name in ("chroma", "lexical"):
-                await asyncio.to_thread(shutil.rmtree, settings.home / name, ignore_errors=True)
         indexes = stack.enter_context(ExitStack())
-        store = await asyncio.to_thread(_open_store, settings, manifest, indexes)
+        store = await asyncio.to_thread(partial(_open_store, settings, manifest, indexes, rebuilding=rebuilding))
         if not rebuilding:
+            await store.recover()
             await store.check()
         supports, examines = _build_checkers(settings, store.threads.states)
         web = open_web_search(settings.search_engine)
@@ -284,12 +281,12 @@ def locate_chroma(settings: Settings) -> ChromaLocation:
     return ChromaServer(chroma.url, chroma.tenant, chroma.database, chroma.token.get_secret_value())
 
 
-def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageStore:
+def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
     options = settings.embedding.options
     embedder = open_embedder(settings.embedding.function, options)
-    dense = DenseIndex(locate_chroma(settings), embedder=embedder.name)
+    dense = open_dense_index(locate_chroma(settings), embedder.name, rebuilding=rebuilding)
     stack.callback(dense.close)
-    lexical = LexicalIndex(settings.home / "lexical")
+    lexical = LexicalIndex(settings.home / "lexical", rebuilding=rebuilding)
     stack.callback(lexical.close)
     # They end first: what was cancelled may still be in the middle of a commit.
     threads = IndexThreads.start(stack)

@@ -5,7 +5,7 @@ Questions go through the system's own steps and the gate; only abstention is dec
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -133,15 +133,15 @@ async def _search_without(
     """Search as the store does, as if some documents had never been indexed."""
     wanted = max(CANDIDATES, k)
     trust = store.embedder.knows(text)
-    dense, lexical = await store.candidates(text, [[corpus]], 2 * wanted)
-    rows = await store.manifest.join([*{*dense, *lexical}], [corpus])
+    found = await store.candidates(text, [corpus], 2 * wanted)
+    rows = found.listed
     kept = {key for key, (_, document) in rows.items() if document.key not in left_out}
-    dense, lexical = _best_scores(dense, kept, wanted), _best_scores(lexical, kept, wanted)
+    dense, lexical = _best_scores(found.dense, kept, wanted), _best_scores(found.lexical, kept, wanted)
     ranking = fuse_scores(dense, lexical, asked=wanted, dense_weight=trust)[:k]
     return tuple(Hit(*rows[key], score, dense.get(key, 0.0), lexical.get(key, 0.0)) for key, score in ranking)
 
 
-def _best_scores(scores: dict[str, float], kept: set[str], wanted: int) -> dict[str, float]:
+def _best_scores(scores: Mapping[str, float], kept: set[str], wanted: int) -> dict[str, float]:
     best = sorted((key for key in scores if key in kept), key=lambda key: (-scores[key], key))
     return {key: scores[key] for key in best[:wanted]}
 

@@ -68,13 +68,9 @@ async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
 async def _rankings(app: App, text: str) -> dict[str, list[str]]:
     store = app.passages
     hits = await store.search(text, [SET_CORPUS], DEPTH)
-    vector = store.embedder.embed([text])[0]
-    alone = {
-        "dense": store.dense.search(SET_CORPUS, vector, DEPTH),
-        "lexical": store.lexical.search(text, [SET_CORPUS], DEPTH),
-    }
-    joined = await store.manifest.join({*alone["dense"], *alone["lexical"]}, [SET_CORPUS])
-    ranked = {name: _best_first(scores, joined) for name, scores in alone.items()}
+    found = await store.candidates(text, [SET_CORPUS], DEPTH)
+    alone = {"dense": found.dense, "lexical": found.lexical}
+    ranked = {name: _best_first(scores, found.listed) for name, scores in alone.items()}
     return {**ranked, "fused": list(dict.fromkeys(hit.document.key for hit in hits))}
 
 

@@ -1,43 +1,44 @@
 """The manifest: which documents and passages there are. What it does not list is not found, whatever the indexes hold.
 
-A refresh calls `begin`, writes the indexes, calls `commit`, takes from the indexes what is `unlisted`, and calls
-`purge`. Stopped between any two of them it loses nothing: what was begun and not committed is not listed, and the next
-refresh reads its documents again, because `begin` blanks their fingerprints.
+Each change of a document makes a new version of it, under a number higher than any before. An index of words follows
+these numbers, each home its own, so that many homes share one manifest: a home sees what stood at the number up to
+which its index has followed, each document as it was or as it is, never half. What was retired is kept until all have
+passed it.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from storage.bodies import BodyDamaged, BodyMemory
 from storage.database import manifest_tx
 from storage.database.engine import Database, split_chunks
+from storage.database.manifest_tx import Commit, Lag, VersionChange
 from storage.database.refresh_log import fetch_last_runs, require_lease
-from storage.database.schema import corpora, documents, failures, forgotten, passages
+from storage.database.schema import bodies, corpora, documents, failures, forgotten, pending
 from storage.database.worker_threads import WritePriority
 from storage.types import (
     Checkpoint,
     Corpus,
     CorpusInfo,
+    DenseMode,
     Document,
-    DocumentChange,
+    DocumentId,
     DocumentRef,
     Lease,
     Passage,
-    PassageKind,
-    hash_passage,
+    StoredVersion,
     is_web_corpus,
 )
 
 log = logging.getLogger(__name__)
 
-ListedPassage = tuple[Passage, Document]
 _Row = sa.Row[*tuple[Any, ...]]
-
-_DOCUMENT = [column for column in documents.c if column.name != "corpus"]
+_VERSION = [*manifest_tx.DOCUMENT_COLUMNS, bodies.c.body, bodies.c.seal]
 
 
 @dataclass(frozen=True)
@@ -45,89 +46,138 @@ class Manifest:
     """What is indexed. Every method is one transaction, and raises `StorageError`."""
 
     database: Database
+    _memory: BodyMemory = field(default_factory=BodyMemory, repr=False, compare=False)
 
     async def fingerprints(self, corpus: str) -> dict[str, str]:
-        """Return each document's key and fingerprint; an empty one if a change was begun and never committed."""
-        query = sa.select(documents.c.key, documents.c.fingerprint).where(documents.c.corpus == corpus)
-        rows = await self._all(query)
+        """Return each document's key and fingerprint; an empty one if it must be read again."""
+        query = sa.select(documents.c.key, documents.c.fingerprint)
+        rows = await self._all(query.where(documents.c.corpus == corpus, documents.c.retired == 0))
         return {row.key: row.fingerprint for row in rows}
 
     async def document(self, corpus: str, key: str) -> Document | None:
-        rows = await self._all(sa.select(documents).where(documents.c.corpus == corpus, documents.c.key == key))
+        rows = await self._all(sa.select(documents).where(*manifest_tx.stands(corpus, [key])))
         return _document(rows[0]) if rows else None
 
-    async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
-        """Return these documents by key, as far as they exist, each with its listed passages in order.
+    async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, StoredVersion]:
+        """Return these documents by key, as far as they exist; without passages where these are damaged."""
 
-        A passage's hash is empty if a change was begun and never committed, or its text no longer fits it.
-        """
-        return await self.database.read(lambda connection: _fetch_stored(connection, corpus, keys))
+        def fetch(connection: sa.Connection) -> dict[str, StoredVersion]:
+            queries = (_versions().where(*manifest_tx.stands(corpus, chunk)) for chunk in split_chunks(keys))
+            found = (self._version(row) for query in queries for row in connection.execute(query))
+            return {version.document.key: version for version in found}
 
-    async def begin(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> None:
-        """Record what is about to be written to the indexes, so that they hold nothing unknown. Raises `LeaseLost`."""
+        return await self.database.read(fetch)
+
+    async def begin(self, names: Collection[DocumentId], lease: Lease | None = None) -> None:
+        """Record whose vectors are about to be changed, so that none is left behind. Raises `LeaseLost`."""
 
         def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)
-            manifest_tx.begin_changes(connection, changes)
+            manifest_tx.begin_changes(connection, names)
 
         await self.database.write(begin, WritePriority.BATCH)
 
-    async def commit(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:
-        """Switch all these documents at once: until then the old version is found, from then on the new.
+    async def commit(
+        self, changes: Sequence[VersionChange], lease: Lease | None = None, *, erasing: bool = False
+    ) -> Commit:
+        """Switch all these documents at once, each to its new version. With `erasing`, no text of the old one stays.
 
-        Returns the conflicts, which stay unchanged: changed since they were planned, or forgotten on purpose.
+        Conflicts stay unchanged: changed since they were planned, or forgotten on purpose.
 
         Raises:
             LeaseLost: Another process has taken the lease.
         """
 
-        def commit(connection: sa.Connection) -> tuple[DocumentChange, ...]:
+        def commit(connection: sa.Connection) -> Commit:
             require_lease(connection, lease)
-            return manifest_tx.commit_changes(connection, changes)
+            made = manifest_tx.commit_versions(connection, changes)
+            for change in changes if erasing else ():
+                manifest_tx.erase_bodies(connection, change.corpus, [change.key])
+            return made
 
         return await self.database.write(commit, WritePriority.BATCH)
 
-    async def unlisted(self, corpus: str | None = None) -> tuple[tuple[str, str], ...]:
-        """Return (corpus, id) of what the indexes may hold and must not show, of one corpus or of all."""
-        # All corpora are named one by one because the index begins with the corpus.
-        within = sa.select(corpora.c.name) if corpus is None else [corpus]
-        query = sa.select(passages.c.corpus, passages.c.id).where(
-            passages.c.corpus.in_(within), sa.not_(passages.c.listed)
-        )
-        return tuple((row.corpus, row.id) for row in await self._all(query))
+    async def unsettled(self, corpus: str | None = None) -> tuple[DocumentId, ...]:
+        """Return the documents whose vectors may not be those of what stands, of one corpus or of all."""
+        query = sa.select(pending.c.corpus, pending.c.key)
+        rows = await self._all(query if corpus is None else query.where(pending.c.corpus == corpus))
+        return tuple((row.corpus, row.key) for row in rows)
 
-    async def purge(self, ids: Iterable[str]) -> None:
-        """Delete the rows of passages that the indexes no longer hold. A listed one stays."""
-        gone = tuple(ids)
-        await self._write(lambda connection: manifest_tx.purge_passages(connection, gone))
+    async def settle(self, names: Collection[DocumentId], follower: str, followed: int) -> bool:
+        """Record that the vectors of these documents are right, and how far a home's index has followed.
 
-    async def join(self, ids: Collection[str], within: Collection[str]) -> dict[str, ListedPassage]:
-        """Return by id the passages that are listed in one of the corpora `within`, with their documents.
-
-        One whose text no longer fits its hash is left out, and logged.
+        Returns False where that was away for so long that it must begin again.
         """
-        query = _listed_query().where(passages.c.corpus.in_(within))
-        chunks = [query.where(passages.c.id.in_(chunk)) for chunk in split_chunks(ids)]
-        rows = await self.database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
-        return {row.id: _with_document(row) for row in _drop_altered(rows)}
+        now = datetime.now(UTC)
 
-    async def listed(self, corpus: str, *, after: str = "", limit: int = 1000) -> tuple[ListedPassage, ...]:
-        """Return up to `limit` listed passages whose ids follow `after`, by id, with their documents."""
-        query = _listed_query().where(passages.c.corpus == corpus, passages.c.id > after).order_by(passages.c.id)
-        return tuple(_with_document(row) for row in await self._all(query.limit(limit)))
+        def settle(connection: sa.Connection) -> bool:
+            manifest_tx.settle_changes(connection, names)
+            return manifest_tx.record_follower(connection, follower, followed, now)
+
+        return await self.database.write(settle, WritePriority.BATCH)
+
+    async def lag(self, followed: int, most: int) -> Lag:
+        """Return the next changes after `followed`, of about `most` passages."""
+        return await self.database.read(lambda it: manifest_tx.fetch_lag(it, followed, most))
+
+    async def versions(self, numbers: Collection[int]) -> tuple[StoredVersion, ...]:
+        """Return the versions of these numbers, retired ones too, by number; what was erased is left out."""
+        chunks = [_versions().where(documents.c.number.in_(chunk)) for chunk in split_chunks(numbers)]
+        rows = await self.database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
+        return tuple(sorted(map(self._version, rows), key=lambda version: version.number))
+
+    async def visible(
+        self, followed: int, numbers: Collection[int], named: Collection[DocumentId], within: Collection[str]
+    ) -> tuple[StoredVersion, ...]:
+        """Return the versions of these numbers, and those of the documents `named` that stood at `followed`."""
+        by_key = [
+            sa.and_(
+                documents.c.corpus == corpus,
+                documents.c.key.in_(chunk),
+                documents.c.number <= followed,
+                sa.or_(documents.c.retired == 0, documents.c.retired > followed),
+            )
+            for corpus in within
+            for chunk in split_chunks({key for of, key in named if of == corpus})
+        ]
+        by_number = [
+            sa.and_(documents.c.number.in_(chunk), documents.c.corpus.in_(within)) for chunk in split_chunks(numbers)
+        ]
+        queries = [_versions().where(condition) for condition in (*by_number, *by_key)]
+        rows = await self.database.read(lambda it: [row for query in queries for row in it.execute(query)])
+        return tuple(self._version(row) for row in {row.number: row for row in rows}.values())
+
+    async def recall(self, ids: Collection[str], among: Collection[DocumentId]) -> dict[str, tuple[Passage, Document]]:
+        """Return by id those of these passages that still stand in one of the documents `among`."""
+        found: dict[str, tuple[Passage, Document]] = {}
+        for corpus in sorted({corpus for corpus, _ in among}):
+            stored = await self.stored(corpus, {key for of, key in among if of == corpus})
+            for version in stored.values():
+                found |= {one.id: (one, version.document) for one in version.passages if one.id in ids}
+        return found
+
+    async def listed(self, corpus: str, *, after: int = 0, limit: int = 1000) -> tuple[StoredVersion, ...]:
+        """Return up to `limit` documents of a corpus whose numbers follow `after`, by number."""
+        of_corpus = documents.c.corpus == corpus, documents.c.retired == 0, documents.c.number > after
+        query = _versions().where(*of_corpus).order_by(documents.c.number).limit(limit)
+        return tuple(map(self._version, await self._all(query)))
 
     async def catalogue(self) -> tuple[Corpus, ...]:
-        """Return the corpora by name; quick, whatever their size."""
-        known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation
-        return tuple(Corpus(*row) for row in await self._all(sa.select(*known).order_by(corpora.c.name)))
+        """Return the corpora by name, without counts."""
+        known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation, corpora.c.dense
+        rows = await self._all(sa.select(*known).order_by(corpora.c.name))
+        return tuple(
+            Corpus(row.name, row.refreshed_at, row.reference, row.generation, DenseMode(row.dense)) for row in rows
+        )
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Return the corpora by name, and count their content, which takes seconds for a whole Wikipedia."""
+        """Return the corpora by name, and what they hold."""
         return await self.database.read(_fetch_corpora)
 
-    async def describe(self, corpus: str, *, reference: bool) -> None:
+    async def describe(self, corpus: str, *, reference: bool, dense: DenseMode = DenseMode.EAGER) -> None:
         """Record what a corpus is, before anything of it is indexed."""
-        described = sa.update(corpora).where(corpora.c.name == corpus).values(reference=reference)
+        values = {"reference": reference, "dense": dense.value}
+        described = sa.update(corpora).where(corpora.c.name == corpus).values(values)
 
         def describe(connection: sa.Connection) -> None:
             manifest_tx.add_missing_corpora(connection, {corpus})
@@ -179,27 +229,21 @@ class Manifest:
         query = sa.select(failures.c.key, failures.c.reason).where(failures.c.corpus == corpus).order_by("key")
         return tuple((row.key, row.reason) for row in await self._all(query))
 
+    def _version(self, row: _Row) -> StoredVersion:
+        """Return a version; without passages, and logged, where they are not what was stored."""
+        document, found = _document(row), tuple[Passage, ...]()
+        try:
+            found = self._memory.unpack(row.number, row.seal, document, row.body)
+        except BodyDamaged:
+            what = "a document is not what was stored, and not quoted: `footnote ingest --only` reads it again"
+            log.error(what, extra={"corpus": row.corpus, "document": row.key})  # noqa: TRY400 - where it lies says nothing
+        return StoredVersion(row.number, document, found)
+
     async def _write(self, function: Callable[[sa.Connection], None]) -> None:
         await self.database.write(function, WritePriority.BATCH)
 
     async def _all(self, query: sa.Select[Any]) -> Sequence[_Row]:
         return await self.database.read(lambda connection: connection.execute(query).all())
-
-
-def _fetch_stored(
-    connection: sa.Connection, corpus: str, keys: Collection[str]
-) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
-    found: dict[str, Document] = {}
-    texts: dict[str, list[Passage]] = {}
-    for chunk in split_chunks(keys):
-        query = sa.select(documents).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
-        found |= {row.key: _document(row) for row in connection.execute(query)}
-        of_these = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
-        rows = connection.execute(sa.select(*manifest_tx.PASSAGE_COLUMNS).where(*of_these).order_by("position", "id"))
-        for row in rows:
-            title = found[row.document].title if row.document in found else ""
-            texts.setdefault(row.document, []).append(_passage(row, row.hash if _is_intact(row, title) else ""))
-    return {key: (document, tuple(texts.get(key, ()))) for key, document in found.items()}
 
 
 def _finish(
@@ -224,7 +268,10 @@ def _forget(connection: sa.Connection, corpus: str, keys: Collection[str]) -> No
     for table in (forgotten, documents):  # a document may have other names than when it was forgotten before
         for chunk in split_chunks(keys):
             query = sa.select(table.c.corpus, table.c.key, table.c.title, table.c.url)
-            rows = connection.execute(query.where(table.c.corpus == corpus, table.c.key.in_(chunk))).mappings()
+            of_these = [table.c.corpus == corpus, table.c.key.in_(chunk)]
+            if table is documents:
+                of_these.append(documents.c.retired == 0)
+            rows = connection.execute(query.where(*of_these)).mappings()
             named |= {row["key"]: dict(row) for row in rows}
     _remember(connection, corpus, keys)
     manifest_tx.execute_each(connection, sa.insert(forgotten), named.values())
@@ -247,26 +294,26 @@ def _fetch_corpora(connection: sa.Connection) -> tuple[CorpusInfo, ...]:
             row.edition,
             runs.get(row.name),
             row.forgotten,
+            DenseMode(row.dense),
         )
         for row in connection.execute(_overview_query())
     )
 
 
-def _listed_query() -> sa.Select[Any]:
-    same = sa.and_(documents.c.corpus == passages.c.corpus, documents.c.key == passages.c.document)
-    columns = sa.select(*manifest_tx.PASSAGE_COLUMNS, *_DOCUMENT)
-    return columns.join_from(passages, documents, same).where(passages.c.listed)
+def _versions() -> sa.Select[Any]:
+    return sa.select(*_VERSION).join_from(documents, bodies, bodies.c.number == documents.c.number)
 
 
 def _overview_query() -> sa.Select[Any]:
-    def number(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
+    def number(table: sa.Table) -> sa.ScalarSelect[int]:
         of_corpus = table.c.corpus == corpora.c.name
-        return sa.select(sa.func.count()).select_from(table).where(of_corpus, *conditions).scalar_subquery()
+        return sa.select(sa.func.count()).select_from(table).where(of_corpus).scalar_subquery()
 
     return sa.select(
         corpora.c.name,
-        number(documents).label("documents"),
-        number(passages, passages.c.listed).label("passages"),
+        corpora.c.documents,
+        corpora.c.passages,
+        corpora.c.dense,
         corpora.c.refreshed_at,
         corpora.c.edition,
         number(failures).label("failures"),
@@ -274,31 +321,7 @@ def _overview_query() -> sa.Select[Any]:
     ).order_by(corpora.c.name)
 
 
-def _passage(row: _Row, content_hash: str) -> Passage:
-    kind = PassageKind(row.kind)
-    return Passage(row.id, row.corpus, row.document, row.section, row.text, row.position, content_hash, kind)
-
-
 def _document(row: _Row) -> Document:
     about = (row.title, row.url, row.revision, row.date, row.language, row.fingerprint)
     aliases = tuple(row.aliases.split("\n")) if row.aliases else ()
     return Document(row.corpus, row.key, *about, aliases, row.disambiguation)
-
-
-def _is_intact(row: _Row, title: str) -> bool:
-    """Return whether a passage is what was stored; one whose change was begun and not committed has no hash."""
-    return row.hash in {"", hash_passage(title, row.section, row.text)}
-
-
-def _drop_altered(rows: Iterable[_Row]) -> Iterator[_Row]:
-    for row in rows:
-        if _is_intact(row, row.title):
-            yield row
-        else:
-            what = "a passage is not what was stored, and not quoted: `footnote ingest --only` reads its document again"
-            log.error(what, extra={"corpus": row.corpus, "document": row.document})
-
-
-def _with_document(row: _Row) -> ListedPassage:
-    # A change that was begun and not committed still shows the old version, and so the old hash.
-    return _passage(row, row.hash or hash_passage(row.title, row.section, row.text)), _document(row)

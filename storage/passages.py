@@ -1,7 +1,8 @@
 """Write, remove and search passages: one face over the manifest and its indexes.
 
-The manifest in SQL says what exists. An index may hold more (an interrupted write, a removal still to be swept),
-never less: indexes are written before the manifest and cleaned after it, and what it does not list is never returned.
+The manifest in SQL says what exists. Vectors are written before a change is committed to it and removed after, so
+that the dense index may hold more than it, never less. The index of words follows it, and says up to which change: what
+a search sees is the manifest as of that one.
 
 A search fuses scores, not ranks: each retriever's are brought to mean 0 and deviation 1 over all candidates and added,
 which keeps how far ahead the first is. Reciprocal rank fusion measured lower on every set tried.
@@ -11,21 +12,39 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from math import inf
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, pstdev
+from types import MappingProxyType
 
+import numpy as np
+
+from storage.bodies import pack_passages
+from storage.database.manifest_tx import VersionChange
 from storage.database.refresh_log import Leases, RefreshLog
 from storage.database.worker_threads import ThreadPool
 from storage.errors import REINDEX_HINT, DatabaseUnusable, IndexStale, StorageError
 from storage.home_folder import holds_passages
-from storage.indexes.dense import ChromaLocation, DenseIndex
+from storage.indexes.dense import ChromaLocation, DenseIndex, DenseRebuild
 from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_text
-from storage.indexes.lexical import CHECKED_BYTES, LexicalIndex
+from storage.indexes.lexical import CHECKED_BYTES, IndexedVersion, LexicalIndex, Place, index_version
 from storage.manifest import Manifest
-from storage.types import CorpusInfo, Document, DocumentChange, Hit, Lease, Passage
+from storage.types import (
+    CorpusInfo,
+    DenseMode,
+    Document,
+    DocumentChange,
+    DocumentId,
+    Hit,
+    Lease,
+    PackedDocument,
+    Passage,
+    PassageRef,
+    StoredVersion,
+)
 
 PassageRow = tuple[Document, Passage]
 
@@ -33,15 +52,12 @@ CANDIDATES = 50  # how many passages each retriever offers to the fusion
 DISAMBIGUATION_MALUS = 20.0  # deviations of the fused score that disambiguation pages lose, so that they come last
 UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands
 EMBED_BATCH = 64  # passages whose vectors are made at a time; more are not made faster, and keep others waiting
-REINDEX_PAGE = 1_000
+REINDEX_DOCUMENTS = 100
+FOLLOWED_PASSAGES = 5_000  # of one commit of the index of words while it follows
 PROBE_WORDS = 8  # of a passage of each corpus, to find out whether a search works
 SEARCH_ATTEMPTS = 4  # how often a search is made at most while a refresh commits to the same corpora
 
-_Scores = dict[str, float]
-
 CorpusGroup = Sequence[str]  # corpora that compete with each other; each group has as many candidates as another
-
-_Candidates = tuple[CorpusGroup, list[CorpusGroup], _Scores, _Scores, dict[str, tuple[Passage, Document]]]
 
 
 @dataclass(frozen=True)
@@ -94,42 +110,37 @@ class PassageStore:
         if not corpora or k < 1:
             return ()
         wanted = max(CANDIDATES, k)
-        own, reference, dense, lexical, listed = await self._listed_candidates(text, corpora, wanted)
-        dense, lexical = _keep_listed(dense, listed), _keep_listed(lexical, listed)
-        fused = fuse_scores(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))
-        bonus = {key: self.own_first for key, (passage, _) in listed.items() if reference and passage.corpus in own}
+        found = await self.candidates(text, corpora, wanted)
+        fused = fuse_scores(found.dense, found.lexical, asked=wanted, dense_weight=self.embedder.knows(text))
+        listed = found.listed
+        bonus = {key: self.own_first for key, (passage, _) in listed.items() if passage.corpus in found.preferred}
         malus = {key: -DISAMBIGUATION_MALUS for key, (_, document) in listed.items() if document.disambiguation}
         ranking = apply_bonus(apply_bonus(fused, bonus), malus)[:k]
         return tuple(
-            Hit(*listed[key], score=score, dense=dense.get(key, 0.0), lexical=lexical.get(key, 0.0))
+            Hit(*listed[key], score=score, dense=found.dense.get(key, 0.0), lexical=found.lexical.get(key, 0.0))
             for key, score in ranking
         )
 
-    async def _listed_candidates(self, text: str, corpora: Sequence[str], wanted: int) -> _Candidates:
-        """Return what both indexes offer, joined with the manifest at one moment.
+    async def candidates(self, text: str, corpora: Sequence[str], k: int) -> "Candidates":
+        """Return what each index offers: of each group of corpora the `k` nearest passages, and its `k` best by words.
 
-        A commit between the two would lose both versions of a document; so where candidates are no longer listed and a
-        corpus has moved on, the indexes are asked again.
+        All are read as of one change of the manifest, that up to which the index of words has followed.
         """
-        catalogue = await self.manifest.catalogue()
-        for more in reversed(range(SEARCH_ATTEMPTS)):
+        for _ in range(SEARCH_ATTEMPTS):
+            catalogue = await self.manifest.catalogue()
             own, *reference = group_corpora(corpora, {corpus.name for corpus in catalogue if corpus.reference})
-            dense, lexical = await self.candidates(text, [own, *reference], wanted)
-            found = {*dense, *lexical}
-            listed = await self.manifest.join(found, corpora)
-            if not more or len(listed) == len(found):
+            near, (worded, followed) = await asyncio.gather(
+                self._near(text, [own, *reference], k), self._worded(text, [own, *reference], k)
+            )
+            names = {(ref.corpus, ref.document) for ref in near}
+            versions = await self.manifest.visible(followed, {number for number, _ in worded}, names, corpora)
+            found = _join_candidates(near, worded, versions, frozenset(own if reference else ()))
+            # What a commit overtook between the two is no longer there: then the indexes are asked again.
+            if found.joined == len(near) + len(worded) or self.lexical.followed == followed:
                 break
-            before, catalogue = catalogue, await self.manifest.catalogue()
-            if catalogue == before:
-                break
-        return own, reference, dense, lexical, listed
+        return found
 
-    async def candidates(self, text: str, groups: Sequence[CorpusGroup], k: int) -> tuple[_Scores, _Scores]:
-        """Return the cosine of the `k` nearest passages of each group, and the BM25 of its `k` best, both by id."""
-        near, worded = await asyncio.gather(self._near(text, groups, k), self._worded(text, groups, k))
-        return near, worded
-
-    async def _near(self, text: str, groups: Sequence[CorpusGroup], k: int) -> _Scores:
+    async def _near(self, text: str, groups: Sequence[CorpusGroup], k: int) -> dict[PassageRef, float]:
         if self.embedder.knows(text) == 0:
             return {}
         vector = (await self.threads.embed.run(self._vectors.embed, [text]))[0]
@@ -137,11 +148,16 @@ class PassageStore:
         searches = (self.threads.read.run(self.dense.search, corpus, vector, k) for corpus in corpora)
         of = dict(zip(corpora, await asyncio.gather(*searches), strict=True))
         merged = ([item for corpus in group for item in of[corpus].items()] for group in groups)
-        return {key: cosine for scores in merged for key, cosine in sorted(scores, key=_rank)[:k]}
+        return {ref: cosine for scores in merged for ref, cosine in sorted(scores, key=_nearest)[:k]}
 
-    async def _worded(self, text: str, groups: Sequence[CorpusGroup], k: int) -> _Scores:
-        found = await asyncio.gather(*(self.threads.read.run(self.lexical.search, text, group, k) for group in groups))
-        return {key: score for scores in found for key, score in scores.items()}
+    async def _worded(self, text: str, groups: Sequence[CorpusGroup], k: int) -> tuple[dict[Place, float], int]:
+        """Return what all groups offer, as of one change."""
+        while True:
+            found = await asyncio.gather(
+                *(self.threads.read.run(self.lexical.search, text, group, k) for group in groups)
+            )
+            if len({followed for _, followed in found}) == 1:
+                return {place: score for scores, _ in found for place, score in scores.items()}, found[0][1]
 
     async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
         """Return the cosine of `text` with each of `others`."""
@@ -150,34 +166,91 @@ class PassageStore:
         vectors = await self.threads.embed.run(self._vectors.embed, [text, *others])
         return tuple(float(cosine) for cosine in vectors[1:] @ vectors[0])
 
-    async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:
-        """Apply changes to one corpus: a reader sees each document as it was or as it is, never half.
+    async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> frozenset[DocumentId]:
+        """Apply changes: a reader sees each document as it was or as it is, never half.
 
-        Cut short at any moment, nothing is lost: the documents concerned lose their fingerprint, and the next refresh
-        reads them again. Returns the conflicts, and raises, as `Manifest.commit` does.
+        Cut short at any moment, nothing is lost: what was not committed has its old fingerprint, so the next refresh
+        reads it again. Returns the conflicts, and raises, as `Manifest.commit` does.
         """
-        rows = [(change.document, passage) for change in changes if change.document for passage in change.add]
+        eager = {one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.EAGER}
+        touched = [change for change in changes if change.corpus in eager and (change.add or change.drop)]
+        fresh = [(change.document, one) for change in touched if change.document for one in change.add]
         # This takes most of the time, and whoever writes one document meanwhile does not wait for it.
-        vectors = await self._embed(rows)
+        vectors = await self._embed(fresh)
         async with self._writing:
-            await self.manifest.begin(changes, lease)
-            await self._write(rows, vectors)
-            conflicts = await self.manifest.commit(changes, lease)
-            await self._sweep()
-        return conflicts
+            names = [(change.corpus, change.key) for change in touched]
+            if names:
+                await self.manifest.begin(names, lease)
+            await self._upsert([passage for _, passage in fresh], vectors)
+            packed = await self.threads.think.run(_pack_changes, changes)
+            commit = await self.manifest.commit(packed, lease)
+            await self._follow()
+            await self._drop([change for change in touched if (change.corpus, change.key) not in commit.conflicts])
+            await self._settle(set(names) - commit.conflicts)
+            if left := commit.conflicts & set(names):
+                await self._mend(sorted(left))
+        return commit.conflicts
+
+    async def store_packed(
+        self, corpus: str, documents: Sequence[PackedDocument], lease: Lease | None = None
+    ) -> frozenset[DocumentId]:
+        """Store new versions of documents that others have packed, and make no vectors. Returns and raises as `apply`.
+
+        For corpora that are not embedded eagerly.
+        """
+        changes = [VersionChange(corpus, one.document.key, one.document, one.passages, one.body) for one in documents]
+        async with self._writing:
+            commit = await self.manifest.commit(changes, lease)
+            ready = {
+                number: IndexedVersion(number, corpus, one.document.language, one.terms)
+                for one in documents
+                if (number := commit.numbers.get((corpus, one.document.key)))
+            }
+            await self._follow(ready)
+            await self._settle(())
+        return commit.conflicts
+
+    async def remove(self, corpus: str, keys: Collection[str], *, erasing: bool = False) -> Mapping[str, int]:
+        """Remove documents at once, also while others write, and return of how many passages by key.
+
+        When this returns no search finds them; with `erasing`, no text of theirs stays in the database either.
+        """
+        stored = await self.manifest.stored(corpus, keys)
+        changes = [VersionChange(corpus, key, None) for key in sorted(stored)]
+        await self.manifest.begin([(corpus, key) for key in sorted(stored)])
+        await self.manifest.commit(changes, erasing=erasing)
+        await self.tidy()
+        return {key: len(version.passages) for key, version in stored.items()}
+
+    async def words_held(self) -> dict[str, str]:
+        """Return the hash of every passage in the index of words by id; of what stands nowhere, its place.
+
+        To compare the index with the manifest: it reads both whole.
+        """
+        places = await self.threads.read.run(self.lexical.places)
+        versions = {one.number: one for one in await self.manifest.versions({number for number, _ in places})}
+        held: dict[str, str] = {}
+        for number, position in places:
+            passages = versions[number].passages if number in versions else ()
+            one = passages[position] if position < len(passages) else None
+            held[one.id if one else f"{number}/{position}"] = one.hash if one else ""
+        return held
 
     async def tidy(self) -> None:
-        """Remove from the indexes what is no longer listed, unless a writer is at work, which will do it."""
+        """Bring the indexes up to date with what was removed, unless a writer is at work, which will do it."""
         if not self._writing.locked():
             await self.recover()
 
     async def recover(self) -> None:
-        """Finish what an interrupted process left half done; with nothing to do it costs one query."""
+        """Follow what others changed, and finish what an interrupted process left half done."""
         async with self._writing:
-            await self._sweep()
+            await self._settle(())  # first, so that nothing is purged that it is about to follow
+            await self._follow()
+            await self._mend(await self.manifest.unsettled())
+            await self._settle(())
 
     async def check(self) -> None:
-        """Raise `IndexStale` where an index is missing, incomplete, or was made with another embedder or version."""
+        """Raise `IndexStale` where an index is incomplete, or was made with another embedder or version."""
         corpora = await self.manifest.corpora()
         if reasons := await self.threads.read.run(_stale_reasons, self.dense, self.lexical, corpora):
             raise IndexStale(reasons[0], hint=REINDEX_HINT)
@@ -188,21 +261,76 @@ class PassageStore:
         await self.search(words, [corpus.name for corpus in await self.manifest.catalogue()] if words else (), 1)
 
     async def reindex(self, progress: Callable[[int, int], None]) -> int:
-        """Rebuild both indexes from the manifest, telling `progress` (done, total), and return their size."""
+        """Make both indexes again from the manifest, telling `progress` (done, total), and return their size.
+
+        Vectors that fit are kept. Cut short, it goes on where it was.
+        """
         async with self._writing:
             corpora = await self.manifest.corpora()
-            gone = await self.manifest.unlisted()
-            await self.threads.write.run(self._clear)
-            await self.manifest.purge([key for _, key in gone])
-            total, done = sum(corpus.passages for corpus in corpora), 0
+            total = sum(corpus.passages for corpus in corpora)
+            for unknown in sorted(set(self.dense.corpora()) - {one.name for one in corpora}):
+                await self.threads.write.run(self.dense.remove, unknown)
+            done = 0
             for corpus in corpora:
-                after = ""
-                while page := await self.manifest.listed(corpus.name, after=after, limit=REINDEX_PAGE):
-                    rows = [(document, passage) for passage, document in page]
-                    await self._write(rows, await self._embed(rows))
-                    after, done = page[-1][0].id, done + len(page)
-                    progress(done, total)
-            return done
+                done += await self._rebuild_vectors(corpus, partial(_tell_sum, progress, done, total))
+            await self.threads.write.run(self.lexical.begin_again)
+            await self._settle(())
+            await self._follow()
+            await self.threads.write.run(self.lexical.switch)
+            await self._settle(await self.manifest.unsettled())
+            progress(total, total)
+            return total
+
+    async def _rebuild_vectors(self, corpus: CorpusInfo, progress: Callable[[int], None]) -> int:
+        if corpus.dense is DenseMode.OFF:
+            await self.threads.write.run(self.dense.remove, corpus.name)
+            return 0
+        rebuilt = await self.threads.write.run(self.dense.rebuild, corpus.name)
+        done = after = 0
+        while corpus.dense is DenseMode.EAGER and (
+            versions := await self.manifest.listed(corpus.name, after=after, limit=REINDEX_DOCUMENTS)
+        ):
+            rows = [(version.document, one) for version in versions for one in version.passages]
+            missing = await self.threads.write.run(rebuilt.adopt, [one for _, one in rows])
+            fresh = [row for row in rows if row[1].id in missing]
+            await self._upsert([one for _, one in fresh], await self._embed(fresh), rebuilt)
+            after, done = versions[-1].number, done + len(rows)
+            progress(done)
+        await self.threads.write.run(rebuilt.switch)
+        return done
+
+    async def _follow(self, ready: Mapping[int, IndexedVersion] = MappingProxyType({})) -> None:
+        """Let the index of words follow the manifest to its last change; `ready` need not be read again."""
+        while True:
+            lag = await self.manifest.lag(self.lexical.followed, FOLLOWED_PASSAGES)
+            if lag.upto == self.lexical.followed:
+                return
+            versions = await self.manifest.versions([number for number in lag.added if number not in ready])
+            read = await self.threads.think.run(
+                lambda found: {one.number: index_version(one) for one in found}, versions
+            )
+            added = [found for number in lag.added if (found := ready.get(number) or read.get(number))]
+            await self.threads.write.run(self.lexical.follow, added, lag.retired, lag.upto)
+
+    async def _settle(self, names: Collection[DocumentId]) -> None:
+        while not await self.manifest.settle(names, self.lexical.name, self.lexical.followed):
+            await self.threads.write.run(self.lexical.clear)
+
+    async def _mend(self, names: Sequence[DocumentId]) -> None:
+        """Let the dense index hold exactly the passages of these documents that stand."""
+        if not names:
+            return
+        eager = {one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.EAGER}
+        for corpus, key in names:
+            held = await self.threads.write.run(self.dense.held, corpus, key)
+            stored = (await self.manifest.stored(corpus, [key])).get(key)
+            there = {one.id: one for one in stored.passages} if stored else {}
+            gone = [one for one, content in held.items() if one not in there or there[one].hash != content]
+            await self.threads.write.run(self.dense.delete, corpus, gone)
+            if stored and corpus in eager:
+                lacking = [(stored.document, one) for one in stored.passages if held.get(one.id) != one.hash]
+                await self._upsert([one for _, one in lacking], await self._embed(lacking))
+        await self._settle(names)
 
     async def _embed(self, rows: Sequence[PassageRow]) -> list[Vectors]:
         """Embed rows in batches, so that other writers get their turn in between."""
@@ -212,40 +340,88 @@ class PassageStore:
         )
         return [await self.threads.ingest.run(self.embedder.embed, texts, polite=self.polite) for texts in batches]
 
-    async def _write(self, rows: Sequence[PassageRow], vectors: Sequence[Vectors]) -> None:
-        """Write rows of one corpus into both indexes; their vectors come in batches of `EMBED_BATCH`."""
+    async def _upsert(
+        self, passages: Sequence[Passage], vectors: Sequence[Vectors], into: "DenseIndex | DenseRebuild | None" = None
+    ) -> None:
+        """Write vectors, which come in batches of `EMBED_BATCH`."""
+        write = (into or self.dense).upsert
         for number, part in enumerate(vectors):
-            batch = rows[number * EMBED_BATCH : (number + 1) * EMBED_BATCH]
-            await self._upsert([passage for _, passage in batch], part)
-        if rows:
-            await self.threads.write.run(self.lexical.write, rows)
+            batch = passages[number * EMBED_BATCH : (number + 1) * EMBED_BATCH]
+            for _, run in groupby(zip(batch, part, strict=True), key=lambda row: row[0].corpus):
+                rows = list(run)
+                for start in range(0, len(rows), UPSERT_BATCH):
+                    some = rows[start : start + UPSERT_BATCH]
+                    await self.threads.write.run(write, [one for one, _ in some], np.stack([row for _, row in some]))
 
-    async def _upsert(self, passages: Sequence[Passage], vectors: Vectors) -> None:
-        for start in range(0, len(passages), UPSERT_BATCH):
-            part = passages[start : start + UPSERT_BATCH]
-            ids, hashes = [passage.id for passage in part], [passage.hash for passage in part]
-            vectors_of = vectors[start : start + UPSERT_BATCH]
-            await self.threads.write.run(self.dense.upsert, part[0].corpus, ids, hashes, vectors_of)
-
-    async def _sweep(self) -> None:
-        gone = sorted(await self.manifest.unlisted())
-        if not gone:
-            return
+    async def _drop(self, changes: Sequence[DocumentChange]) -> None:
+        gone = sorted((change.corpus, one) for change in changes for one in change.drop)
         for corpus, pairs in groupby(gone, key=itemgetter(0)):
             await self.threads.write.run(self.dense.delete, corpus, [key for _, key in pairs])
-        await self.threads.write.run(self.lexical.delete, [key for _, key in gone])
-        await self.manifest.purge([key for _, key in gone])
 
-    def _clear(self) -> None:
-        for corpus in self.dense.corpora():
-            self.dense.remove(corpus)
-        self.lexical.clear()
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What both indexes offer to the fusion, by id, joined with the manifest as of one change."""
+
+    dense: Mapping[str, float]
+    lexical: Mapping[str, float]
+    listed: Mapping[str, tuple[Passage, Document]]
+    preferred: frozenset[str]  # the team's own corpora, where works of reference are asked for as well
+    joined: int  # how many of both indexes' candidates stand in the manifest
+
+
+def _join_candidates(
+    near: Mapping[PassageRef, float],
+    worded: Mapping[Place, float],
+    versions: Sequence[StoredVersion],
+    preferred: frozenset[str],
+) -> Candidates:
+    by_number = {version.number: version for version in versions}
+    listed: dict[str, tuple[Passage, Document]] = {}
+    dense, lexical = dict[str, float](), dict[str, float]()
+    for (number, position), score in worded.items():
+        version = by_number.get(number)
+        if version and position < len(version.passages):
+            passage = version.passages[position]
+            lexical[passage.id] = score
+            listed[passage.id] = passage, version.document
+    by_name = {(version.document.corpus, version.document.key): version for version in versions}
+    ids = {name: {one.id: one for one in version.passages} for name, version in by_name.items()}
+    for ref, cosine in near.items():
+        name = ref.corpus, ref.document
+        if near_one := ids.get(name, {}).get(ref.id):
+            dense[ref.id] = cosine
+            listed[ref.id] = near_one, by_name[name].document
+    return Candidates(dense, lexical, listed, preferred, len(dense) + len(lexical))
+
+
+def _pack_changes(changes: Sequence[DocumentChange]) -> list[VersionChange]:
+    return [
+        VersionChange(
+            one.corpus,
+            one.key,
+            one.document,
+            len(one.passages),
+            pack_passages(one.passages) if one.document else b"",
+            one.over,
+        )
+        for one in changes
+    ]
+
+
+def _tell_sum(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+    progress(before + done, total)
+
+
+def _nearest(item: tuple[PassageRef, float]) -> tuple[float, str]:
+    return -item[1], item[0].id
 
 
 async def find_probe(manifest: Manifest) -> str:
     """Return words to search for: the first of a passage of each corpus. Empty where nothing is listed."""
     firsts = [await manifest.listed(corpus.name, limit=1) for corpus in await manifest.catalogue()]
-    return " ".join(word for first in firsts for passage, _ in first for word in passage.text.split()[:PROBE_WORDS])
+    texts = (passage.text for versions in firsts for version in versions for passage in version.passages[:1])
+    return " ".join(word for text in texts for word in text.split()[:PROBE_WORDS])
 
 
 def find_stale_indexes(
@@ -306,13 +482,9 @@ def _count_indexed(home: Path, chroma: ChromaLocation) -> int:
 def _stale_reasons(
     dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo], *, most: float = CHECKED_BYTES
 ) -> tuple[str, ...]:
-    reasons = [dense.stale(corpus.name, corpus.passages) for corpus in corpora]
+    reasons = [dense.stale(corpus.name, corpus.passages) for corpus in corpora if corpus.dense is DenseMode.EAGER]
     expected = sum(corpus.passages for corpus in corpora)
     return tuple(filter(None, (*reasons, lexical.stale(expected, most=most))))
-
-
-def _keep_listed(scores: dict[str, float], listed: dict[str, tuple[Passage, Document]]) -> dict[str, float]:
-    return {key: score for key, score in scores.items() if key in listed}
 
 
 Scores = Mapping[str, float]  # passage id -> a retriever's own score; higher is better, and 0 is nothing in common

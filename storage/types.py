@@ -208,6 +208,14 @@ class ApprovedExample:
     pinned: bool = False  # whether it is shown before all others, whatever is asked
 
 
+class DenseMode(StrEnum):
+    """How much of a corpus is embedded."""
+
+    EAGER = "eager"  # all of it, when it is read
+    LAZY = "lazy"  # what is found by words, when it is asked for
+    OFF = "off"  # nothing: it is found by words alone
+
+
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """A corpus without counts, as every turn needs it."""
@@ -216,6 +224,7 @@ class Corpus:
     refreshed: datetime | None  # when a refresh last ran to its end; None when none has
     reference: bool  # whether it is a work of reference, such as an encyclopedia, and not the team's own
     generation: int = 0  # raised with every change of what is listed
+    dense: DenseMode = DenseMode.EAGER
 
 
 class RunState(StrEnum):
@@ -274,19 +283,48 @@ class CorpusInfo:
     edition: str = ""  # people's name for the state of its source that was read last, such as the date of a dump
     last_run: RefreshRun | None = None  # the newest refresh, ended or not
     forgotten: int = 0  # documents that were removed on purpose, and that refreshes leave out
+    dense: DenseMode = DenseMode.EAGER
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """A version of a document, with its passages in order."""
+
+    number: int  # of the change that made it, higher than any before
+    document: Document
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedDocument:
+    """A document ready to be stored, as worker processes make it."""
+
+    document: Document
+    passages: int  # how many it has
+    body: bytes  # see `storage.bodies`
+    terms: tuple[str, ...]  # the index terms of each passage, joined by spaces
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRef:
+    """A passage by its document and its id."""
+
+    corpus: str
+    document: str
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A change of one document: its new row and passages, or, with `document` None, its removal."""
+    """A change of one document: its new version, or, with `document` None, its removal."""
 
     corpus: str
     key: str
     document: Document | None
-    add: tuple[Passage, ...] = ()
-    """Passages to write and index: new ones, and those whose title or section changed under the same id."""
-    keep: tuple[Passage, ...] = ()  # passages that need no indexing; their positions are updated
-    drop: tuple[str, ...] = field(default=())  # ids of passages to remove
+    passages: tuple[Passage, ...] = ()  # all of the new version, in order
+    add: tuple[Passage, ...] = ()  # those of them that are new, or whose title or section changed under the same id
+    drop: tuple[str, ...] = ()  # ids of passages that it no longer has
+    over: int | None = None  # the number of the version it was planned over, 0 for none; None fits any
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,15 @@ from typing import Annotated, Any
 
 import typer
 
+from storage.bodies import pack_passages
 from storage.database.engine import open_database
+from storage.database.manifest_tx import VersionChange
 from storage.manifest import Manifest
 from storage.record.audit_log import AuditLog
 from storage.types import (
     CheckedClaim,
     Claim,
     Document,
-    DocumentChange,
     EntryKind,
     Hit,
     LogEntry,
@@ -121,9 +122,8 @@ def fill(home: Annotated[Path, typer.Argument(help="A folder; it is made where t
 
 async def _fill(manifest: Manifest, log: AuditLog) -> None:
     await manifest.describe(CORPUS, reference=False)
-    changes = [DocumentChange(CORPUS, key, _document(key), (_passage(key),)) for key in PAGES]
-    await manifest.begin(changes)
-    await manifest.commit(changes)
+    packed = {key: pack_passages([_passage(key)]) for key in PAGES}
+    await manifest.commit([VersionChange(CORPUS, key, _document(key), 1, packed[key]) for key in PAGES])
     for turn in _list_turns():
         await log.append(*build_entries(turn))
 

@@ -216,7 +216,7 @@ async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, 
             pinned = await build_pinned(
                 entries,
                 text,
-                join=records.manifest.join,
+                recall=records.manifest.recall,
                 find_forgotten=partial(find_forgotten_documents, records),
                 supports=supports,
                 verify=verify,
@@ -263,6 +263,6 @@ async def _list_answers(records: "Records") -> "Sequence[ListedPin]":
     for one in await records.examples.answers():
         if pinned := read_pinned(one):
             gone = await find_forgotten_documents(records, pinned.documents)
-            said = not gone and await restore(pinned, pinned.corpora, records.manifest.join) is not None
+            said = not gone and await restore(pinned, pinned.corpora, records.manifest.recall) is not None
             listed.append(ListedPin(pinned, said=said))
     return listed

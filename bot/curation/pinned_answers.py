@@ -28,8 +28,8 @@ from storage.record.proof.verification import QUOTE_JOIN
 from storage.types import ApprovedExample, Document, DocumentId, EntryKind, Evidence, Hit, LogEntry, Passage, Span
 
 Unpinnable = Literal["unknown", "check", "unanswered", "retracted", "follow_up", "forgotten", "changed", "empty"]
-JoinPassages = Callable[[Collection[str], Collection[str]], Awaitable[Mapping[str, tuple[Passage, Document]]]]
-"""Returns by id those of the passages that stand in these corpora now. Raises `StorageError`."""
+RecallPassages = Callable[[Collection[str], Collection[DocumentId]], Awaitable[Mapping[str, tuple[Passage, Document]]]]
+"""Returns by id those of the passages that stand in these documents now. Raises `StorageError`."""
 
 
 class UnfitAnswer(Exception):
@@ -97,7 +97,7 @@ async def build_pinned(
     entries: Sequence[LogEntry],
     text: str,
     *,
-    join: JoinPassages,
+    recall: RecallPassages,
     find_forgotten: FindForgotten,
     supports: Supports,
     verify: Verify | None = None,
@@ -119,7 +119,7 @@ async def build_pinned(
     citations = answer.citations if answer else ()
     if await find_forgotten(record.documents):
         raise UnfitAnswer("forgotten")
-    there = await join({one.passage_id for one in citations}, record.cited)
+    there = await recall({one.passage_id for one in citations}, {(one.corpus, one.document) for one in citations})
     if any(one.passage_id not in there or there[one.passage_id][0].hash != one.passage_hash for one in citations):
         raise UnfitAnswer("changed")
     offered = [_list_evidence(one.quote, *there[one.passage_id]) for one in citations]
@@ -230,7 +230,7 @@ async def find_pinned(
     talk: Conversation,
     scope: Collection[str],
     find_forgotten: FindForgotten,
-    join: JoinPassages,
+    recall: RecallPassages,
 ) -> StandingAnswer | None:
     """Return the newest answer that is pinned to the last question and may be said there. Raises `StorageError`."""
     asked = normalize_question(talk.question.text)
@@ -238,14 +238,14 @@ async def find_pinned(
     for pinned in known:
         if normalize_question(pinned.question) != asked or not set(pinned.corpora) <= set(scope):
             continue
-        if not await find_forgotten(pinned.documents) and (standing := await restore(pinned, scope, join)):
+        if not await find_forgotten(pinned.documents) and (standing := await restore(pinned, scope, recall)):
             return standing
     return None
 
 
-async def restore(pinned: PinnedAnswer, scope: Collection[str], join: JoinPassages) -> StandingAnswer | None:
+async def restore(pinned: PinnedAnswer, scope: Collection[str], recall: RecallPassages) -> StandingAnswer | None:
     """Return a pinned answer with its passages; None where one is gone, changed, or in no corpus of the scope."""
-    there = await join(pinned.passage_ids, scope)
+    there = await recall(pinned.passage_ids, [one for one in pinned.documents if one[0] in scope])
     quotes = [quote for one in pinned.sentences for quote in one.quotes]
     if any(quote.passage_id not in there or there[quote.passage_id][0].hash != quote.hash for quote in quotes):
         return None

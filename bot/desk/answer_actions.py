@@ -34,6 +34,7 @@ from bot.platforms.registry import is_admin
 from bot.platforms.shared.platform_contract import ContentRefused, Platform, PlatformError, PlatformUnavailable
 from bot.views.catalog import translate
 from bot.views.message_layout import render_plain_text
+from bot.views.turn_story import list_passages
 from bot.views.turn_view import EvidenceView, ShownSource, View
 from bot.views.view_reducer import (
     build_cited_source,
@@ -77,7 +78,8 @@ class AnswerActions:
             cited = {citation.passage_id for citation in answer.citations}
             wanted = {one for checked in answer.claims for one in (*checked.evidence, *checked.looked_at)} - cited
             kept = {one: row for one, row in read_kept_passages(turn.entries).items() if one in wanted}
-            passages = {**kept, **await self._app.manifest.join(wanted, turn.here)}
+            documents = [one for one in list_passages(turn.entries)[1] if one[0] in turn.here]
+            passages = {**kept, **await self._app.manifest.recall(wanted, documents)}
             view = build_evidence_view(turn.result, passages, turn.record.question, turn.language)
             return replace(view, receipt=await self._word_receipt(turn))
 

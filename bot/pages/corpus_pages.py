@@ -58,14 +58,13 @@ class CorpusPages:
         if not (citing or stored or gone):
             raise NotFound("No document of this name is known, and no answer cites one.")
         await self._record(visit, {"what": "document", "corpus": corpus, "document": key})
-        document, passages = stored or (None, ())
         return visit.page(
             "document.html",
             corpus=corpus,
             key=key,
             citing=citing,
-            document=document,
-            passages=passages,
+            document=stored.document if stored else None,
+            passages=stored.passages if stored else (),
             gone=gone,
             said=visit.asked("done"),
         )

@@ -69,8 +69,7 @@ class RecordPages:
     async def show_answer(self, visit: Visit) -> Response:
         """Tell one answer as a story. Raises `NotFound`."""
         entries = await self._find_turn(visit)
-        ids, corpora = list_passages(entries)
-        found = {**await self.records.manifest.join(ids, corpora), **_read_kept(entries)}
+        found = {**await self.records.manifest.recall(*list_passages(entries)), **_read_kept(entries)}
         story = build_story(entries, found)
         if story is None:
             raise NotFound("This is no answer: nothing was asked.")

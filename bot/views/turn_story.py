@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.views.sanitize import replace_unencodable
-from storage.types import Document, EntryKind, LogEntry, Passage
+from storage.types import Document, DocumentId, EntryKind, LogEntry, Passage
 
 ERASED = "erased"
 UNFINISHED = "unfinished"
@@ -134,20 +134,12 @@ class TurnStory:
 Found = Mapping[str, tuple[Passage, Document]]
 
 
-def list_passages(entries: Iterable[LogEntry]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the ids of the passages that a turn names, and the corpora in which they may be."""
-    ids, corpora = set[str](), set[str]()
-    for entry in entries:
-        if entry.kind is EntryKind.STEP:
-            hits = [_read_hit(one) for one in _list(entry.body.get("hits"))]
-            ids |= {one.id for one in hits}
-            corpora |= {one.corpus for one in hits}
-        if entry.kind is EntryKind.TURN_OPENED:
-            corpora |= {_text(one) for one in _object(entry.body.get("corpora"))}
-        if entry.kind is EntryKind.TURN_CLOSED:
-            for claim in _objects(entry.body.get("claims")):
-                ids |= {_text(one) for name in ("evidence", "looked_at") for one in _list(claim.get(name))}
-    return frozenset(filter(None, ids)), frozenset(filter(None, corpora))
+def list_passages(entries: Iterable[LogEntry]) -> tuple[frozenset[str], frozenset[DocumentId]]:
+    """Return the ids of the passages that a turn was given, and the documents that they are of."""
+    steps = (entry.body for entry in entries if entry.kind is EntryKind.STEP)
+    hits = [_read_hit(one) for body in steps for one in _list(body.get("hits"))]
+    named = [one for one in hits if one.id and one.document]
+    return frozenset(one.id for one in named), frozenset((one.corpus, one.document) for one in named)
 
 
 def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:

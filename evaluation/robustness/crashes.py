@@ -196,6 +196,6 @@ async def _read_home(home: Path) -> HomeContents:
 async def _read_contents(app: App) -> HomeContents:
     store = app.passages
     pages = await app.manifest.listed(CORPUS, limit=10_000_000)
-    rows = {passage.id: (passage, document) for passage, document in pages}
+    rows = {passage.id: (passage, page.document) for page in pages for passage in page.passages}
     vectors = store.dense.vectors(CORPUS, list(rows))
-    return HomeContents(rows, store.dense.contents(CORPUS), store.lexical.contents(), vectors)
+    return HomeContents(rows, store.dense.contents(CORPUS), await store.words_held(), vectors)

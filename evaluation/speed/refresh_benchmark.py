@@ -233,8 +233,9 @@ def _compare_report(what: str, report: RefreshReport, before: _Expected, after: 
 
 async def _compare_indexes(app: App, expected: dict[str, str]) -> list[str]:
     """Say where the manifest or an index holds anything else than it should."""
-    listed = {one.id: one.hash for one, _ in await app.manifest.listed(DUMP, limit=10**7)}
-    held = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": app.passages.lexical.contents()}
+    pages = await app.manifest.listed(DUMP, limit=10**7)
+    listed = {one.id: one.hash for page in pages for one in page.passages}
+    held = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": await app.passages.words_held()}
     return [f"{name} holds {len(found)} of {len(expected)}" for name, found in held.items() if found != expected]
 
 

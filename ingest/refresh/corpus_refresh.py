@@ -184,7 +184,7 @@ async def _plan_batch(run: _RunState, batch: DocumentBatch, reader: SourceReader
     if not batch.read:
         return [], []
     stored = await run.store.manifest.stored(run.corpus, [found.key for found, _ in batch.read])
-    known = {key: StoredDocument(*rows) for key, rows in stored.items()}
+    known = {key: StoredDocument(of.document, of.passages, of.number) for key, of in stored.items()}
     return await reader.run(_plan_documents, run.corpus, batch, known)
 
 
@@ -202,7 +202,7 @@ def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, Stor
 
 async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan) -> None:
     changes, failures = planned
-    conflicts = {change.key for change in await run.store.apply(changes, run.lease)} if changes else set()
+    conflicts = {key for _, key in await run.store.apply(changes, run.lease)} if changes else set()
     applied = [change for change in changes if change.key not in conflicts]
     if run.known:
         run.arrived.update(found.fingerprint for found, _ in batch.read if found.key not in run.known)
@@ -307,7 +307,7 @@ async def remove_documents(
 
 async def _plan_removals(store: PassageStore, corpus: str, keys: Collection[str]) -> list[DocumentChange]:
     stored = await store.manifest.stored(corpus, keys)
-    dropped = {key: tuple(passage.id for passage in passages) for key, (_, passages) in sorted(stored.items())}
+    dropped = {key: tuple(passage.id for passage in version.passages) for key, version in sorted(stored.items())}
     return [DocumentChange(corpus, key, None, drop=ids) for key, ids in dropped.items()]
 
 
@@ -320,11 +320,9 @@ async def forget_documents(store: PassageStore, corpus: str, keys: Collection[st
         StorageError: The store failed. What was recorded before is removed by the next refresh.
     """
     await store.manifest.forget(corpus, keys)
-    changes = await _plan_removals(store, corpus, keys)
     # Not by `apply`, which waits for whoever is writing to the indexes.
-    await store.manifest.commit(changes)
-    await store.tidy()
-    return count_changes(RefreshReport(corpus), changes, {})
+    removed = await store.remove(corpus, keys, erasing=True)
+    return replace(RefreshReport(corpus), removed=len(removed), passages_removed=sum(removed.values()))
 
 
 async def _apply_item(
@@ -350,7 +348,9 @@ async def _apply_document(
 ) -> DocumentChange:
     for _ in range(WRITE_ATTEMPTS):
         stored = (await store.manifest.stored(corpus, [found.key])).get(found.key)
-        existing = StoredDocument(*stored) if stored else StoredDocument(None, ())
+        existing = (
+            StoredDocument(stored.document, stored.passages, stored.number) if stored else StoredDocument(None, ())
+        )
         change = await reader.run(isolate_errors, partial(plan_document, corpus, found, page, existing))
         if not await store.apply([change]):
             return change

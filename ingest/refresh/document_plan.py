@@ -12,39 +12,31 @@ FEW_REMOVALS = 20  # so many documents are always removed without confirmation
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document in the manifest: its row, None when it is new, and its passages in order."""
+    """A document in the manifest: its row, None when it is new, its passages in order, and its version's number."""
 
     document: Document | None
     passages: tuple[Passage, ...]
+    number: int = 0
 
 
 def plan_document(corpus: str, found: ChangedDocument, page: Page, stored: StoredDocument) -> DocumentChange:
     """Plan the change of a document that was read again.
 
-    A passage that the indexes hold unchanged, title included, is kept; only its position may move.
+    A passage that the dense index holds unchanged, title included, is not embedded again.
     """
     new = split_page(corpus, found.key, page)
     document = build_document(corpus, found, page)
     known = {passage.id: passage.hash for passage in stored.passages}
-    if new and _has_first_changed(document, new, stored):
-        known[new[0].id] = ""
     ids = {passage.id for passage in new}
     return DocumentChange(
         corpus=corpus,
         key=found.key,
         document=document,
+        passages=new,
         add=tuple(passage for passage in new if known.get(passage.id) != passage.hash),
-        keep=tuple(passage for passage in new if known.get(passage.id) == passage.hash),
         drop=tuple(passage.id for passage in stored.passages if passage.id not in ids),
+        over=stored.number,
     )
-
-
-def _has_first_changed(document: Document, new: Sequence[Passage], stored: StoredDocument) -> bool:
-    """Return whether aliases must be indexed again: they changed, or another passage is the first."""
-    aliases = stored.document.aliases if stored.document else ()
-    if document.aliases != aliases:
-        return True
-    return bool(aliases) and [passage.id for passage in stored.passages[:1]] != [new[0].id]
 
 
 def build_document(corpus: str, found: ChangedDocument, page: Page) -> Document:

@@ -1,107 +1,201 @@
-"""Transactions and queries of the manifest: begin, commit and purge changes, and find documents by address."""
+"""Transactions and queries of the manifest: commit and purge versions, follow them, find documents by address."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import sqlalchemy as sa
 
+from storage.bodies import seal_body
 from storage.database.engine import INSERTS, split_chunks
-from storage.database.schema import corpora, documents, forgotten, passages
-from storage.types import Document, DocumentChange, DocumentRef, Passage
+from storage.database.schema import bodies, corpora, documents, followers, forgotten, pending, sequence
+from storage.types import Document, DocumentId, DocumentRef
 
-PASSAGE_COLUMNS = [column for column in passages.c if column.name != "listed"]
+DOCUMENT_COLUMNS = [column for column in documents.c if column.name not in {"passages", "retired"}]
 
 # Statements that are executed once for each of many rows; their parameters begin with an underscore.
-_THE_DOCUMENT = sa.and_(documents.c.corpus == sa.bindparam("_corpus"), documents.c.key == sa.bindparam("_key"))
-_THE_PASSAGE = passages.c.id == sa.bindparam("_id")
-_BLANK_FINGERPRINT = sa.update(documents).where(_THE_DOCUMENT).values(fingerprint="")
-_BLANK_HASH = sa.update(passages).where(_THE_PASSAGE).values(hash="")
-_UNLIST = sa.update(passages).where(_THE_PASSAGE).values(listed=False)
-_OF_DOCUMENT = sa.and_(passages.c.corpus == sa.bindparam("_corpus"), passages.c.document == sa.bindparam("_key"))
-_UNLIST_DOCUMENT = sa.update(passages).where(_OF_DOCUMENT).values(listed=False)
-_MOVE = sa.update(passages).where(_THE_PASSAGE).values(position=sa.bindparam("_position"))
-_REMOVE_DOCUMENT = sa.delete(documents).where(_THE_DOCUMENT)
-_REMOVE_PASSAGE = sa.delete(passages).where(_THE_PASSAGE)
+_RETIRE = sa.update(documents).where(documents.c.number == sa.bindparam("_number")).values(retired=sa.bindparam("_at"))
+_BLANK_FINGERPRINT = sa.update(documents).where(documents.c.number == sa.bindparam("_number")).values(fingerprint="")
 _THE_CORPUS = corpora.c.name == sa.bindparam("_corpus")
-_RAISE_GENERATION = sa.update(corpora).where(_THE_CORPUS).values(generation=corpora.c.generation + 1)
-
-
-def begin_changes(connection: sa.Connection, changes: Sequence[DocumentChange]) -> None:
-    """Record what is about to be written to the indexes."""
-    add_missing_corpora(connection, {change.corpus for change in changes})
-    execute_each(connection, _BLANK_FINGERPRINT, _document_keys(changes))
-    adding = {passage.id: passage for change in changes for passage in change.add}
-    existing: dict[str, Any] = {}
-    for chunk in split_chunks(adding):
-        query = sa.select(passages.c.id, passages.c.hash, passages.c.listed).where(passages.c.id.in_(chunk))
-        existing |= {row.id: row for row in connection.execute(query)}
-    added = (_passage_row(adding[key], listed=False) for key in adding.keys() - existing.keys())
-    execute_each(connection, sa.insert(passages), added)
-    # The indexes are about to hold these under another title: without a hash no plan takes them for up to date.
-    outdated = (row for row in existing.values() if row.listed and row.hash != adding[row.id].hash)
-    execute_each(connection, _BLANK_HASH, ({"_id": row.id} for row in outdated))
-
-
-def commit_changes(connection: sa.Connection, planned: Sequence[DocumentChange]) -> tuple[DocumentChange, ...]:
-    """List new passages and unlist old ones, of all these documents at once.
-
-    Returns the conflicts, which stay unchanged: planned over passages that are no longer the same, or forgotten
-    meanwhile. The next refresh reads them again.
-    """
-    conflicts = _find_conflicts(connection, planned)
-    skipped = {(change.corpus, change.key) for change in conflicts}
-    changes = [change for change in planned if (change.corpus, change.key) not in skipped]
-    changed = {change.corpus for change in changes}
-    add_missing_corpora(connection, changed)
-    execute_each(connection, _RAISE_GENERATION, ({"_corpus": corpus} for corpus in sorted(changed)))
-    execute_each(connection, _BLANK_FINGERPRINT, _document_keys(conflicts))
-    execute_each(connection, _UNLIST_DOCUMENT, _document_keys(change for change in changes if change.document is None))
-    execute_each(connection, _UNLIST, ({"_id": dropped} for change in changes for dropped in change.drop))
-    execute_each(connection, _REMOVE_DOCUMENT, _document_keys(changes))
-    rows = (_document_row(change.document) for change in changes if change.document)
-    execute_each(connection, sa.insert(documents), rows)
-    # Replaced rather than updated, so that nothing depends on `begin_changes` having come before.
-    adding = {passage.id: passage for change in changes for passage in change.add}
-    execute_each(connection, _REMOVE_PASSAGE, ({"_id": added} for added in adding))
-    execute_each(connection, sa.insert(passages), (_passage_row(passage, listed=True) for passage in adding.values()))
-    kept = (passage for change in changes for passage in change.keep)
-    execute_each(connection, _MOVE, ({"_id": passage.id, "_position": passage.position} for passage in kept))
-    return conflicts
-
-
-def _find_conflicts(connection: sa.Connection, changes: Sequence[DocumentChange]) -> tuple[DocumentChange, ...]:
-    written = [change for change in changes if change.document]
-    names = {(change.corpus, change.key) for change in written}
-    listed: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    blocked: set[tuple[str, str]] = set()
-    for corpus in sorted({corpus for corpus, _ in names}):
-        for chunk in split_chunks([key for of, key in names if of == corpus]):
-            of_documents = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
-            for row in connection.execute(sa.select(passages.c.id, passages.c.document).where(*of_documents)):
-                listed[corpus, row.document].add(row.id)
-            of_forgotten = forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)
-            blocked.update(
-                (corpus, row.key) for row in connection.execute(sa.select(forgotten.c.key).where(*of_forgotten))
-            )
-    return tuple(
-        change
-        for change in written
-        if (change.corpus, change.key) in blocked or not _is_applicable(change, listed[change.corpus, change.key])
+_COUNT_CHANGES = (
+    sa.update(corpora)
+    .where(_THE_CORPUS)
+    .values(
+        generation=corpora.c.generation + 1,
+        documents=corpora.c.documents + sa.bindparam("_documents"),
+        passages=corpora.c.passages + sa.bindparam("_passages"),
     )
+)
+_SETTLED = sa.delete(pending).where(pending.c.corpus == sa.bindparam("_corpus"), pending.c.key == sa.bindparam("_key"))
 
 
-def _is_applicable(change: DocumentChange, listed: set[str]) -> bool:
-    """Return whether the change, over the passages listed now, leaves exactly those that were planned. Pure."""
-    kept = {passage.id for passage in change.keep}
-    return kept <= listed <= kept.union(change.drop, (passage.id for passage in change.add))
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """A new version of a document with its packed passages, or, without a document, its removal."""
+
+    corpus: str
+    key: str
+    document: Document | None
+    passages: int = 0
+    body: bytes = b""
+    over: int | None = None  # as in `DocumentChange`
 
 
-def purge_passages(connection: sa.Connection, ids: Collection[str]) -> None:
-    """Forget those of these passages that are not listed."""
-    for chunk in split_chunks(ids):
-        connection.execute(sa.delete(passages).where(passages.c.id.in_(chunk), sa.not_(passages.c.listed)))
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What was committed: the number of each new version by its document, and the documents left as they were."""
+
+    numbers: Mapping[DocumentId, int]
+    conflicts: frozenset[DocumentId]
+
+
+class _Standing(NamedTuple):
+    number: int
+    passages: int
+
+
+def begin_changes(connection: sa.Connection, names: Collection[DocumentId]) -> None:
+    """Record of which documents the vectors are about to be changed."""
+    adding = INSERTS[connection.dialect.name](pending).on_conflict_do_nothing()
+    execute_each(connection, adding, ({"corpus": corpus, "key": key} for corpus, key in sorted(set(names))))
+
+
+def settle_changes(connection: sa.Connection, names: Iterable[DocumentId]) -> None:
+    execute_each(connection, _SETTLED, ({"_corpus": corpus, "_key": key} for corpus, key in names))
+
+
+def commit_versions(connection: sa.Connection, planned: Sequence[VersionChange]) -> Commit:
+    """Let new versions stand, and retire those that they replace, all at once; each document comes once.
+
+    Conflicts stay unchanged, and lose their fingerprint so that the next refresh reads them again: planned over a
+    version that no longer stands, or forgotten meanwhile.
+    """
+    number = _lock_sequence(connection)
+    add_missing_corpora(connection, {change.corpus for change in planned})
+    standing, blocked = _fetch_standing(connection, planned)
+    retired: list[dict[str, int]] = []
+    made: list[tuple[int, VersionChange, Document]] = []
+    conflicts: list[DocumentId] = []
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for change in planned:
+        name = (change.corpus, change.key)
+        before = standing.get(name)
+        if change.document and (name in blocked or change.over not in {None, before.number if before else 0}):
+            conflicts.append(name)
+            continue
+        if not (before or change.document):
+            continue
+        number += 1
+        if before:
+            retired.append({"_number": before.number, "_at": number})
+        if change.document:
+            made.append((number, change, change.document))
+        counts[change.corpus]["_documents"] += bool(change.document) - bool(before)
+        counts[change.corpus]["_passages"] += change.passages - (before.passages if before else 0)
+    connection.execute(sa.update(sequence).values(value=number))
+    execute_each(connection, _RETIRE, retired)
+    execute_each(connection, sa.insert(documents), (_document_row(*one) for one in made))
+    execute_each(connection, sa.insert(bodies), (_body_row(*one) for one in made))
+    lost = (standing[name].number for name in conflicts if name in standing)
+    execute_each(connection, _BLANK_FINGERPRINT, ({"_number": one} for one in lost))
+    zero = {"_documents": 0, "_passages": 0}
+    execute_each(connection, _COUNT_CHANGES, (zero | {"_corpus": one} | of for one, of in sorted(counts.items())))
+    return Commit({(one.corpus, one.key): at for at, one, _ in made}, frozenset(conflicts))
+
+
+def _lock_sequence(connection: sa.Connection) -> int:
+    """Return the number of the last change; nobody else commits one before this transaction ends."""
+    return int(connection.execute(sa.select(sequence.c.value).with_for_update()).scalar_one())
+
+
+def _fetch_standing(
+    connection: sa.Connection, changes: Sequence[VersionChange]
+) -> tuple[dict[DocumentId, _Standing], set[DocumentId]]:
+    """Return the versions that stand, and what was forgotten, of the documents that are about to change."""
+    standing: dict[DocumentId, _Standing] = {}
+    blocked: set[DocumentId] = set()
+    columns = documents.c.key, documents.c.number, documents.c.passages
+    for corpus, keys in _group_keys((change.corpus, change.key) for change in changes):
+        for chunk in split_chunks(keys):
+            query = sa.select(*columns).where(*stands(corpus, chunk))
+            standing |= {(corpus, row.key): _Standing(row.number, row.passages) for row in connection.execute(query)}
+            gone = sa.select(forgotten.c.key).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk))
+            blocked |= {(corpus, key) for key in connection.execute(gone).scalars()}
+    return standing, blocked
+
+
+def stands(corpus: str, keys: Collection[str]) -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions that the versions of these documents meet that stand."""
+    return documents.c.corpus == corpus, documents.c.key.in_(keys), documents.c.retired == 0
+
+
+def erase_bodies(connection: sa.Connection, corpus: str, keys: Collection[str]) -> None:
+    """Remove the texts of all versions of these documents at once: no index that lags finds them any more."""
+    for chunk in split_chunks(keys):
+        versions = sa.select(documents.c.number).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
+        connection.execute(sa.delete(bodies).where(bodies.c.number.in_(versions)))
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What an index lacks that followed up to some change: the next changes, up to `upto`."""
+
+    upto: int
+    head: int  # the number of the last change
+    added: tuple[int, ...]  # versions that stand at `upto`
+    retired: tuple[int, ...]  # versions that it holds, and that do not
+
+
+def fetch_lag(connection: sa.Connection, followed: int, most: int) -> Lag:
+    """Return the changes after `followed`, of about `most` passages."""
+    head = connection.execute(sa.select(sequence.c.value)).scalar_one()
+    after = documents.c.number > followed, documents.c.number <= head
+    query = sa.select(documents.c.number, documents.c.passages, documents.c.retired).where(*after)
+    rows = connection.execute(query.order_by(documents.c.number).limit(LAG_DOCUMENTS)).all()
+    upto, held, cut = head, 0, len(rows) == LAG_DOCUMENTS
+    for place, row in enumerate(rows):
+        held += row.passages
+        if held >= most or (cut and place == len(rows) - 1):
+            upto, rows = row.number, rows[: place + 1]
+            break
+    left = documents.c.retired > followed, documents.c.retired <= upto, documents.c.number <= followed
+    retired = connection.execute(sa.select(documents.c.number).where(*left)).scalars()
+    added = tuple(row.number for row in rows if not 0 < row.retired <= upto)
+    return Lag(upto, head, added, tuple(retired))
+
+
+LAG_DOCUMENTS = 2_000
+
+
+def record_follower(connection: sa.Connection, name: str, followed: int, at: datetime) -> bool:
+    """Record how far an index has followed, and purge the retired versions that all have passed.
+
+    Whoever was not seen for minutes does without their texts, for a month without their numbers. Returns False for one
+    that comes back after that: nobody knows what it holds and should not.
+    """
+    known = sa.update(followers).where(followers.c.name == name).values(followed=followed, seen=at)
+    if not connection.execute(known).rowcount:
+        purged = connection.execute(sa.select(sequence.c.purged)).scalar_one()
+        if 0 < followed < purged:
+            return False
+        connection.execute(sa.insert(followers), {"name": name, "followed": followed, "seen": at})
+    connection.execute(sa.delete(followers).where(followers.c.seen < at - FORGETTING))
+    least = sa.func.min(followers.c.followed)
+    served = connection.execute(sa.select(least).where(followers.c.seen >= at - LIVING)).scalar_one()
+    passed = connection.execute(sa.select(least)).scalar_one()
+    retired = sa.select(documents.c.number).where(documents.c.retired > 0, documents.c.retired <= served)
+    connection.execute(sa.delete(bodies).where(bodies.c.number.in_(retired)))
+    gone = documents.c.retired > 0, documents.c.retired <= passed
+    if connection.execute(sa.delete(documents).where(*gone)).rowcount:
+        connection.execute(sa.update(sequence).where(sequence.c.purged < passed).values(purged=passed))
+    return True
+
+
+LIVING = timedelta(minutes=5)
+FORGETTING = timedelta(days=30)
 
 
 def add_missing_corpora(connection: sa.Connection, names: Collection[str]) -> None:
@@ -116,17 +210,32 @@ def execute_each(connection: sa.Connection, statement: sa.Executable, rows: Iter
         connection.execute(statement, parameters)
 
 
-def _document_keys(changes: Iterable[DocumentChange]) -> Iterator[dict[str, str]]:
-    return ({"_corpus": change.corpus, "_key": change.key} for change in changes)
+def _group_keys(names: Iterable[DocumentId]) -> list[tuple[str, set[str]]]:
+    keys: defaultdict[str, set[str]] = defaultdict(set)
+    for corpus, key in names:
+        keys[corpus].add(key)
+    return sorted(keys.items())
 
 
-def _document_row(document: Document) -> dict[str, Any]:
-    values = {column.name: getattr(document, column.name) for column in documents.c}
-    return values | {"aliases": "\n".join(document.aliases)}
+def _document_row(number: int, change: VersionChange, document: Document) -> dict[str, Any]:
+    return {
+        "number": number,
+        "corpus": document.corpus,
+        "key": document.key,
+        "title": document.title,
+        "url": document.url,
+        "revision": document.revision,
+        "date": document.date,
+        "language": document.language,
+        "fingerprint": document.fingerprint,
+        "aliases": "\n".join(document.aliases),
+        "disambiguation": document.disambiguation,
+        "passages": change.passages,
+    }
 
 
-def _passage_row(passage: Passage, *, listed: bool) -> dict[str, Any]:
-    return {column.name: getattr(passage, column.name) for column in PASSAGE_COLUMNS} | {"listed": listed}
+def _body_row(number: int, change: VersionChange, document: Document) -> dict[str, Any]:
+    return {"number": number, "body": change.body, "seal": seal_body(document.title, change.body)}
 
 
 _REVISION_PARAMETERS = frozenset({"oldid", "diff", "rev", "revision", "version", "pageversion", "curid_revision"})
@@ -164,10 +273,11 @@ def find_documents(connection: sa.Connection, address: str, among: sa.Table = do
     named = among.c.corpus, among.c.key, among.c.title, among.c.url
     # Corpora are named one by one because the index over keys begins with them.
     by_key = sa.and_(among.c.corpus.in_(sa.select(corpora.c.name)), among.c.key == wanted)
-    query = sa.select(*named).where(sa.or_(by_key, among.c.title == wanted))
+    standing = [documents.c.retired == 0] if among is documents else []
+    query = sa.select(*named).where(sa.or_(by_key, among.c.title == wanted), *standing)
     rows = {(row.corpus, row.key): DocumentRef(*row) for row in connection.execute(query)}
     for condition in _url_conditions(wanted, among.c.url, ranges=connection.dialect.name == "sqlite"):
-        found = (DocumentRef(*row) for row in connection.execute(sa.select(*named).where(condition)))
+        found = (DocumentRef(*row) for row in connection.execute(sa.select(*named).where(condition, *standing)))
         rows |= {(row.corpus, row.key): row for row in found if normalize_url(row.url) == normalize_url(wanted)}
     return tuple(rows[name] for name in sorted(rows))
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     DateTime,
@@ -19,9 +20,10 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     false,
+    text,
 )
 
-REVISION = "0008"
+REVISION = "0009"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -48,6 +50,8 @@ class Moment(TypeDecorator[datetime]):
 
 metadata = MetaData()
 
+_RETIRED = text("retired > 0")
+
 
 def _table(name: str, *parts: Column[Any] | Index, **options: Any) -> Table:
     return Table(name, metadata, *parts, **options)
@@ -71,31 +75,58 @@ corpora = _table(
     Column("edition", Text, nullable=False, server_default=""),
     # Raised with every change of what is listed, so that a search notices what happened meanwhile.
     Column("generation", Integer, nullable=False, server_default="0"),
+    Column("dense", Text, nullable=False, server_default="eager"),
+    *_counts("documents", "passages"),  # of what is listed: to count it takes seconds for a whole Wikipedia
 )
 
+# One row: the number of the last change of a document, and up to which number retired versions were purged. Whoever
+# commits changes locks it, so that the order of numbers is that of commits.
+sequence = _table(
+    "sequence",
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("value", BigInteger, nullable=False),
+    Column("purged", BigInteger, nullable=False),
+)
+
+# A row for each version of a document. Retired ones stay until every index has followed the change.
 documents = _table(
     "documents",
-    Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True),
-    Column("key", Text, primary_key=True),
-    *_texts("title", "url", "revision"),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("corpus", Text, ForeignKey("corpora.name"), nullable=False),
+    *_texts("key", "title", "url", "revision"),
     Column("date", Moment),
     *_texts("language", "fingerprint", "aliases"),
     Column("disambiguation", Boolean, nullable=False),
+    Column("passages", Integer, nullable=False),
+    # The number of the change that replaced or removed it; 0 for the version that stands.
+    Column("retired", BigInteger, nullable=False, server_default="0"),
+    Index("documents_by_key", "corpus", "key", "retired", unique=True),
     Index("documents_by_url", "url"),
     Index("documents_by_title", "title"),
+    Index("documents_by_retirement", "retired", sqlite_where=_RETIRED, postgresql_where=_RETIRED),
 )
 
-# A passage is written before its document is (see `storage.manifest`), so it refers to it without a foreign key.
-passages = _table(
-    "passages",
-    Column("id", Text, primary_key=True),
-    Column("corpus", Text, ForeignKey("corpora.name"), nullable=False),
-    *_texts("document", "section", "text"),
-    Column("position", Integer, nullable=False),
-    *_texts("hash", "kind"),
-    Column("listed", Boolean, nullable=False),
-    Index("passages_by_listing", "corpus", "listed", "id"),
-    Index("passages_by_document", "corpus", "document"),
+# The passages of each version, packed by `storage.bodies`, in the order in which they came.
+bodies = _table(
+    "bodies",
+    Column("number", BigInteger, ForeignKey("documents.number"), primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("seal", Text, nullable=False),
+)
+
+# Documents whose vectors are being changed. What is left of a process that ended is mended by the next one.
+pending = _table(
+    "pending",
+    Column("corpus", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+)
+
+# Up to which change the lexical index of each home has followed, and when it last said so.
+followers = _table(
+    "followers",
+    Column("name", Text, primary_key=True),
+    Column("followed", BigInteger, nullable=False),
+    Column("seen", Moment, nullable=False),
 )
 
 failures = _table(

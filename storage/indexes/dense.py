@@ -4,6 +4,7 @@ It holds vectors and hashes, no text: the text of record is in the database. Sco
 never a filter over one. All calls block; an upsert holds the interpreter, so callers keep batches small.
 """
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 
 from storage.errors import StorageError, explain_folder_error, translate_index_errors
 from storage.indexes.embedding import INDEX_SCHEMA, Vectors
+from storage.types import Passage, PassageRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,9 @@ class DenseIndex:
         self._collections: dict[str, Any] = {}
 
     @_translating_errors
-    def upsert(self, corpus: str, ids: Sequence[str], hashes: Sequence[str], vectors: Vectors) -> None:
-        """Write vectors, unit length, one row an id."""
-        metadatas = [{"hash": value} for value in hashes]
-        self._collection(corpus).upsert(ids=list(ids), embeddings=vectors, metadatas=metadatas)
+    def upsert(self, passages: Sequence[Passage], vectors: Vectors) -> None:
+        """Write the vectors, unit length, of passages of one corpus."""
+        write_vectors(self._collection(passages[0].corpus), passages, vectors)
 
     @_translating_errors
     def delete(self, corpus: str, ids: Sequence[str]) -> None:
@@ -116,11 +117,12 @@ class DenseIndex:
             collection.delete(ids=list(ids[start : start + DELETE_BATCH]))
 
     @_translating_errors
-    def search(self, corpus: str, vector: Vectors, k: int) -> dict[str, float]:
-        """Return the cosine of the `k` nearest passages of a corpus by id."""
-        collection = self._collection(corpus)
-        found = collection.query(query_embeddings=vector.reshape(1, -1), n_results=k, include=["distances"])
-        return {key: 1.0 - distance for key, distance in zip(found["ids"][0], found["distances"][0], strict=True)}
+    def search(self, corpus: str, vector: Vectors, k: int) -> dict[PassageRef, float]:
+        """Return the cosine of the `k` nearest passages of a corpus."""
+        include = ["distances", "metadatas"]
+        found = self._collection(corpus).query(query_embeddings=vector.reshape(1, -1), n_results=k, include=include)
+        rows = zip(found["ids"][0], found["metadatas"][0], found["distances"][0], strict=True)
+        return {PassageRef(corpus, str(of["document"]), key): 1.0 - distance for key, of, distance in rows}
 
     @_translating_errors
     def vectors(self, corpus: str, ids: Sequence[str]) -> dict[str, Vectors]:
@@ -135,6 +137,12 @@ class DenseIndex:
     def contents(self, corpus: str) -> dict[str, str]:
         """Return the hash of every passage in the index of one corpus by id."""
         return dict(self._pages(corpus))
+
+    @_translating_errors
+    def held(self, corpus: str, document: str) -> dict[str, str]:
+        """Return the hash of every passage that the index holds of a document by id."""
+        found = self._collection(corpus).get(where={"document": document}, include=["metadatas"])
+        return {key: str(of["hash"]) for key, of in zip(found["ids"], found["metadatas"], strict=True)}
 
     @_translating_errors
     def count(self, corpus: str) -> int:
@@ -177,12 +185,7 @@ class DenseIndex:
 
     def _collection(self, corpus: str) -> Any:
         if corpus not in self._collections:
-            self._collections[corpus] = self._client.get_or_create_collection(
-                COLLECTION_PREFIX + corpus,
-                embedding_function=None,
-                metadata=self._stamp,
-                configuration={"hnsw": {"space": "cosine"}},
-            )
+            self._collections[corpus] = self._make_collection(COLLECTION_PREFIX + corpus)
         return self._collections[corpus]
 
     def _pages(self, corpus: str) -> Iterator[tuple[str, str]]:
@@ -190,3 +193,73 @@ class DenseIndex:
         while (page := collection.get(limit=CONTENTS_PAGE, offset=start, include=["metadatas"]))["ids"]:
             yield from zip(page["ids"], (str(metadata["hash"]) for metadata in page["metadatas"]), strict=True)
             start += CONTENTS_PAGE
+
+    @_translating_errors
+    def rebuild(self, corpus: str) -> "DenseRebuild":
+        """Begin to make the index of a corpus again beside the old one, or go on where that was cut short."""
+        collections = {collection.name: collection for collection in self._client.list_collections()}
+        old = collections.get(COLLECTION_PREFIX + corpus)
+        kept = old if old and (old.metadata or {}).get("embedder") == self._stamp["embedder"] else None
+        name = REBUILD_PREFIX + COLLECTION_PREFIX + corpus
+        begun = collections.get(name)
+        if begun and begun.metadata != self._stamp:
+            self._client.delete_collection(name)
+        return DenseRebuild(self, corpus, kept, self._make_collection(name))
+
+    def _make_collection(self, name: str) -> Any:
+        configuration = {"hnsw": {"space": "cosine"}}
+        return self._client.get_or_create_collection(
+            name, embedding_function=None, metadata=self._stamp, configuration=configuration
+        )
+
+
+def open_dense_index(place: ChromaLocation, embedder: str, *, rebuilding: bool = False) -> DenseIndex:
+    """Open the index; to make it again, a folder that cannot be used is removed. Raises as `connect_chroma` does."""
+    try:
+        return DenseIndex(place, embedder=embedder)
+    except StorageError:
+        if not (rebuilding and isinstance(place, Path)):
+            raise
+    shutil.rmtree(place, ignore_errors=True)
+    return DenseIndex(place, embedder=embedder)
+
+
+REBUILD_PREFIX = "rebuilt-"
+
+
+class DenseRebuild:
+    """The index of one corpus that is made again; `switch` puts it in the place of the old one."""
+
+    def __init__(self, index: DenseIndex, corpus: str, old: Any, new: Any) -> None:
+        self._index, self._corpus, self._old, self._new = index, corpus, old, new
+
+    def adopt(self, passages: Sequence[Passage]) -> set[str]:
+        """Take over the vectors that fit of passages of the corpus, and return the ids of the others."""
+        with translate_chroma_errors(self._index.place):
+            missing = {one.id: one for one in passages}
+            for key in self._new.get(ids=list(missing), include=[])["ids"] if missing else ():
+                missing.pop(key)
+            if missing and self._old is not None:
+                self._adopt_old(missing)
+            return set(missing)
+
+    def _adopt_old(self, missing: dict[str, Passage]) -> None:
+        found = self._old.get(ids=list(missing), include=["embeddings", "metadatas"])
+        rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
+        fitting = {key: vector for key, vector, of in rows if of and of.get("hash") == missing[key].hash}
+        if fitting:
+            self.upsert([missing.pop(key) for key in fitting], np.asarray(list(fitting.values()), dtype=np.float32))
+
+    def upsert(self, passages: Sequence[Passage], vectors: Vectors) -> None:
+        with translate_chroma_errors(self._index.place):
+            write_vectors(self._new, passages, vectors)
+
+    def switch(self) -> None:
+        with translate_chroma_errors(self._index.place):
+            self._index.remove(self._corpus)
+            self._new.modify(name=COLLECTION_PREFIX + self._corpus)
+
+
+def write_vectors(collection: Any, passages: Sequence[Passage], vectors: Vectors) -> None:
+    metadatas = [{"hash": one.hash, "document": one.document} for one in passages]
+    collection.upsert(ids=[one.id for one in passages], embeddings=vectors, metadatas=metadatas)

@@ -5,18 +5,22 @@ spaces. All calls block.
 """
 
 import json
+import shutil
 import struct
+import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from storage.errors import REINDEX_HINT, IndexStale, explain_folder_error, translate_index_errors
 from storage.indexes.embedding import INDEX_SCHEMA, aliases_text, indexed_text
 from storage.language.detection import detect_language
 from storage.language.words import content_words, terms, words
-from storage.types import Document, Passage
+from storage.types import Document, Passage, StoredVersion
 
 ANALYZER = "terms"
 HEAP_BYTES = 64_000_000
@@ -24,56 +28,108 @@ CHECKED_BYTES = 32_000_000  # of its files, whenever it is opened to be searched
 _FOOTER_END = 8  # bytes: the length of the footer before them, and a number that every footer has
 
 
-class LexicalIndex:
-    """A tantivy index in a folder of its own. Close it: merges are then waited for."""
+Place = tuple[int, int]  # a passage by the number of its document's version, and its position in it
 
-    def __init__(self, folder: Path) -> None:
-        """Open the index in `folder`, or make an empty one. Raises `IndexStale` for one that cannot be used."""
-        self._folder = folder
+
+@dataclass(frozen=True, slots=True)
+class IndexedVersion:
+    """A version of a document as the index takes it."""
+
+    number: int
+    corpus: str
+    language: str
+    terms: Sequence[str]  # of each passage, in order, joined by spaces
+
+
+def index_version(version: StoredVersion) -> IndexedVersion:
+    document = version.document
+    return IndexedVersion(version.number, document.corpus, document.language, passage_terms(document, version.passages))
+
+
+def passage_terms(document: Document, passages: Iterable[Passage]) -> tuple[str, ...]:
+    """Return the terms by which each passage of a document is found, joined by spaces."""
+    texts = ("\n".join((indexed_text(document, one), aliases_text(document, one))) for one in passages)
+    return tuple(" ".join(terms(text, document.language)) for text in texts)
+
+
+class LexicalIndex:
+    """A tantivy index in a folder of its own. Close it: merges are then waited for.
+
+    It follows the numbers of the manifest's changes: whatever is written says up to which it holds them.
+    """
+
+    def __init__(self, folder: Path, *, rebuilding: bool = False) -> None:
+        """Open the index in `folder`, or make an empty one. Raises `IndexStale` for one that cannot be used.
+
+        With `rebuilding`, one is made beside it, or gone on with, and `switch` puts it in its place.
+        """
+        self._target = folder
+        self._folder = folder = folder.with_name(f"{folder.name}.new") if rebuilding else folder
         self._writer: Any = None
         self._index = _open_index(folder) if (folder / "meta.json").exists() else _create_index(folder)
-        self._languages = set(_read_stamp(folder)["languages"])
+        self._stamp = _read_stamp(folder)
+        self._switching = threading.Lock()
+        self.followed: int = self._stamp["followed"]
+        """Up to which change of the manifest a search sees."""
 
-    def write(self, rows: Sequence[tuple[Document, Passage]]) -> None:
-        """Write passages with their documents, replacing those with the same ids, and commit."""
+    @property
+    def name(self) -> str:
+        """Return its name among the followers of a manifest, no other's."""
+        return str(self._stamp["name"])
+
+    def follow(self, added: Iterable[IndexedVersion], retired: Iterable[int], upto: int) -> None:
+        """Add versions, remove retired ones, and commit: from then on searches see the manifest as of `upto`.
+
+        Cut short, it is simply done again.
+        """
         import tantivy
 
-        self._remember({document.language for document, _ in rows})
-        with self._committing() as writer:
-            for document, passage in rows:
-                writer.delete_documents_by_term("id", passage.id)
-                text = "\n".join((indexed_text(document, passage), aliases_text(document, passage)))
-                body = " ".join(terms(text, document.language))
-                names = {"id": passage.id, "corpus": passage.corpus, "hash": passage.hash}
-                writer.add_document(tantivy.Document(body=body, **names))
-
-    def delete(self, ids: Iterable[str]) -> None:
-        """Remove passages by id, and commit. Unknown ids are no error."""
-        with self._committing() as writer:
-            for passage_id in ids:
-                writer.delete_documents_by_term("id", passage_id)
-
-    def search(self, text: str, corpora: Sequence[str], k: int) -> dict[str, float]:
-        """Return the BM25 of the `k` best passages of `corpora` by id; those that share no term are left out."""
-        groups = self._expand(text)
-        if not groups or not corpora:
-            return {}
+        versions = tuple(added)
+        reached = self._stamp["reached"]  # beyond what was followed it may hold versions already
+        languages = {*self._stamp["languages"], *(version.language for version in versions if version.terms)}
+        self._write_stamp(reached=max(reached, upto), languages=sorted(languages))
         with self._translating_errors():
-            searcher = self._index.searcher()
-            found = searcher.search(self._query(groups, corpora), limit=k, count=False)
-            return {str(searcher.doc(address)["id"][0]): float(score) for score, address in found.hits}
+            writer = self._open_writer()
+            for number in retired:
+                writer.delete_documents_by_term("number", number)
+            for version in versions:
+                if version.number <= reached:
+                    writer.delete_documents_by_term("number", version.number)
+                for position, body in enumerate(version.terms):
+                    place = {"number": version.number, "position": position}
+                    writer.add_document(tantivy.Document(**place, corpus=version.corpus, body=body))
+            writer.commit()
+            with self._switching:
+                self._index.reload()
+                self.followed = upto
+        self._write_stamp(followed=upto)
 
-    def contents(self) -> dict[str, str]:
-        """Return the hash of every passage in the index by id."""
+    def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[dict[Place, float], int]:
+        """Return the BM25 of the `k` best passages of `corpora`, and up to which change of the manifest that holds.
+
+        Those that share no term with the text are left out.
+        """
+        groups = self._expand(text)
+        with self._translating_errors():
+            with self._switching:
+                searcher, followed = self._index.searcher(), self.followed
+            if not groups or not corpora:
+                return {}, followed
+            found = searcher.search(self._query(groups, corpora), limit=k, count=False)
+            documents = ((searcher.doc(address), score) for score, address in found.hits)
+            return {(one["number"][0], one["position"][0]): float(score) for one, score in documents}, followed
+
+    def places(self) -> frozenset[Place]:
+        """Return every passage in the index."""
         import tantivy
 
         with self._translating_errors():
             searcher = self._index.searcher()
             if not searcher.num_docs:
-                return {}
+                return frozenset()
             found = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs, count=False)
             documents = (searcher.doc(address) for _, address in found.hits)
-            return {str(document["id"][0]): str(document["hash"][0]) for document in documents}
+            return frozenset((one["number"][0], one["position"][0]) for one in documents)
 
     def count(self) -> int:
         with self._translating_errors():
@@ -87,8 +143,34 @@ class LexicalIndex:
         return f"The lexical index is damaged: {damaged} is not as it was written." if damaged else ""
 
     def clear(self) -> None:
-        with self._committing() as writer:
+        """Hold nothing, and have followed nothing."""
+        with self._translating_errors():
+            self._write_stamp(followed=0)
+            writer = self._open_writer()
             writer.delete_all_documents()
+            writer.commit()
+            with self._switching:
+                self._index.reload()
+                self.followed = 0
+
+    def begin_again(self) -> None:
+        """Clear an index that is made again in its place; one beside the old goes on where it was."""
+        if self._folder == self._target:
+            self.clear()
+
+    def switch(self) -> None:
+        """Put an index that was made beside the old in its place. Raises `StorageError`."""
+        if self._folder == self._target:
+            return
+        self.close()
+        try:
+            shutil.rmtree(self._target, ignore_errors=True)
+            self._folder.rename(self._target)
+        except OSError as error:
+            raise explain_folder_error(error, self._target) from error
+        self._folder = self._target
+        with self._switching:
+            self._index = _open_index(self._folder)
 
     def close(self) -> None:
         """Wait for merges and let the folder go."""
@@ -100,25 +182,25 @@ class LexicalIndex:
     def _translating_errors(self) -> AbstractContextManager[None]:
         return _translate_tantivy_errors(self._folder)
 
-    @contextmanager
-    def _committing(self) -> Iterator[Any]:
-        """Commit what the block writes, and let searches see it."""
-        with self._translating_errors():
-            if self._writer is None:
-                self._writer = self._index.writer(HEAP_BYTES, 1)
-            yield self._writer
-            self._writer.commit()
-            self._index.reload()
+    def _open_writer(self) -> Any:
+        if self._writer is None:
+            self._writer = self._index.writer(HEAP_BYTES, 1)
+        return self._writer
 
-    def _remember(self, languages: set[str]) -> None:
-        if not languages <= self._languages:
-            self._languages |= languages
-            _write_stamp(self._folder, sorted(self._languages))
+    def _write_stamp(self, **values: Any) -> None:
+        if any(self._stamp[name] != value for name, value in values.items()):
+            stamp = self._stamp | values
+            try:
+                _write_stamp(self._folder, stamp)
+            except OSError as error:
+                raise explain_folder_error(error, self._folder) from error
+            self._stamp = stamp
 
     def _expand(self, text: str) -> list[tuple[str, ...]]:
         """Return for each term of a question its forms in the indexed languages."""
         asked = detect_language(text)
-        languages = [asked] if asked in self._languages else [asked, *sorted(self._languages)]
+        known = self._stamp["languages"]
+        languages = [asked] if asked in known else [asked, *known]
         informative = content_words(text, asked) or words(text)
         return [group for word in informative for group in expand_term_forms(word, languages)]
 
@@ -149,15 +231,16 @@ def _create_index(folder: Path) -> Any:
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write_stamp(folder, [])
+        _write_stamp(folder, {**_EMPTY_STAMP, "schema": INDEX_SCHEMA, "name": uuid4().hex})
     except OSError as error:
         raise explain_folder_error(error, folder) from error
     builder = tantivy.SchemaBuilder()
-    for name in ("id", "corpus", "hash"):
-        builder.add_text_field(name, stored=name != "corpus", tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("number", stored=True, indexed=True)
+    builder.add_integer_field("position", stored=True)
+    builder.add_text_field("corpus", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("body", tokenizer_name=ANALYZER, index_option="freq")
     with _translate_tantivy_errors(folder):
-        return _register_analyzer(tantivy.Index(builder.build(), path=str(folder)))
+        return _prepare(tantivy.Index(builder.build(), path=str(folder)))
 
 
 def _open_index(folder: Path) -> Any:
@@ -166,12 +249,13 @@ def _open_index(folder: Path) -> Any:
     if _read_stamp(folder)["schema"] != INDEX_SCHEMA:
         raise IndexStale("The lexical index was made by another version of Footnote.", hint=REINDEX_HINT)
     with _translate_tantivy_errors(folder):
-        return _register_analyzer(tantivy.Index.open(str(folder)))
+        return _prepare(tantivy.Index.open(str(folder)))
 
 
-def _register_analyzer(index: Any) -> Any:
+def _prepare(index: Any) -> Any:
     from tantivy import TextAnalyzerBuilder, Tokenizer
 
+    index.config_reader(reload_policy="manual")  # what searches see, and up to which change that is, switch together
     index.register_tokenizer(ANALYZER, TextAnalyzerBuilder(Tokenizer.whitespace()).build())
     return index
 
@@ -205,14 +289,17 @@ def _has_its_checksum(file: Path) -> bool:
     return bool(zlib.crc32(content[:end]) == written)
 
 
+_EMPTY_STAMP: Mapping[str, Any] = {"schema": 0, "languages": [], "name": "", "followed": 0, "reached": 0}
+
+
 def _read_stamp(folder: Path) -> dict[str, Any]:
-    stamp: dict[str, Any] = {"schema": 0, "languages": []}
+    stamp = dict(_EMPTY_STAMP)
     with suppress(OSError, ValueError):
         stamp |= json.loads((folder / "stamp.json").read_text())
     return stamp
 
 
-def _write_stamp(folder: Path, languages: list[str]) -> None:
+def _write_stamp(folder: Path, stamp: Mapping[str, Any]) -> None:
     new = folder / "stamp.json.new"
-    new.write_text(json.dumps({"schema": INDEX_SCHEMA, "languages": languages}))
+    new.write_text(json.dumps(stamp))
     new.replace(folder / "stamp.json")

@@ -58,7 +58,7 @@ async def build(app: App, entries: tuple[LogEntry, ...], text: str, verify: Veri
     return await build_pinned(
         entries,
         text,
-        join=app.manifest.join,
+        recall=app.manifest.recall,
         find_forgotten=partial(find_forgotten_documents, app),
         supports=app.supports,
         verify=verify,

@@ -14,7 +14,7 @@ from typing import Any
 from storage.database.engine import Database, open_database
 from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
 from storage.indexes.embedding import Embedder
-from storage.indexes.lexical import LexicalIndex
+from storage.indexes.lexical import IndexedVersion, LexicalIndex, passage_terms
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
 from storage.queue import Queue
@@ -100,17 +100,23 @@ def kept(store: PassageStore) -> dict[str, Any]:
 async def listed_passages(manifest: Manifest, corpus: str, key: str) -> tuple[Passage, ...]:
     """Return the listed passages of a document, in order."""
     stored = await manifest.stored(corpus, [key])
-    return stored[key][1] if key in stored else ()
+    return stored[key].passages if key in stored else ()
 
 
 def damage_postings(folder: Path, corpus: str, words: str) -> None:
     """Damage a lexical index so that tantivy panics over a search for these words; it can still be opened."""
-    rows = [
-        (Document(corpus, key, ""), Passage(key, corpus, key, "", words, 0, key))
-        for key in (f"{number}" for number in range(300))
-    ]
     with closing(LexicalIndex(folder)) as index:
-        index.write(rows)
+        start = index.followed
+        versions = [
+            IndexedVersion(
+                start + n,
+                corpus,
+                "en",
+                passage_terms(Document(corpus, f"{n}", ""), [Passage(f"{n}", corpus, f"{n}", "", words, 0, f"{n}")]),
+            )
+            for n in range(1, 301)
+        ]
+        index.follow(versions, (), start + 300)
     file = max(folder.glob("*.idx"), key=lambda one: one.stat().st_size)
     content = file.read_bytes()  # its end says what it is, and stays
     file.write_bytes(Random(3).randbytes(len(content) - 200) + content[-200:])
@@ -128,7 +134,8 @@ class Contents:
 async def contents(store: PassageStore, corpus: str) -> Contents:
     """Read what the manifest and both indexes hold of a corpus."""
     listed = await store.manifest.listed(corpus, limit=100_000)
-    rows = frozenset((p.id, p.hash, p.text, document.title, p.position) for p, document in listed)
-    known = {p.id for p, _ in listed}
-    lexical = {key: value for key, value in store.lexical.contents().items() if key in known or corpus == "handbook"}
+    rows = frozenset((p.id, p.hash, p.text, page.document.title, p.position) for page in listed for p in page.passages)
+    known = {key for key, *_ in rows}
+    held = await store.words_held()
+    lexical = {key: value for key, value in held.items() if key in known or corpus == "handbook"}
     return Contents(rows, store.dense.contents(corpus), lexical)

@@ -1,21 +1,34 @@
-"""The manifest: what it lists after each step of a refresh, and after a refresh that was cut off anywhere."""
+"""The manifest: versions of documents, and what homes see that follow its changes at their own pace."""
 
 import asyncio
-import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import StatementError
 
+from storage.bodies import BodyDamaged, pack_passages, unpack_passages
+from storage.database.manifest_tx import Commit, VersionChange, record_follower
+from storage.database.refresh_log import Leases
+from storage.errors import LeaseLost
 from storage.manifest import Manifest
-from storage.types import CorpusInfo, Document, DocumentChange, Passage, PassageKind, hash_passage, make_passage_id
+from storage.types import (
+    Checkpoint,
+    CorpusInfo,
+    Document,
+    Lease,
+    Passage,
+    PassageKind,
+    StoredVersion,
+    hash_passage,
+    make_passage_id,
+)
 from tests.storage.stores import listed_passages, open_empty_database
 from tests.thorough import EXAMPLES
 
@@ -34,56 +47,67 @@ def document(key: str, *, corpus: str = "c", title: str = "T", fingerprint: str 
     return Document(corpus, key, title, fingerprint=fingerprint)
 
 
-def passage(text: str, position: int = 0, *, key: str = "a", corpus: str = "c", title: str = "T") -> Passage:
-    """Make a passage as chunking does."""
-    name = make_passage_id(corpus, key, "S", text, 0)
-    return Passage(name, corpus, key, "S", text, position, hash_passage(title, "S", text))
+def cut(of: Document, *texts: str) -> tuple[Passage, ...]:
+    """Make the passages of a document as chunking does."""
+    return tuple(
+        Passage(
+            make_passage_id(of.corpus, of.key, "S", text, texts[:position].count(text)),
+            of.corpus,
+            of.key,
+            "S",
+            text,
+            position,
+            hash_passage(of.title, "S", text),
+        )
+        for position, text in enumerate(texts)
+    )
 
 
-def new(*texts: str, key: str = "a", corpus: str = "c", title: str = "T") -> DocumentChange:
-    """Make the change that brings a document that was not there."""
-    made = tuple(passage(text, at, key=key, corpus=corpus, title=title) for at, text in enumerate(texts))
-    return DocumentChange(corpus, key, document(key, corpus=corpus, title=title), add=made)
+def write(of: Document, *texts: str, over: int | None = None) -> VersionChange:
+    """Make the change that brings a version of a document."""
+    return VersionChange(of.corpus, of.key, of, len(texts), pack_passages(cut(of, *texts)), over)
 
 
-async def put(manifest: Manifest, *changes: DocumentChange) -> None:
-    """Do what a refresh does, without indexes."""
-    await manifest.begin(changes)
-    await manifest.commit(changes)
+def new(*texts: str, key: str = "a", corpus: str = "c", fingerprint: str = "f") -> VersionChange:
+    """Make the same by the names of the document."""
+    return write(document(key, corpus=corpus, fingerprint=fingerprint), *texts)
+
+
+def gone(key: str = "a", corpus: str = "c") -> VersionChange:
+    """Make the change that removes a document."""
+    return VersionChange(corpus, key, None)
+
+
+async def put(manifest: Manifest, *changes: VersionChange) -> Commit:
+    """Commit changes that meet no conflict."""
+    commit = await manifest.commit(changes)
+    assert commit.conflicts == frozenset()
+    return commit
 
 
 async def texts(manifest: Manifest, key: str = "a", corpus: str = "c") -> list[str]:
-    """Read the listed texts of a document, in order."""
+    """Read the texts of a document, in order."""
     return [passage.text for passage in await listed_passages(manifest, corpus, key)]
 
 
-async def test_what_was_begun_is_not_listed_and_what_was_committed_is(manifest: Manifest) -> None:
-    """The commit is the switch."""
-    change = new("one", "two")
-
-    await manifest.begin([change])
-    assert await listed_passages(manifest, "c", "a") == ()
-    assert await manifest.join([it.id for it in change.add], ["c"]) == {}
-    assert await manifest.unlisted() == tuple(sorted(("c", it.id) for it in change.add))
-
-    await manifest.commit([change])
-    assert await listed_passages(manifest, "c", "a") == change.add
-    assert await manifest.document("c", "a") == change.document
-    assert await manifest.unlisted() == ()
+def shown(versions: tuple[StoredVersion, ...]) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """Return what versions say, by their documents."""
+    return {(one.document.corpus, one.document.key): tuple(it.text for it in one.passages) for one in versions}
 
 
 async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manifest: Manifest) -> None:
     """The date in UTC, whatever its zone was."""
     date = datetime(2026, 3, 1, 17, tzinfo=timezone(timedelta(hours=5)))
-    row = Document("c", "a", "Title", "https://x.example/a", "r7", date, "de", "mark")
-    row_passage = replace(passage("| a | b |", title="Title"), kind=PassageKind.TABLE, position=3)
-    await put(manifest, DocumentChange("c", "a", row, add=(row_passage,)))
+    row = Document("c", "a", "Title", "https://x.example/a", "r7", date, "de", "mark", ("Other", "Name"), True)
+    first, second = cut(row, "| a | b |", "\udcff")
+    table = replace(first, kind=PassageKind.TABLE)
+    await put(manifest, VersionChange("c", "a", row, 2, pack_passages([table, second])))
 
-    found, of = (await manifest.join([row_passage.id], ["c"]))[row_passage.id]
+    (version,) = (await manifest.stored("c", ["a", "b"])).values()
 
-    assert (found, of) == (row_passage, row)
-    assert of.date is not None
-    assert of.date.tzinfo is UTC
+    assert (version.document, version.passages) == (row, (table, second))
+    assert version.document.date is not None
+    assert version.document.date.tzinfo is UTC
     assert await manifest.document("c", "a") == row
 
 
@@ -92,124 +116,106 @@ async def test_a_document_dated_without_a_zone_is_refused(manifest: Manifest) ->
     naive = replace(document("a"), date=datetime(2026, 3, 1))  # noqa: DTZ001 - what must be refused
 
     with pytest.raises(StatementError, match="no time zone"):
-        await put(manifest, new("one", key="b"), DocumentChange("c", "a", naive))
+        await put(manifest, new("one", key="b"), write(naive))
 
     assert await manifest.fingerprints("c") == {}
 
 
-async def test_an_edit_changes_exactly_what_it_touched(manifest: Manifest) -> None:
-    """One passage goes, one comes, one moves."""
-    await put(manifest, new("one", "two", "three"), new("other", key="b"))
-    one, two, three = await listed_passages(manifest, "c", "a")
-    edit = DocumentChange(
-        "c", "a", document("a"), add=(passage("new", 2),), keep=(one, replace(three, position=1)), drop=(two.id,)
-    )
+async def test_a_new_version_takes_the_place_of_the_old_one(manifest: Manifest) -> None:
+    """Under a higher number; its neighbours stay as they are."""
+    before = await put(manifest, new("one", "two"), new("other", key="b"), new("one", corpus="d"))
+    after = await put(manifest, new("two", "three"))
 
-    await put(manifest, edit)
-
-    assert await texts(manifest) == ["one", "three", "new"]
-    assert [it.position for it in await listed_passages(manifest, "c", "a")] == [0, 1, 2]
-    assert await texts(manifest, "b") == ["other"]
-    assert await manifest.unlisted("c") == (("c", two.id),)
-
-
-async def test_a_removed_document_is_found_no_more(manifest: Manifest) -> None:
-    """Its passages wait to be taken from the indexes, its neighbours stay."""
-    await put(manifest, new("one", "two"), new("other", key="b"), new("one", corpus="d"))
-    gone = [it.id for it in await listed_passages(manifest, "c", "a")]
-
-    await put(manifest, DocumentChange("c", "a", None))
-
-    assert await manifest.document("c", "a") is None
-    assert await manifest.join(gone, ["c"]) == {}
-    assert {name for _, name in await manifest.unlisted("c")} == set(gone)
+    assert max(before.numbers.values()) < after.numbers["c", "a"]
+    assert await texts(manifest) == ["two", "three"]
     assert (await texts(manifest, "b"), await texts(manifest, "a", "d")) == (["other"], ["one"])
 
 
-async def test_purging_forgets_what_is_unlisted_and_never_what_is_listed(manifest: Manifest) -> None:
-    """Even if it is told to."""
-    await put(manifest, new("one", "two"))
-    one, two = await listed_passages(manifest, "c", "a")
-    await put(manifest, DocumentChange("c", "a", document("a"), keep=(one,), drop=(two.id,)))
+async def test_a_removed_document_is_found_no_more(manifest: Manifest) -> None:
+    """Removing it twice is no error."""
+    await put(manifest, new("one", "two"), new("other", key="b"))
+    await put(manifest, gone())
+    await put(manifest, gone())
 
-    await manifest.purge([one.id, two.id, "nobody"])
-
-    assert (await texts(manifest), await manifest.unlisted()) == (["one"], ())
-
-
-async def test_passages_outside_the_scope_are_not_joined(manifest: Manifest) -> None:
-    """Whoever asks for them by id."""
-    changes = [new("one", corpus=corpus) for corpus in "cde"]
-    await put(manifest, *changes)
-    ids = [change.add[0].id for change in changes]
-
-    assert set(await manifest.join(ids, ["c", "e"])) == {ids[0], ids[2]}
-    assert await manifest.join(ids, []) == {}
-    assert await manifest.join([], ["c"]) == {}
+    assert await manifest.document("c", "a") is None
+    assert await manifest.recall([it.id for it in cut(document("a"), "one")], [("c", "a"), ("c", "b")]) == {}
+    assert await manifest.fingerprints("c") == {"b": "f"}
 
 
-async def test_more_ids_than_a_statement_takes_are_joined_all(manifest: Manifest) -> None:
-    """In parts."""
-    change = new(*(f"text {number}" for number in range(1201)))
-    await put(manifest, change)
+async def test_passages_are_recalled_by_their_documents_alone(manifest: Manifest) -> None:
+    """More documents than a statement takes are asked in parts."""
+    many = [new("same", key=f"{number}") for number in range(1201)]
+    await put(manifest, *many)
+    ids = {cut(document(f"{number}"), "same")[0].id for number in range(1201)}
 
-    assert set(await manifest.join([it.id for it in change.add], ["c"])) == {it.id for it in change.add}
-    assert len(await manifest.listed("c", limit=2000)) == 1201
+    assert set(await manifest.recall(ids, [("c", f"{number}") for number in range(1201)])) == ids
+    assert await manifest.recall(ids, [("d", "1"), ("c", "nobody")]) == {}
+    assert await manifest.recall([], [("c", "1")]) == {}
 
 
-async def test_listed_passages_are_read_page_by_page(manifest: Manifest) -> None:
-    """By id, each once, of one corpus."""
-    await put(manifest, new(*"abcde"), new("f", key="b"), new("x", corpus="d"))
+async def test_documents_are_read_page_by_page(manifest: Manifest) -> None:
+    """By number, each once, of one corpus."""
+    await put(manifest, *(new(key, key=key) for key in "abcdef"), new("x", corpus="d"))
+    await put(manifest, new("again", key="a"))
 
     pages: list[list[str]] = []
-    after = ""
+    after = 0
     while page := await manifest.listed("c", after=after, limit=4):
-        after = page[-1][0].id
-        pages.append([found.text for found, _ in page])
+        after = page[-1].number
+        pages.append([version.document.key for version in page])
 
-    assert [len(page) for page in pages] == [4, 2]
-    assert sorted(itertools.chain(*pages)) == list("abcdef")
-
-
-async def test_a_passage_being_renamed_is_shown_as_it_was_and_planned_anew(manifest: Manifest) -> None:
-    """Between begin and commit the old title is true, but no plan may take index and manifest for equal."""
-    await put(manifest, new("one"))
-    renamed = new("one", title="New")
-
-    await manifest.begin([renamed])
-
-    (waiting,) = await listed_passages(manifest, "c", "a")
-    found, of = (await manifest.join([waiting.id], ["c"]))[waiting.id]
-    assert (waiting.hash, await manifest.fingerprints("c")) == ("", {"a": ""})
-    assert (found.hash, of.title) == (hash_passage("T", "S", "one"), "T")
-
-    await manifest.commit([renamed])
-    assert [it.hash for it in await listed_passages(manifest, "c", "a")] == [hash_passage("New", "S", "one")]
-    assert await manifest.fingerprints("c") == {"a": "f"}
+    assert pages == [["b", "c", "d", "e"], ["f", "a"]]
 
 
-async def test_a_passage_whose_text_was_changed_in_the_database_is_found_no_more(
-    manifest: Manifest, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "altered",
+    [
+        "UPDATE documents SET title = 'Another'",
+        "UPDATE bodies SET body = zeroblob(9)",
+        "UPDATE bodies SET body = (SELECT body FROM bodies AS other WHERE other.number <> bodies.number LIMIT 1)",
+    ],
+)
+async def test_a_document_that_was_changed_in_the_database_is_quoted_no_more(
+    manifest: Manifest, caplog: pytest.LogCaptureFixture, altered: str
 ) -> None:
-    """It is logged without its text, and written anew when its document is read again."""
-    change = new("The bell rings at ten.", "It is old.")
-    await put(manifest, change)
-    altered = sa.text("UPDATE passages SET text = 'The bell rings at two.' WHERE text LIKE '%ten%'")
-    await manifest.database.write(lambda connection: connection.execute(altered))
-    found = await manifest.join([it.id for it in change.add], ["c"])
+    """It is logged without its text, and written anew when it is read again."""
+    await put(manifest, new("The bell rings at ten.", "It is old."), new("other", key="b"))
+    assert await texts(manifest) == ["The bell rings at ten.", "It is old."]
+    await manifest.database.write(lambda connection: connection.execute(sa.text(altered)))
 
-    assert [it.text for it, _ in found.values()] == ["It is old."]
-    first, _ = await listed_passages(manifest, "c", "a")
-    assert (first.hash, first.text) == ("", "The bell rings at two.")
+    assert await texts(manifest) == []
     assert "footnote ingest --only" in caplog.text
-    assert "at two" not in caplog.text
-    await put(manifest, replace(change, add=change.add[:1], keep=change.add[1:]))
-    assert len(await manifest.join([it.id for it in change.add], ["c"])) == 2
+    assert "bell" not in caplog.text
+    await put(manifest, new("The bell rings at ten."))
+    assert await texts(manifest) == ["The bell rings at ten."]
+
+
+@given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=40), st.sampled_from(PassageKind)), max_size=6))
+def test_what_was_packed_comes_back(rows: list[tuple[str, str, PassageKind]]) -> None:
+    """Whatever it says, and however often it says it."""
+    of = document("a")
+    made = [
+        replace(one, text=text, section=path, kind=kind)
+        for one, (path, text, kind) in zip(cut(of, *(text for _, text, _ in rows)), rows, strict=True)
+    ]
+
+    found = unpack_passages(of, pack_passages(made))
+
+    assert [(it.section, it.text, it.kind, it.position) for it in found] == [(*row, at) for at, row in enumerate(rows)]
+    assert len({it.id for it in found}) == len(rows)
+
+
+@pytest.mark.parametrize("body", [b"", b"x", pack_passages([])[:-1]])
+def test_a_body_that_is_cut_short_says_so(body: bytes) -> None:
+    """Whatever zlib or JSON make of it."""
+    with pytest.raises(BodyDamaged):
+        unpack_passages(document("a"), body)
 
 
 async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(manifest: Manifest) -> None:
-    """The failures of the refresh before are forgotten."""
-    await put(manifest, new("one", "two"), new("x", corpus="b"))
+    """The failures of the refresh before are forgotten; what is counted follows every change."""
+    await put(manifest, new("one", "two"), new("x", corpus="b"), new("y", key="z"))
+    await put(manifest, new("one", "two", "three"), gone("z"))
     await manifest.finish("c", NOON, [("z.pdf", "is empty"), ("y.pdf", "is encrypted"), ("y.pdf", "is encrypted")])
     assert await manifest.failures("c") == (("y.pdf", "is encrypted"), ("z.pdf", "is empty"))
 
@@ -218,7 +224,7 @@ async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(man
 
     assert await manifest.corpora() == (
         CorpusInfo("b", documents=1, passages=1, refreshed=None, failures=0),
-        CorpusInfo("c", documents=1, passages=2, refreshed=NOON, failures=1),
+        CorpusInfo("c", documents=1, passages=3, refreshed=NOON, failures=1),
         CorpusInfo("empty", documents=0, passages=0, refreshed=NOON, failures=0),
     )
 
@@ -226,129 +232,218 @@ async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(man
 async def test_a_corpus_that_is_not_there_is_empty(manifest: Manifest) -> None:
     """It is the caller who knows whether that is an error."""
     assert (await manifest.fingerprints("no"), await manifest.listed("no")) == ({}, ())
-    assert (await manifest.failures("no"), await manifest.unlisted("no")) == ((), ())
+    assert (await manifest.failures("no"), await manifest.unsettled("no")) == ((), ())
     assert await manifest.document("no", "a") is None
 
 
 async def test_no_change_at_all_changes_nothing(manifest: Manifest) -> None:
     """A statement without rows would apply to all."""
     await put(manifest, new("one"))
-
     await put(manifest)
-    await put(manifest, DocumentChange("c", "b", document("b")))
-    await manifest.purge([])
+    await put(manifest, new(key="b"))
 
     assert (await texts(manifest), await manifest.fingerprints("c")) == (["one"], {"a": "f", "b": "f"})
 
 
-# What a source has: each document's key, with its title and the texts of its passages.
-Source = Mapping[str, tuple[str, tuple[str, ...]]]
-SOURCES = st.dictionaries(
-    st.sampled_from("ab"),
-    st.tuples(st.sampled_from(["T", "New"]), st.lists(st.sampled_from("uvwx"), unique=True, max_size=3).map(tuple)),
+async def test_a_change_planned_over_what_another_has_replaced_is_left_and_read_again(manifest: Manifest) -> None:
+    """The rest of its batch is written."""
+    first = await put(manifest, new("one", "two"))
+    late = write(document("a", fingerprint="2"), "three", over=first.numbers["c", "a"])
+    await put(manifest, new("four", fingerprint="3"))
+
+    commit = await manifest.commit([late, new("other", key="b"), write(document("d"), "new", over=0)])
+
+    assert commit.conflicts == {("c", "a")}
+    assert (await texts(manifest), await texts(manifest, "b"), await texts(manifest, "d")) == (
+        ["four"],
+        ["other"],
+        ["new"],
+    )
+    assert await manifest.fingerprints("c") == {"a": "", "b": "f", "d": "f"}
+    assert (await manifest.commit([write(document("d"), "newer", over=0)])).conflicts == {("c", "d")}
+
+
+async def test_what_was_forgotten_is_not_brought_back_by_a_refresh_under_way(manifest: Manifest) -> None:
+    """Nor by any later one, until it is remembered."""
+    await put(manifest, new("one"))
+    await manifest.forget("c", ["a", "never seen"])
+    await manifest.commit([gone()], erasing=True)
+
+    assert (await manifest.commit([new("two"), new("x", key="never seen")])).conflicts == {
+        ("c", "a"),
+        ("c", "never seen"),
+    }
+    assert (await manifest.document("c", "a"), await texts(manifest)) == (None, [])
+    assert await manifest.forgotten("c") == {"a", "never seen"}
+    assert await manifest.forgotten("d") == frozenset()
+
+    await manifest.remember("c", ["a"])
+    await put(manifest, new("two"))
+    assert await texts(manifest) == ["two"]
+
+
+async def test_what_is_erased_is_seen_by_nobody_however_far_behind(manifest: Manifest) -> None:
+    """Of no version is the text kept."""
+    old = await put(manifest, new("one"))
+    await put(manifest, new("two"))
+    await manifest.commit([gone()], erasing=True)
+
+    numbers = list(old.numbers.values())
+    assert await manifest.visible(numbers[0], numbers, [("c", "a")], ["c"]) == ()
+    assert await manifest.versions(range(9)) == ()
+
+
+async def test_nothing_is_begun_or_committed_under_a_lease_that_is_another_s(manifest: Manifest) -> None:
+    """Whoever lost it stops."""
+    mine, theirs = Lease("refresh:c", "me"), Lease("refresh:c", "you")
+    assert await Leases(manifest.database).take(mine.name, theirs.owner, NOON, 60.0)
+
+    with pytest.raises(LeaseLost):
+        await manifest.begin([("c", "a")], mine)
+    with pytest.raises(LeaseLost):
+        await manifest.commit([new("one")], mine)
+
+    assert (await manifest.unsettled(), await manifest.fingerprints("c")) == ((), {})
+    await manifest.commit([new("one")], theirs)
+    assert await texts(manifest) == ["one"]
+
+
+async def test_each_commit_moves_its_corpus_on(manifest: Manifest) -> None:
+    """So that a search notices that it was overtaken."""
+    await put(manifest, new("one"), new("x", corpus="d"))
+    await put(manifest, new("two"), gone("nobody", "d"))
+
+    assert {one.name: one.generation for one in await manifest.catalogue()} == {"c": 2, "d": 1}
+
+
+async def test_what_was_begun_is_unsettled_until_it_is_settled(manifest: Manifest) -> None:
+    """Beginning it twice is no error."""
+    await manifest.begin([("c", "a"), ("d", "b")])
+    await manifest.begin([("c", "a")])
+    assert set(await manifest.unsettled()) == {("c", "a"), ("d", "b")}
+
+    await manifest.settle([("c", "a")], "home", 0)
+
+    assert (await manifest.unsettled("c"), await manifest.unsettled()) == ((), (("d", "b"),))
+
+
+async def test_a_checkpoint_is_kept_until_the_next(manifest: Manifest) -> None:
+    """With the edition that people know it by."""
+    assert await manifest.checkpoint("c") == Checkpoint()
+    kept = Checkpoint("mark", "digest", "2026-03-01")
+    await manifest.finish("c", NOON, (), kept)
+    await manifest.finish("c", NOON)
+
+    assert await manifest.checkpoint("c") == kept
+
+
+KEYS = "abc"
+
+
+@dataclass
+class Home:
+    """A home that follows the manifest: what its index of words holds, by number."""
+
+    name: str
+    followed: int = 0
+    held: set[int] = field(default_factory=set)
+
+    async def follow(self, manifest: Manifest, most: int, at: datetime) -> None:
+        """Take one step."""
+        if not await self._tell(manifest, at):
+            self.followed, self.held = 0, set()
+            assert await self._tell(manifest, at)
+        lag = await manifest.lag(self.followed, most)
+        self.held = (self.held | set(lag.added)) - set(lag.retired)
+        self.followed = lag.upto
+        assert await self._tell(manifest, at)
+
+    async def _tell(self, manifest: Manifest, at: datetime) -> bool:
+        return await manifest.database.write(lambda it: record_follower(it, self.name, self.followed, at))
+
+    async def sees(self, manifest: Manifest) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """Return what its searches show, by words and by vectors; each must show the same."""
+        worded = await manifest.visible(self.followed, self.held, [], ["c"])
+        named = await manifest.visible(self.followed, [], [("c", key) for key in KEYS], ["c"])
+        assert shown(worded) == shown(named)
+        return shown(worded)
+
+
+STEP = st.one_of(
+    st.tuples(
+        st.just("write"),
+        st.lists(
+            st.tuples(st.sampled_from(KEYS), st.lists(st.sampled_from("xyz"), max_size=3)),
+            min_size=1,
+            max_size=3,
+            unique_by=lambda it: it[0],
+        ),
+    ),
+    st.tuples(st.just("remove"), st.sampled_from(KEYS)),
+    st.tuples(st.just("follow"), st.tuples(st.integers(0, 2), st.integers(1, 4))),
+    st.tuples(st.just("wait"), st.sampled_from([timedelta(minutes=6), timedelta(days=31)])),
 )
-STEPS = 5
-COMMITTED = 3
-
-
-class Stopped(Exception):
-    """The process ended here."""
-
-
-class Refresh:
-    """A refresh over a made-up index, which can be cut off after any of its steps."""
-
-    def __init__(self, manifest: Manifest, corpus: str, index: dict[str, str]) -> None:
-        self.manifest, self.corpus, self.index = manifest, corpus, index
-
-    async def run(self, source: Source, *, steps: int) -> None:
-        """Bring index and manifest to what the source has, or raise `Stopped` after so many steps."""
-        going = iter(range(steps, -1, -1))
-        await self._sweep()
-        changes = await self._plan(source)
-        await self._step(going)
-        await self.manifest.begin(changes)
-        await self._step(going)
-        self.index.update({it.id: it.hash for change in changes for it in change.add})
-        await self._step(going)
-        await self.manifest.commit(changes)
-        await self._step(going)
-        for _, name in await self.manifest.unlisted(self.corpus):
-            self.index.pop(name, None)
-        await self._step(going)
-        await self._sweep()
-
-    async def _step(self, going: Iterator[int]) -> None:
-        if next(going) == 0:
-            raise Stopped
-
-    async def _sweep(self) -> None:
-        gone = [name for _, name in await self.manifest.unlisted(self.corpus)]
-        for name in gone:
-            self.index.pop(name, None)
-        await self.manifest.purge(gone)
-
-    async def _plan(self, source: Source) -> list[DocumentChange]:
-        known = await self.manifest.fingerprints(self.corpus)
-        changes = [DocumentChange(self.corpus, key, None) for key in known.keys() - source.keys()]
-        for key, (title, wanted) in source.items():
-            if known.get(key) != repr((title, wanted)):
-                changes.append(await self._change(key, title, wanted))
-        return changes
-
-    async def _change(self, key: str, title: str, wanted: tuple[str, ...]) -> DocumentChange:
-        now = [passage(it, at, key=key, corpus=self.corpus, title=title) for at, it in enumerate(wanted)]
-        before = {it.id: it.hash for it in await listed_passages(self.manifest, self.corpus, key)}
-        return DocumentChange(
-            self.corpus,
-            key,
-            document(key, corpus=self.corpus, title=title, fingerprint=repr((title, wanted))),
-            add=tuple(it for it in now if before.get(it.id) != it.hash),
-            keep=tuple(it for it in now if before.get(it.id) == it.hash),
-            drop=tuple(before.keys() - {it.id for it in now}),
-        )
-
-    async def shown(self) -> Source:
-        """Read back what the manifest shows, hashes checked, in the form of a source."""
-        listed = await self.manifest.listed(self.corpus)
-        assert all(it.hash == hash_passage(of.title, it.section, it.text) for it, of in listed)
-        rows = {
-            key: await self.manifest.document(self.corpus, key) for key in await self.manifest.fingerprints(self.corpus)
-        }
-        return {
-            key: (row.title, tuple(await texts(self.manifest, key, self.corpus))) for key, row in rows.items() if row
-        }
 
 
 @pytest.fixture(scope="module")
-def refreshes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Refresh]]:
-    """Refreshes of one corpus after the other, all in one database."""
-    with open_empty_database(tmp_path_factory.mktemp("home")) as database:
-        yield (Refresh(Manifest(database), f"corpus-{number}", {}) for number in itertools.count())
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for each example."""
+    return (tmp_path_factory.mktemp("home") for _ in itertools.count())
 
 
-@settings(max_examples=EXAMPLES * 2, deadline=None)
-@given(runs=st.lists(st.tuples(SOURCES, st.integers(0, STEPS)), max_size=5), last=SOURCES)
-@example(runs=[({"a": ("T", ("u",))}, STEPS), ({"a": ("New", ("u",))}, 2)], last={"a": ("T", ("u",))})
-def test_a_refresh_cut_off_anywhere_shows_old_or_new_and_the_next_one_mends_all(
-    refreshes: Iterator[Refresh], runs: list[tuple[Source, int]], last: Source
-) -> None:
-    """However often it was cut off, and whatever became of the source since."""
-    asyncio.run(cut_off(next(refreshes), runs, last))
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(steps=st.lists(STEP, max_size=20))
+def test_every_home_sees_the_manifest_as_of_the_change_it_has_followed(folders: Iterator[Path], steps: list) -> None:
+    """Three homes at their own pace; retired versions are purged, and who was away too long begins again."""
+    asyncio.run(follow_all(next(folders), steps))
 
 
-async def cut_off(refresh: Refresh, runs: list[tuple[Source, int]], last: Source) -> None:
-    """Run them all, look after each, and run the last to its end."""
-    shown: Source = {}
-    for source, steps in runs:
-        with contextlib.suppress(Stopped):
-            await refresh.run(source, steps=steps)
-        shown = source if steps >= COMMITTED else shown
-        assert await refresh.shown() == shown
+async def follow_all(folder: Path, steps: list) -> None:
+    """Take all steps, look after each, and let all follow to the end."""
+    homes, at = [Home(f"home {number}") for number in range(3)], NOON
+    states = {0: {}}
+    with open_empty_database(folder) as database:
+        manifest = Manifest(database)
+        for what, of in steps:
+            state = dict(states[max(states)])
+            if what == "write":
+                state |= {("c", key): tuple(of_key) for key, of_key in of}
+                commit = await manifest.commit([new(*of_key, key=key) for key, of_key in of])
+                # Between two changes of one commit nobody may stop: what they see is as of a number in between.
+                number = max(commit.numbers.values())
+                for partial in sorted(commit.numbers.values()):
+                    upto = {name for name, it in commit.numbers.items() if it <= partial}
+                    states[partial] = {
+                        **states[max(key for key in states if key < partial)],
+                        **{name: state[name] for name in upto},
+                    }
+                assert states[number] == state
+            elif what == "remove":
+                before = (await manifest.lag(0, 1)).head
+                await manifest.commit([gone(of)])
+                after = (await manifest.lag(0, 1)).head
+                state.pop(("c", of), None)
+                if after > before:
+                    states[after] = state
+            elif what == "follow":
+                await homes[of[0]].follow(manifest, of[1], at)
+            else:
+                at += of
+            for home in homes:
+                if home.followed >= (await oldest_kept(manifest)):
+                    assert await home.sees(manifest) == states[home.followed]
+        for home in homes:
+            while home.followed < max(states):
+                await home.follow(manifest, 3, at)
+            assert await home.sees(manifest) == states[max(states)]
+        live = {one.number for one in await manifest.listed("c")}
+        assert all(home.held == live for home in homes)
 
-    await refresh.run(last, steps=STEPS)
 
-    assert await refresh.shown() == last
-    listed = await refresh.manifest.listed(refresh.corpus)
-    assert refresh.index == {it.id: it.hash for it, _ in listed}
-    assert await refresh.manifest.unlisted() == ()
+async def oldest_kept(manifest: Manifest) -> int:
+    """Return up to which change retired versions have lost their texts."""
+    query = sa.text(
+        "SELECT coalesce(max(retired), 0) FROM documents WHERE retired > 0 AND number NOT IN (SELECT number FROM bodies)"
+    )
+    purged = sa.text("SELECT purged FROM sequence")
+    return await manifest.database.read(lambda it: max(it.execute(query).scalar_one(), it.execute(purged).scalar_one()))

@@ -24,9 +24,9 @@ from ingest.chunking import split_page
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.dumps.worker_pool import count_cores
 from ingest.types import ChangedDocument, Page
-from storage.indexes.lexical import LexicalIndex
+from storage.indexes.lexical import LexicalIndex, index_version
 from storage.language.sentences import sentence_spans
-from storage.types import Document, Passage
+from storage.types import Document, Passage, StoredVersion
 from tools.benchmarks.synthetic_dump import SyntheticDump, write_dump
 
 LEFT_OVER = re.compile(r"\{\{|\[\[|\]\]|<ref|\|-|&nbsp;|\( ,|\(\)| \.(?=\s|$)")
@@ -299,14 +299,17 @@ def _facts(facts: Sequence[TableFact], pages: dict[str, Page], cut: Sequence[Pas
     titles = {key: page.title for key, page in pages.items()}
     rows = [Document("wikipedia", key, page.title, language=page.language) for key, page in pages.items()]
     documents = {row.key: row for row in rows}
-    texts = {passage.id: (titles[passage.document], passage.text) for passage in cut}
+    numbers = {key: number for number, key in enumerate(documents, 1)}
+    texts = {(numbers[each.document], each.position): (titles[each.document], each.text) for each in cut}
+    of = {key: tuple(each for each in cut if each.document == key) for key in documents}
     folder.mkdir()
     index = LexicalIndex(folder)
-    index.write([(documents[each.document], each) for each in cut])
+    versions = [index_version(StoredVersion(numbers[key], documents[key], of[key])) for key in documents]
+    index.follow(versions, (), len(versions))
     missing: list[TableFact] = []
     unfound: list[TableFact] = []
     for fact in facts:
-        scores = index.search(f"{fact.title} {fact.label}", ["wikipedia"], DEPTH)
+        scores, _ = index.search(f"{fact.title} {fact.label}", ["wikipedia"], DEPTH)
         if not any(title == fact.title and has_fact(text, fact) for title, text in texts.values()):
             missing.append(fact)
         if not any(texts[each][0] == fact.title and has_fact(texts[each][1], fact) for each in scores):

@@ -59,7 +59,7 @@ async def _load_story(records: "Records", beginning: str) -> "tuple[tuple[LogEnt
     from bot.views.turn_story import collect_passages, list_passages
 
     entries = await load_turn(records.audit, beginning)
-    return entries, collect_passages(entries, await records.manifest.join(*list_passages(entries)))
+    return entries, collect_passages(entries, await records.manifest.recall(*list_passages(entries)))
 
 
 async def load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]":

@@ -135,7 +135,7 @@ class CitationRecheck:
         pages = dict[DocumentId, tuple[Document, tuple[Passage, ...]]]()
         for corpus in {corpus for corpus, _ in wanted}:
             stored = await self.app.manifest.stored(corpus, [key for name, key in wanted if name == corpus])
-            pages |= {(corpus, key): page for key, page in stored.items()}
+            pages |= {(corpus, key): (page.document, page.passages) for key, page in stored.items()}
         return pages
 
     async def _check_turn(self, entries: tuple[LogEntry, ...]) -> None:
