@@ -443,7 +443,8 @@ async def follow_all(folder: Path, steps: list) -> None:
 async def oldest_kept(manifest: Manifest) -> int:
     """Return up to which change retired versions have lost their texts."""
     query = sa.text(
-        "SELECT coalesce(max(retired), 0) FROM documents WHERE retired > 0 AND number NOT IN (SELECT number FROM bodies)"
+        "SELECT coalesce(max(retired), 0) FROM documents"
+        " WHERE retired > 0 AND number NOT IN (SELECT number FROM bodies)"
     )
     purged = sa.text("SELECT purged FROM sequence")
     return await manifest.database.read(lambda it: max(it.execute(query).scalar_one(), it.execute(purged).scalar_one()))
