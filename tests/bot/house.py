@@ -26,6 +26,7 @@ from storage.types import (
     Citation,
     CorpusInfo,
     Document,
+    DocumentId,
     DocumentRef,
     EntryKind,
     Hit,
@@ -272,7 +273,7 @@ class _Manifest:
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         return self.infos
 
-    async def join(self, _ids: Sequence[str], _within: Sequence[str]) -> dict[str, tuple[Passage, Document]]:
+    async def recall(self, _ids: Sequence[str], _among: Sequence[DocumentId]) -> dict[str, tuple[Passage, Document]]:
         return {}
 
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:

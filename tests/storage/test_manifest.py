@@ -98,7 +98,8 @@ def shown(versions: tuple[StoredVersion, ...]) -> Mapping[tuple[str, str], tuple
 async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manifest: Manifest) -> None:
     """The date in UTC, whatever its zone was."""
     date = datetime(2026, 3, 1, 17, tzinfo=timezone(timedelta(hours=5)))
-    row = Document("c", "a", "Title", "https://x.example/a", "r7", date, "de", "mark", ("Other", "Name"), True)
+    row = Document("c", "a", "Title", "https://x.example/a", "r7", date, "de", "mark", ("Other", "Name"))
+    row = replace(row, disambiguation=True)
     first, second = cut(row, "| a | b |", "\udcff")
     table = replace(first, kind=PassageKind.TABLE)
     await put(manifest, VersionChange("c", "a", row, 2, pack_passages([table, second])))
@@ -401,43 +402,49 @@ def test_every_home_sees_the_manifest_as_of_the_change_it_has_followed(folders: 
 async def follow_all(folder: Path, steps: list) -> None:
     """Take all steps, look after each, and let all follow to the end."""
     homes, at = [Home(f"home {number}") for number in range(3)], NOON
-    states = {0: {}}
     with open_empty_database(folder) as database:
-        manifest = Manifest(database)
+        told = Told(Manifest(database))
         for what, of in steps:
-            state = dict(states[max(states)])
             if what == "write":
-                state |= {("c", key): tuple(of_key) for key, of_key in of}
-                commit = await manifest.commit([new(*of_key, key=key) for key, of_key in of])
-                # Between two changes of one commit nobody may stop: what they see is as of a number in between.
-                number = max(commit.numbers.values())
-                for partial in sorted(commit.numbers.values()):
-                    upto = {name for name, it in commit.numbers.items() if it <= partial}
-                    states[partial] = {
-                        **states[max(key for key in states if key < partial)],
-                        **{name: state[name] for name in upto},
-                    }
-                assert states[number] == state
+                await told.commit([new(*said, key=key) for key, said in of])
             elif what == "remove":
-                before = (await manifest.lag(0, 1)).head
-                await manifest.commit([gone(of)])
-                after = (await manifest.lag(0, 1)).head
-                state.pop(("c", of), None)
-                if after > before:
-                    states[after] = state
+                await told.commit([gone(of)])
             elif what == "follow":
-                await homes[of[0]].follow(manifest, of[1], at)
+                await homes[of[0]].follow(told.manifest, of[1], at)
             else:
                 at += of
+            oldest = await oldest_kept(told.manifest)
             for home in homes:
-                if home.followed >= (await oldest_kept(manifest)):
-                    assert await home.sees(manifest) == states[home.followed]
+                assert home.followed < oldest or await home.sees(told.manifest) == told.states[home.followed]
         for home in homes:
-            while home.followed < max(states):
-                await home.follow(manifest, 3, at)
-            assert await home.sees(manifest) == states[max(states)]
-        live = {one.number for one in await manifest.listed("c")}
+            while home.followed < max(told.states):
+                await home.follow(told.manifest, 3, at)
+            assert await home.sees(told.manifest) == told.states[max(told.states)]
+        live = {one.number for one in await told.manifest.listed("c")}
         assert all(home.held == live for home in homes)
+
+
+@dataclass
+class Told:
+    """A manifest, and what stood after each of its changes, by number."""
+
+    manifest: Manifest
+    states: dict[int, dict[tuple[str, str], tuple[str, ...]]] = field(default_factory=lambda: {0: {}})
+
+    async def commit(self, changes: list[VersionChange]) -> None:
+        """Commit changes of documents of which each comes once; each takes a number, in their order."""
+        for change in changes:
+            state, last = dict(self.states[max(self.states)]), max(self.states)
+            before = state.pop((change.corpus, change.key), None)
+            if change.document:
+                state[change.corpus, change.key] = tuple(
+                    it.text for it in unpack_passages(change.document, change.body)
+                )
+            elif before is None:
+                continue
+            self.states[last + 1] = state
+        await self.manifest.commit(changes)
+        assert (await self.manifest.lag(0, 1)).head == max(self.states)
 
 
 async def oldest_kept(manifest: Manifest) -> int:

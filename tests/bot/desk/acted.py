@@ -122,7 +122,7 @@ class Told:
         if not self.closed:
             return (opened,)
         done = self.answered(turn_id)
-        hits = tuple((passage(name).id, 1.0, name) for name in (*self.cited, *self.found))
+        hits = tuple((passage(name).id, 1.0, name, document(name).key) for name in (*self.cited, *self.found))
         step = Step("search", {"query": "it", "k": 3, "time": None, "hits": hits}, 1.0)
         withheld = tuple(WithheldSentence(f"{name}claim", "no") for name in self.found)
         return (opened, *build_closing_entries(done, (step,), withheld, ()))
@@ -223,10 +223,9 @@ class Record:
     async def forgotten(self, corpus: str) -> frozenset[str]:
         return frozenset({document(corpus).key} & {document(name).key for name in self.forgot})
 
-    async def join(self, ids: Any, within: Any) -> dict[str, tuple[Passage, Document]]:
-        return {
-            f"{one}-p": (passage(one), document(one)) for one in self.corpora if f"{one}-p" in ids and one in within
-        }
+    async def recall(self, ids: Any, among: Any) -> dict[str, tuple[Passage, Document]]:
+        there = {one: (one, document(one).key) in among for one in self.corpora}
+        return {f"{one}-p": (passage(one), document(one)) for one in there if f"{one}-p" in ids and there[one]}
 
     async def of(self, channel: str) -> dict[str, Any]:
         return self.narrowed.get(channel, {})

@@ -55,7 +55,7 @@ def test_what_was_found_is_told_in_its_words() -> None:
     found = {"p2": (passage("Closed on Mondays.", 2), document(title="Hours"))}
     story = build_story(entries, found)
     assert story is not None
-    assert list_passages(entries) == ({"p1", "p2"}, {"handbook"})
+    assert list_passages(entries) == ({"p1", "p2"}, {("handbook", "a"), ("handbook", "b")})
     assert [(one.title, one.text, one.score) for one in story.steps[0].found] == [
         ("Harbour", passage().text, 1.25), ("Hours", "Closed on Mondays.", 0.5)
     ]  # fmt: skip
