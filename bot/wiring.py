@@ -282,8 +282,8 @@ def locate_chroma(settings: Settings) -> ChromaLocation:
 
 
 def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
-    options = settings.embedding.options
-    embedder = open_embedder(settings.embedding.function, options)
+    chosen = settings.embedding
+    embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
     dense = open_dense_index(locate_chroma(settings), embedder.name, rebuilding=rebuilding)
     stack.callback(dense.close)
     lexical = LexicalIndex(settings.home / "lexical", rebuilding=rebuilding)

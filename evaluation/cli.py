@@ -11,6 +11,7 @@ from evaluation.robustness.injection import injection
 from evaluation.simulated_model.model_server import serve_model
 from evaluation.simulated_model.transcripts import transcripts
 from evaluation.speed.desk_benchmark import desk
+from evaluation.speed.embedding_benchmark import embedding
 from evaluation.speed.load_benchmark import turns
 from evaluation.speed.refresh_benchmark import measure_refresh
 from evaluation.speed.search_benchmark import search
@@ -31,6 +32,7 @@ app.command()(hostile)
 app.command()(systems)
 app.command()(transcripts)
 speed.command()(desk)
+speed.command()(embedding)
 speed.command("refresh")(measure_refresh)
 speed.command()(search)
 speed.command()(serve_model)

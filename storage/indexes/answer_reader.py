@@ -16,7 +16,8 @@ import numpy as np
 
 from storage.errors import EmbeddingUnavailable
 from storage.indexes.embedding import READER_SHA256
-from storage.indexes.minilm import TOKENIZER, UNSEEN, find_model_folder, open_session, open_tokenizer, pad_rows
+from storage.indexes.minilm import TOKENIZER, find_model_folder, open_session, open_tokenizer, pad_rows
+from storage.indexes.minilm_graph import UNSEEN
 from storage.types import Evidence, Span
 
 READER_FILE = "answer_reader.onnx"

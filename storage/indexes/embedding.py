@@ -219,10 +219,18 @@ def _embedding_error(
 
 
 MINILM = "minilm"
+ROUNDED = "-int8"  # what the name of a model has that computes with eight bits
 
 
-def open_embedder(function: str, options: Mapping[str, Any]) -> Embedder:
+def are_comparable(name: str, other: str) -> bool:
+    """Return whether vectors of both embedders can stand beside each other: those of one model, rounded or not."""
+    return name.replace(ROUNDED, "") == other.replace(ROUNDED, "")
+
+
+def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32) -> Embedder:
     """Open the embedder that settings name: "minilm", which takes no options, or one of Chroma's functions.
+
+    `bits` are those that "minilm" computes with, 8 or 32.
 
     Raises:
         EmbeddingUnavailable: Nothing has that name, it cannot be opened, or its service does not answer.
@@ -233,7 +241,7 @@ def open_embedder(function: str, options: Mapping[str, Any]) -> Embedder:
         raise EmbeddingUnavailable(f'The embedding function "{MINILM}" takes no options.', hint="remove them")
     from storage.indexes.minilm import open_minilm  # imports onnxruntime
 
-    return open_minilm()
+    return open_minilm(bits=bits)
 
 
 Found = TypeVar("Found")

@@ -21,14 +21,13 @@ from storage.errors import EmbeddingUnavailable
 from storage.indexes.minilm import (
     SHA256,
     TOKENIZER,
-    UNSEEN,
     WEIGHTS,
-    build_states_model,
     check_model,
     find_model_folder,
     open_session,
     open_tokenizer,
 )
+from storage.indexes.minilm_graph import UNSEEN, build_states_model
 
 LAYERS = (0, 3, 6)  # the table of words, half way up, and the top: from what a word is to what it means where it stands
 MOST_TOKENS = 56  # what is read of each text: a long sentence, its two special tokens included

@@ -24,15 +24,12 @@ import storage.indexes as code
 from storage.indexes.answer_reader import MOST_TOKENS, READER_FILE, build_row
 from storage.indexes.minilm import (
     EPSILON,
-    HEADS,
-    LAYER_COUNT,
     TOKENIZER,
     WEIGHTS,
-    WIDTH,
-    build_reader_model,
     find_model_folder,
     open_tokenizer,
 )
+from storage.indexes.minilm_graph import HEADS, LAYER_COUNT, WIDTH, build_reader_model
 from storage.indexes.token_states import quantize
 from storage.types import Span
 from tools.training.reader_data import (

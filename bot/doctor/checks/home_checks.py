@@ -139,7 +139,7 @@ async def check_database(scene: Inspection) -> Sequence[CheckResult]:
 async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
     """Check that the embedding model is there and intact."""
     chosen = scene.settings.embedding
-    found = await asyncio.to_thread(open_embedder, chosen.function, chosen.options)
+    found = await asyncio.to_thread(open_embedder, chosen.function, chosen.options, chosen.bits)
     return (CheckResult("ok", f"Embedder: {found.name} is there."),)
 
 
@@ -178,8 +178,8 @@ async def _search_through_server(scene: Inspection) -> None:
 
 
 def _find_stale(scene: Inspection) -> tuple[str, ...]:
-    settings = scene.settings
-    embedder = open_embedder(settings.embedding.function, settings.embedding.options)
+    settings, chosen = scene.settings, scene.settings.embedding
+    embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
     with lock_home(settings.home):
         return find_stale_indexes(settings.home, locate_chroma(settings), embedder, scene.corpora or (), scene.probe)
 

@@ -9,3 +9,9 @@ from storage.indexes.minilm import MiniLM, open_minilm
 def minilm() -> MiniLM:
     """The real model from the installed package."""
     return open_minilm()
+
+
+@pytest.fixture(scope="session")
+def rounded() -> MiniLM:
+    """The same model with eight bits."""
+    return open_minilm(bits=8)

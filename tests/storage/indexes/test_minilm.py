@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from storage.indexes.minilm import TOKENIZER, WEIGHTS, MiniLM, find_model_folder
+from storage.indexes.embedding import are_comparable
+from storage.indexes.minilm import (
+    LARGEST_WITHOUT_VNNI,
+    TOKENIZER,
+    WEIGHTS,
+    MiniLM,
+    find_model_folder,
+    open_session,
+    open_tokenizer,
+)
+from storage.indexes.minilm_graph import build_vector_graph
 
 TEXTS = (
     "The lighthouse at Vardmouth was lit for the first time in 1871.",
@@ -85,6 +95,23 @@ def test_vectors_are_single_precision_rows_of_length_one(minilm: MiniLM) -> None
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
 
 
+def test_eight_bits_give_nearly_the_same_vectors(minilm: MiniLM, rounded: MiniLM) -> None:
+    """And each is that of its text alone, to the last digit, so that it does not matter what is embedded with it."""
+    vectors = rounded.embed(TEXTS)
+
+    assert (vectors * minilm.embed(TEXTS)).sum(axis=1).min() > 0.97
+    np.testing.assert_array_equal(vectors, [rounded.embed([text], polite=True)[0] for text in TEXTS])
+
+
+def test_processors_without_products_of_bytes_have_a_bit_less(minilm: MiniLM) -> None:
+    """Whose sums would overflow."""
+    folder = find_model_folder()
+    session = open_session(build_vector_graph(folder / WEIGHTS, LARGEST_WITHOUT_VNNI), folder)
+    vectors = MiniLM(session, open_tokenizer(folder / TOKENIZER), 8).embed(TEXTS)
+
+    assert (vectors * minilm.embed(TEXTS)).sum(axis=1).min() > 0.95
+
+
 def test_no_texts_give_no_vectors(minilm: MiniLM) -> None:
     """An empty list is not an error."""
     assert minilm.embed([]).shape == (0, minilm.dimensions)
@@ -134,6 +161,9 @@ def test_it_knows_latin_script(minilm: MiniLM) -> None:
     assert minilm.knows("Сколько?") == 0
 
 
-def test_its_name_says_which_weights(minilm: MiniLM) -> None:
-    """Other weights under the same name would make the indexes stale."""
+def test_its_name_says_which_weights(minilm: MiniLM, rounded: MiniLM) -> None:
+    """Other weights make the indexes stale; the same, rounded, do not."""
     assert minilm.name == "all-MiniLM-L6-v2/53aa51172d14"
+    assert rounded.name == "all-MiniLM-L6-v2-int8/53aa51172d14"
+    assert are_comparable(rounded.name, minilm.name)
+    assert not are_comparable(rounded.name, "all-MiniLM-L6-v2/5c38ec7c405e")
