@@ -249,7 +249,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
 
 def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChecker, SupportChecker]:
     """Return the local checks of answers, and of claims that somebody asks about."""
-    states = LazyReader(partial(load_token_states, settings.home), threads)
+    states = LazyReader(load_token_states, threads)
     strictness, names = settings.support.strictness, settings.support.names
     answers = SupportChecker(states, strictness or "normal", names)
     return answers, SupportChecker(states, strictness or "strict", names)

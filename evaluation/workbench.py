@@ -126,9 +126,9 @@ class StagedLLM:
         yield reply
 
 
-def open_checker(home: Path) -> SupportChecker:
-    """Return the check that stands at the gate, its model kept in `home`; it holds the event loop while it reads."""
-    reader = open_token_states(home)
+def open_checker() -> SupportChecker:
+    """Return the check that stands at the gate; it holds the event loop while it reads."""
+    reader = open_token_states()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
         return reader.read(texts)

@@ -26,8 +26,6 @@ def copy_home(made: Path, home: Path) -> Path:
 async def _fill(home: Path) -> None:
     from evaluation.workbench import open_corpus
     from ingest.sources.folder import FolderSource
-    from storage.indexes.token_states import open_token_states
 
-    open_token_states(home)
     async with open_corpus(FolderSource(HANDBOOK), "handbook", home):
         pass

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
 from typing import Protocol
@@ -92,7 +91,7 @@ def build_similarity_verifier(embedder: Embedder) -> Verifier:
 
 def open_local(_: Sequence[LabelledClaim]) -> Verifier:
     """Ask the check that stands at the gate. It was trained on the sets that `train` was given: test it on others."""
-    return build_local_verifier(open_checker(Path(os.environ.get("FOOTNOTE_HOME", ".footnote"))))
+    return build_local_verifier(open_checker())
 
 
 def build_local_verifier(check: SupportChecker) -> Verifier:

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -369,12 +368,11 @@ async def _measure_sets(
     sets: Sequence[AttackSet], limit: int, seed: int, shown: int, system: System
 ) -> list[dict[str, Any]]:
     found = []
-    with tempfile.TemporaryDirectory() as home:
-        supports = open_checker(Path(os.environ.get("FOOTNOTE_HOME") or home))
-        for attacks in sets:
-            planted = sample_attacks(attacks, limit, seed)
-            print(f"{attacks.name}: {len(planted):,} planted pages", file=sys.stderr)
-            found.append(report_attack_set(attacks.name, *await run_planted(planted, supports, system), shown))
+    supports = open_checker()
+    for attacks in sets:
+        planted = sample_attacks(attacks, limit, seed)
+        print(f"{attacks.name}: {len(planted):,} planted pages", file=sys.stderr)
+        found.append(report_attack_set(attacks.name, *await run_planted(planted, supports, system), shown))
     return found
 
 

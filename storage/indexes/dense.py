@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from storage.errors import StorageError, explain_folder_error, translate_index_errors
-from storage.indexes.embedding import INDEX_SCHEMA, Vectors
+from storage.indexes.embedding import INDEX_SCHEMA, Vectors, are_comparable
 from storage.types import Passage, PassageRef
 
 
@@ -153,8 +153,8 @@ class DenseIndex:
         """Return why the index of a corpus does not serve `expected` passages; empty when it does."""
         if corpus not in self.corpora():
             return f"The dense index of “{corpus}” is missing." if expected else ""
-        stamp = self._collection(corpus).metadata or {}
-        if any(stamp.get(key) != value for key, value in self._stamp.items()):
+        collection = self._collection(corpus)
+        if not self._is_comparable(collection) or collection.metadata.get("schema") != self._stamp["schema"]:
             return f"The dense index of “{corpus}” was made with another embedding function or version."
         if (count := self.count(corpus)) < expected:
             return f"The dense index of “{corpus}” holds {count:,} of {expected:,} passages."
@@ -188,6 +188,9 @@ class DenseIndex:
             self._collections[corpus] = self._make_collection(COLLECTION_PREFIX + corpus)
         return self._collections[corpus]
 
+    def _is_comparable(self, collection: Any) -> bool:
+        return are_comparable(str((collection.metadata or {}).get("embedder")), str(self._stamp["embedder"]))
+
     def _pages(self, corpus: str) -> Iterator[tuple[str, str]]:
         collection, start = self._collection(corpus), 0
         while (page := collection.get(limit=CONTENTS_PAGE, offset=start, include=["metadatas"]))["ids"]:
@@ -199,7 +202,7 @@ class DenseIndex:
         """Begin to make the index of a corpus again beside the old one, or go on where that was cut short."""
         collections = {collection.name: collection for collection in self._client.list_collections()}
         old = collections.get(COLLECTION_PREFIX + corpus)
-        kept = old if old and (old.metadata or {}).get("embedder") == self._stamp["embedder"] else None
+        kept = old if old and self._is_comparable(old) else None
         name = REBUILD_PREFIX + COLLECTION_PREFIX + corpus
         begun = collections.get(name)
         if begun and begun.metadata != self._stamp:

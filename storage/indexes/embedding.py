@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from storage.errors import EmbeddingUnavailable
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from storage.database.worker_threads import ThreadPool
     from storage.indexes.token_states import TokenStates
     from storage.types import Document, Evidence, Passage
@@ -266,10 +264,10 @@ class LazyReader(Generic[Found]):
         return self._ask(*asked)
 
 
-def load_token_states(home: Path) -> Callable[[Sequence[str]], tuple[TokenStates, ...]]:
+def load_token_states() -> Callable[[Sequence[str]], tuple[TokenStates, ...]]:
     from storage.indexes.token_states import open_token_states  # imports onnx
 
-    return open_token_states(home).read
+    return open_token_states().read
 
 
 READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"

@@ -106,11 +106,8 @@ def open_minilm(folder: Path | None = None, bits: int = 32) -> "MiniLM":
     """
     folder = folder or find_model_folder()
     check_model(folder)
-    largest = 0
-    if bits == ROUNDED_BITS:
-        largest = LARGEST_WITHOUT_VNNI if _sums_in_16_bits() else LARGEST_WEIGHT
     try:
-        session = open_session(build_vector_graph(folder / WEIGHTS, largest), folder)
+        session = open_session(build_vector_graph(folder / WEIGHTS, largest_weight(bits)), folder)
         return MiniLM(session, open_tokenizer(folder / TOKENIZER), bits)
     except Exception as error:  # onnxruntime and tokenizers raise no common class
         raise EmbeddingUnavailable(f"The MiniLM model cannot be loaded: {error}") from error
@@ -183,8 +180,14 @@ def open_tokenizer(path: Path, most: int = MOST_TOKENS) -> Any:
     return tokenizer
 
 
+def largest_weight(bits: int) -> int:
+    """Return what weights are to be rounded to at most on this processor; 0 for those that stay as they are."""
+    if bits != ROUNDED_BITS:
+        return 0
+    return LARGEST_WITHOUT_VNNI if _sums_in_16_bits() else LARGEST_WEIGHT
+
+
 def _sums_in_16_bits() -> bool:
-    """Return whether the processor may be one of x86's that has no VNNI."""
     if platform.machine().lower() not in {"x86_64", "amd64"}:
         return False
     try:

@@ -43,20 +43,20 @@ def build_vector_graph(weights: Path, largest: int = 0) -> bytes:
     return bytes(graph.model([unseen, shares], [vectors]).SerializeToString())
 
 
-def build_states_model(weights: Path, layers: Sequence[int]) -> Any:
-    """Build the ONNX model of single tokens' states after some of the layers, 0 being the table of words.
+def build_states_graph(weights: Path, layers: Sequence[int], largest: int = 0) -> bytes:
+    """Serialize the graph of single tokens' states after some of the layers, 0 being the table of words.
 
     Several texts go through it as one row, which streams the weights once. Inputs: `ids` int32 (1, tokens);
     `positions` int32 (tokens), each token's place in its own text; `unseen` float32 (1, 1, tokens, tokens), `UNSEEN`
     where a token must not see another, as it stands in another text. Outputs: one a layer, float32 (tokens, WIDTH), in
     the order asked for.
     """
-    graph = _Graph(weights)
+    graph = _Graph(weights, largest)
     states = graph.states(packed=True)
     outputs = [helper.make_tensor_value_info(states[layer], TensorProto.FLOAT, ["flat", WIDTH]) for layer in layers]
     positions = helper.make_tensor_value_info("positions", TensorProto.INT32, ["tokens"])
     unseen = helper.make_tensor_value_info("unseen", TensorProto.FLOAT, [1, 1, "tokens", "tokens"])
-    return graph.model([positions, unseen], outputs)
+    return bytes(graph.model([positions, unseen], outputs).SerializeToString())
 
 
 def build_reader_model(weights: Path) -> Any:

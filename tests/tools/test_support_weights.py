@@ -37,9 +37,9 @@ CLAIMS = [
 
 
 @pytest.fixture
-async def examples(handbook: Path) -> ClaimFeatures:
+async def examples() -> ClaimFeatures:
     """The claims, read."""
-    return await collect_features(CLAIMS, handbook)
+    return await collect_features(CLAIMS)
 
 
 async def test_claims_are_read_as_the_gate_reads_them(examples: ClaimFeatures) -> None:
@@ -73,7 +73,7 @@ def test_the_scorer_survives_its_file() -> None:
     assert np.array_equal(scorer.scores(rows), again.scores(rows))
 
 
-def test_what_training_needs_is_said(handbook: Path, tmp_path: Path) -> None:
+def test_what_training_needs_is_said(tmp_path: Path) -> None:
     """Without scikit-learn, which nothing else needs, it says how to get it."""
     file = tmp_path / "claims.jsonl"
     rows = [{"claim": one.claim, "evidence": [PASSAGE], "label": one.label.value, "group": one.group} for one in CLAIMS]
@@ -82,6 +82,6 @@ def test_what_training_needs_is_said(handbook: Path, tmp_path: Path) -> None:
         import sklearn  # noqa: F401
     except ImportError:
         with pytest.raises(EvaluationError, match="scikit-learn"):
-            train([file], home=handbook, write=False)
+            train([file], write=False)
         return
     pytest.skip("scikit-learn is installed: the error cannot be seen")

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +101,9 @@ def spoken(script: Script, system: str) -> Script:
 
 
 @contextmanager
-def opened_house(home: Path, source: DocumentSource, corpus: str, models: Path) -> Iterator[House]:
-    """Index a source and open the house over it; the check's model is in the home `models`."""
+def opened_house(home: Path, source: DocumentSource, corpus: str) -> Iterator[House]:
+    """Index a source and open the house over it."""
     with opened(home, open_embedder("minilm", {})) as store:
         asyncio.run(refresh_corpus(source, corpus, store, progress=lambda _: None))
-        checker = SupportChecker(LazyReader(partial(load_token_states, models), store.threads.states))
+        checker = SupportChecker(LazyReader(load_token_states, store.threads.states))
         yield House(App(Settings(home=home), store, **kept(store), supports=checker))

@@ -19,7 +19,7 @@ from tests.turns.reader import Notes, copied, number, reading, sources, turn_of
 @pytest.fixture(scope="module")
 def opened(handbook: Path, tmp_path_factory: pytest.TempPathFactory):
     home = copy_home(handbook, tmp_path_factory.mktemp("home"))
-    with opened_house(home, FolderSource(HANDBOOK), "handbook", handbook) as house:
+    with opened_house(home, FolderSource(HANDBOOK), "handbook") as house:
         yield house
 
 

@@ -28,9 +28,9 @@ ARTICLES = {
 
 
 @pytest.fixture(scope="module")
-def opened(handbook: Path, tmp_path_factory: pytest.TempPathFactory):
+def opened(tmp_path_factory: pytest.TempPathFactory):
     source = SelectedDocuments(WikipediaDump(DUMP, processes=1), frozenset(ARTICLES.values()))
-    with opened_house(tmp_path_factory.mktemp("home"), source, "wikipedia", handbook) as house:
+    with opened_house(tmp_path_factory.mktemp("home"), source, "wikipedia") as house:
         yield house
 
 

@@ -30,7 +30,6 @@ from storage.indexes.minilm import (
     open_tokenizer,
 )
 from storage.indexes.minilm_graph import HEADS, LAYER_COUNT, WIDTH, build_reader_model
-from storage.indexes.token_states import quantize
 from storage.types import Span
 from tools.training.reader_data import (
     ReaderQuestion,
@@ -289,7 +288,22 @@ def export(reader: Reader, path: Path) -> None:
     with tempfile.TemporaryDirectory() as work:
         weights = Path(work) / "reader.safetensors"
         save_file({name: weight.detach().contiguous() for name, weight in reader.weights.items()}, weights)
-        path.write_bytes(quantize(build_reader_model(weights), Path(work), Path(work)))
+        path.write_bytes(_quantize(build_reader_model(weights), Path(work), Path(work)))
+
+
+def _quantize(model: Any, folder: Path, work: Path) -> bytes:
+    """Return a model with eight-bit weights, one scale for each row; `folder` holds the weights that it points to."""
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    onnx.external_data_helper.load_external_data_for_model(model, str(folder))
+    for tensor in model.graph.initializer:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            tensor.data_location = onnx.TensorProto.DEFAULT
+            del tensor.external_data[:]
+    onnx.save(model, work / "float32.onnx")
+    quantize_dynamic(work / "float32.onnx", work / "int8.onnx", weight_type=QuantType.QInt8, per_channel=True)
+    return (work / "int8.onnx").read_bytes()
 
 
 if __name__ == "__main__":

@@ -76,9 +76,9 @@ class ClaimFeatures:
         return column
 
 
-async def collect_features(claims: Sequence[LabelledClaim], home: Path) -> ClaimFeatures:
+async def collect_features(claims: Sequence[LabelledClaim]) -> ClaimFeatures:
     """Read every claim as the check at the gate does."""
-    reader = open_token_states(home)
+    reader = open_token_states()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
         return reader.read(texts)
@@ -213,7 +213,6 @@ LOST = {"loose": 0.005, "normal": 0.02}
 
 def train(
     paths: Annotated[list[Path], typer.Argument(help="Files of labelled claims, or folders.")],
-    home: Annotated[Path, typer.Option(help="Where the model of words is kept.")] = Path(".footnote"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same weights.")] = 7,
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -224,7 +223,7 @@ def train(
 
     Example: python -m tools.training.support_weights data/claims
     """
-    examples = asyncio.run(collect_features(read_all(paths), home))
+    examples = asyncio.run(collect_features(read_all(paths)))
     held = _score_held_out(examples, seed)
     levels = _thresholds(examples, held)
     scorer = replace(_fit_scorer(examples, np.arange(len(examples.claims)), seed), thresholds=levels)

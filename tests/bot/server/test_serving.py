@@ -1,7 +1,6 @@
 """`footnote serve` as a process: other commands work beside it, and whatever ends it, nothing is lost or left."""
 
 import json
-import shutil
 import signal
 import socket
 from collections.abc import Iterator, Mapping
@@ -23,9 +22,8 @@ QUESTION = "When was Skarholm lighthouse built?"
 
 
 @pytest.fixture
-def model(handbook: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+def model(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
     """Two pages, settings, and a model server that takes calls and never answers."""
-    shutil.copytree(handbook / "models", here / ".footnote" / "models")
     for name, text in PAGES.items():
         (here / "docs" / name).parent.mkdir(exist_ok=True)
         (here / "docs" / name).write_text(text)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -34,9 +33,9 @@ WHOLE = [
 
 
 @pytest.fixture(scope="module")
-def read(handbook: Path) -> EmbedTokens:
+def read() -> EmbedTokens:
     """The model of words that the check was trained with."""
-    reader = open_token_states(handbook)
+    reader = open_token_states()
 
     async def states(texts: Sequence[str]) -> Sequence[TokenStates]:
         return reader.read(texts)

@@ -194,7 +194,12 @@ def test_where_languages_cut_a_word_differently_the_first_decides():
 
 @pytest.mark.parametrize(
     ("expected", "embedder", "reason"),
-    [(1, "words@1", ""), (2, "words@1", "1 of 2"), (1, "words@2", "another embedding function")],
+    [
+        (1, "words@1", ""),
+        (1, "words-int8@1", ""),
+        (2, "words@1", "1 of 2"),
+        (1, "words@2", "another embedding function"),
+    ],
 )
 def test_a_dense_index_knows_whether_it_serves(tmp_path, expected, embedder, reason):
     """Missing vectors and other embedders are noticed before anything is searched."""
