@@ -54,8 +54,10 @@ from pipeline.types import Conversation, Event, Turn
 from storage.database.engine import Database, open_database, open_record
 from storage.database.refresh_log import Leases
 from storage.database.worker_threads import ThreadPool
+from storage.errors import StorageError
 from storage.home_folder import lock_home
-from storage.indexes.dense import ChromaLocation, ChromaServer, open_dense_index
+from storage.indexes.chroma_connection import ChromaLocation, ChromaServer
+from storage.indexes.dense import open_dense_index
 from storage.indexes.embedding import READER_SHA256, LazyReader, load_answer_reader, load_token_states, open_embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
@@ -274,11 +276,18 @@ async def open_text_check(settings: Settings, question: str) -> AsyncIterator[tu
 
 
 def locate_chroma(settings: Settings) -> ChromaLocation:
-    """Return the Chroma server of the settings, or else the folder in the home."""
+    """Return the Chroma server of the settings, or else the folder in the home.
+
+    Raises `StorageError` for a folder beside a database that other homes share: none would hold all vectors.
+    """
     chroma = settings.chroma
+    if not chroma.url and settings.database:
+        hint = "Name a Chroma server for all of them in [chroma] url (`chroma run` starts one), or empty `database`."
+        raise StorageError("A PostgreSQL database is shared by homes, but the vectors would be in this one.", hint=hint)
     if not chroma.url:
         return settings.home / "chroma"
-    return ChromaServer(chroma.url, chroma.tenant, chroma.database, chroma.token.get_secret_value())
+    token = chroma.token.get_secret_value()
+    return ChromaServer(chroma.url, chroma.tenant, chroma.database, token, chroma.scheme, chroma.ca_file)
 
 
 def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:

@@ -28,7 +28,8 @@ from storage.database.refresh_log import Leases, RefreshLog
 from storage.database.worker_threads import ThreadPool
 from storage.errors import REINDEX_HINT, DatabaseUnusable, IndexStale, StorageError
 from storage.home_folder import holds_passages
-from storage.indexes.dense import ChromaLocation, DenseIndex, DenseRebuild
+from storage.indexes.chroma_connection import ChromaLocation
+from storage.indexes.dense import DenseIndex, DenseRebuild
 from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_text
 from storage.indexes.lexical import CHECKED_BYTES, IndexedVersion, LexicalIndex, Place, index_version
 from storage.manifest import Manifest

@@ -291,6 +291,8 @@ class ChromaSettings(SettingsTable):
     tenant: str = ""
     database: str = ""
     token: SecretStr = SecretStr("")
+    scheme: Literal["x-chroma-token", "bearer"] = "x-chroma-token"
+    ca_file: Annotated[FullPath | None, EMPTY_IS_NONE] = None
 
 
 class CorpusSettings(SettingsTable):

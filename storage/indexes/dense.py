@@ -6,81 +6,22 @@ never a filter over one. All calls block; an upsert holds the interpreter, so ca
 
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
-from urllib.parse import urlsplit
 
 import numpy as np
 
-from storage.errors import StorageError, explain_folder_error, translate_index_errors
+from storage.errors import StorageError
+from storage.indexes.chroma_connection import ChromaLocation, connect_chroma, translate_chroma_errors
 from storage.indexes.embedding import INDEX_SCHEMA, Vectors, are_comparable
 from storage.types import Passage, PassageRef
-
-
-@dataclass(frozen=True, slots=True)
-class ChromaServer:
-    """A Chroma server or Chroma Cloud; an empty tenant or database is Chroma's default."""
-
-    url: str
-    tenant: str = ""
-    database: str = ""
-    token: str = ""
-
-
-ChromaLocation = Path | ChromaServer  # the folder of an embedded Chroma, or a server
-
-
-def connect_chroma(place: ChromaLocation) -> Any:
-    """Open a client, with telemetry off. Raises `HomeUnusable`, `IndexStale` or, for a server, `StorageError`."""
-    with translate_chroma_errors(place):
-        import chromadb
-
-        settings = chromadb.Settings(anonymized_telemetry=False)
-        if isinstance(place, ChromaServer):
-            parts, secure = urlsplit(place.url), urlsplit(place.url).scheme == "https"
-            return chromadb.HttpClient(
-                host=parts.hostname or "localhost",
-                port=parts.port or (443 if secure else 8000),
-                ssl=secure,
-                headers={"x-chroma-token": place.token} if place.token else None,
-                settings=settings,
-                tenant=place.tenant or chromadb.DEFAULT_TENANT,
-                database=place.database or chromadb.DEFAULT_DATABASE,
-            )
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise explain_folder_error(error, place) from error
-        return chromadb.PersistentClient(str(place), settings=settings)
-
-
-@contextmanager
-def translate_chroma_errors(place: ChromaLocation) -> Iterator[None]:
-    """Turn what Chroma raises within the block into a `StorageError` that says what to do."""
-    import httpx
-    from chromadb.errors import ChromaError
-
-    if isinstance(place, Path):
-        with translate_index_errors("the dense index", place, ChromaError, OSError, ValueError, RuntimeError):
-            yield
-        return
-    try:
-        yield
-    except (ChromaError, ValueError, httpx.HTTPError) as error:
-        cause = " ".join(str(error).split())[:200].replace(place.token or "\0", "…")
-        hint = "Check [chroma] url, and that the server runs."
-        raise StorageError(f"The Chroma server at {place.url} failed ({cause}).", hint=hint) from error
-
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 COLLECTION_PREFIX = "footnote-"
-CONTENTS_PAGE = 5_000
-DELETE_BATCH = 5_000
+CONTENTS_PAGE = DELETE_BATCH = 300  # as many as Chroma Cloud returns or writes at a time
 
 
 def _translating_errors(

@@ -12,7 +12,8 @@ from random import Random
 from typing import Any
 
 from storage.database.engine import Database, open_database
-from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
+from storage.indexes.chroma_connection import ChromaLocation, ChromaServer
+from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder
 from storage.indexes.lexical import IndexedVersion, LexicalIndex, passage_terms
 from storage.manifest import Manifest

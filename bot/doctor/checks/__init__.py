@@ -11,6 +11,7 @@ CHECKS: tuple[HealthCheck, ...] = (
     home_checks.check_disk,
     home_checks.check_database,
     home_checks.check_embedder,
+    home_checks.check_vectors,
     home_checks.check_indexes,
     settings_checks.check_corpora,
     settings_checks.check_channels,

@@ -14,6 +14,7 @@ from bot.settings.source_settings import WikipediaSettings
 from bot.wiring import locate_chroma
 from storage.errors import REINDEX_HINT, StorageError
 from storage.home_folder import free_bytes, lock_home, probe_folder, used_bytes
+from storage.indexes.chroma_connection import ChromaServer, probe_chroma
 from storage.indexes.embedding import open_embedder
 from storage.passages import find_stale_indexes, refuse_lost_database
 
@@ -141,6 +142,15 @@ async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
     chosen = scene.settings.embedding
     found = await asyncio.to_thread(open_embedder, chosen.function, chosen.options, chosen.bits)
     return (CheckResult("ok", f"Embedder: {found.name} is there."),)
+
+
+async def check_vectors(scene: Inspection) -> Sequence[CheckResult]:
+    """Check that the Chroma server, where one is named, can be written, searched and cleaned, by a try."""
+    place = locate_chroma(scene.settings)
+    if not isinstance(place, ChromaServer):
+        return ()
+    await asyncio.to_thread(probe_chroma, place)
+    return (CheckResult("ok", f"Vectors: the Chroma server at {place.url} can be written, searched and cleaned."),)
 
 
 async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:

@@ -301,6 +301,18 @@ def test_indexes_that_are_gone_are_told() -> None:
     assert {path.name for path in Path(".footnote").iterdir()} <= {"lock"}
 
 
+def test_a_database_that_homes_share_wants_a_chroma_server_that_they_share() -> None:
+    """With what to do; and a server that is named is tried."""
+    shared = {"database": "postgresql://me@127.0.0.1/footnote"}
+    level, said = _one(home_checks.check_vectors, _scene(settings=shared))
+    assert (level, "[chroma] url" in said) == ("fail", True)
+
+    shared["chroma"] = {"url": "http://127.0.0.1:1"}
+    level, said = _one(home_checks.check_vectors, _scene(settings=shared))
+    assert (level, "does not answer" in said) == ("fail", True)
+    assert _found(home_checks.check_vectors, _scene()) == ()
+
+
 def test_nothing_ingested_is_told() -> None:
     """With how to begin."""
     assert _one(home_checks.check_indexes, _scene(corpora=()))[0] == "warn"
@@ -385,7 +397,7 @@ def test_a_database_server_that_does_not_answer_is_told_without_its_password() -
     _, found = _looked({"database": "postgresql://user:hush@127.0.0.1:1/footnote"})
     failed = [finding for finding in found if finding.level == "fail"]
 
-    assert len(failed) == 1
+    assert len(failed) == 2  # and its vectors have no server
     assert "hush" not in str(failed)
 
 

@@ -11,7 +11,7 @@ from bot.settings.settings_reader import list_old_keys, load_settings
 from bot.settings.settings_tables import Settings, load_time_zone
 from bot.settings.source_settings import FolderSettings, WikipediaSettings
 from bot.wiring import locate_chroma
-from storage.indexes.dense import ChromaServer
+from storage.indexes.chroma_connection import ChromaServer
 
 
 def _file(text: str, path: str = "footnote.toml") -> Path:

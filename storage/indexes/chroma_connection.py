@@ -1,0 +1,171 @@
+"""The connection to Chroma: embedded in a folder, or a server, whose version and token are found out first."""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from storage.errors import StorageError, explain_folder_error, translate_index_errors
+
+TokenScheme = Literal["x-chroma-token", "bearer"]
+
+SPOKEN_VERSION = "1"  # of Chroma's protocol: the first number of the server's version
+SERVER_SECONDS = 30.0  # to wait for an answer; without, a server that hangs would hold a thread for good
+
+
+@dataclass(frozen=True, slots=True)
+class ChromaServer:
+    """A Chroma server or Chroma Cloud; without tenant or database, those that the server says the token is for."""
+
+    url: str
+    tenant: str = ""
+    database: str = ""
+    token: str = ""
+    scheme: TokenScheme = "x-chroma-token"
+    ca_file: Path | None = None  # who signed the server's certificate, where no public authority did
+    seconds: float = SERVER_SECONDS
+
+    @property
+    def headers(self) -> dict[str, str]:
+        if not self.token:
+            return {}
+        return {"Authorization": f"Bearer {self.token}"} if self.scheme == "bearer" else {self.scheme: self.token}
+
+    def hide_token(self, text: str) -> str:
+        return text.replace(self.token, "…") if self.token else text
+
+
+ChromaLocation = Path | ChromaServer  # the folder of an embedded Chroma, or a server
+
+
+def connect_chroma(place: ChromaLocation) -> Any:
+    """Open a client, with telemetry off. Raises `HomeUnusable`, `IndexStale` or, for a server, `StorageError`."""
+    with translate_chroma_errors(place):
+        import chromadb
+
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        if isinstance(place, ChromaServer):
+            return _connect_server(place, settings)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise explain_folder_error(error, place) from error
+        return chromadb.PersistentClient(str(place), settings=settings)
+
+
+def _connect_server(place: ChromaServer, settings: Any) -> Any:
+    import chromadb
+
+    tls = _make_tls(place)
+    tenant, database = _greet_server(place, tls)
+    client = chromadb.HttpClient(
+        host=place.url.rstrip("/"),  # whole: a proxy may have the server beneath a path
+        ssl=urlsplit(place.url).scheme == "https",
+        headers=place.headers,
+        settings=settings.model_copy(update={"chroma_server_ssl_verify": tls}),
+        tenant=tenant,
+        database=database,
+    )
+    client._server._session.timeout = place.seconds  # noqa: SLF001 - it waits for ever, and no setting says otherwise
+    return client
+
+
+def _make_tls(place: ChromaServer) -> ssl.SSLContext | Literal[True]:
+    if place.ca_file is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=str(place.ca_file))
+    except OSError as error:
+        hint = "[chroma] ca_file names a file of certificates in PEM form."
+        raise StorageError(f"{place.ca_file} cannot be read as certificates.", hint=hint) from error
+
+
+def _greet_server(place: ChromaServer, tls: ssl.SSLContext | Literal[True]) -> tuple[str, str]:
+    """Return tenant and database to use. Raises `StorageError` where the server is no Chroma that we can speak with."""
+    import httpx
+    from chromadb import DEFAULT_DATABASE, DEFAULT_TENANT
+
+    with httpx.Client(headers=place.headers, verify=tls, timeout=place.seconds) as client:
+        try:
+            version = _get(client, place, "version")
+            identity = _get(client, place, "auth/identity")
+        except httpx.HTTPError as error:
+            hint = "Check [chroma] url, that the server runs, and that it can be reached from here."
+            raise StorageError(f"The Chroma server at {place.url} does not answer ({error}).", hint=hint) from error
+    if version is None or str(version).partition(".")[0] != SPOKEN_VERSION:
+        said = f"is of version {version}" if version else "answers as no Chroma of today does"
+        hint = f"Run a Chroma server of version {SPOKEN_VERSION}, or correct [chroma] url."
+        raise StorageError(f"The Chroma server at {place.url} {said}, which does not fit.", hint=hint)
+    known = identity if isinstance(identity, dict) else {}
+    sole = [name for name in known.get("databases") or () if name != "*"]
+    tenant = known.get("tenant") or DEFAULT_TENANT
+    return place.tenant or str(tenant), place.database or (str(sole[0]) if len(sole) == 1 else DEFAULT_DATABASE)
+
+
+def _get(client: Any, place: ChromaServer, path: str) -> Any:
+    """Return what the server answers; None where it is no JSON. Raises `StorageError` where it refuses the token."""
+    reply = client.get(f"{place.url.rstrip('/')}/api/v2/{path}")
+    if reply.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        hint = "Check [chroma] token, and by scheme how it is sent."
+        what = "refuses the token" if place.token else "wants a token"
+        raise StorageError(f"The Chroma server at {place.url} {what}.", hint=hint)
+    with suppress(ValueError):
+        return reply.json() if reply.is_success else None
+    return None
+
+
+@contextmanager
+def translate_chroma_errors(place: ChromaLocation) -> Iterator[None]:
+    """Turn what Chroma raises within the block into a `StorageError` that says what to do."""
+    from chromadb.errors import ChromaError
+
+    if isinstance(place, Path):
+        with translate_index_errors("the dense index", place, ChromaError, OSError, ValueError, RuntimeError):
+            yield
+        return
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as error:  # its client raises no narrower one for what it does not know, such as a proxy's reply
+        cause = place.hide_token(" ".join(str(error).split())[:200])
+        hint = "Check [chroma] url, and that the server runs."
+        raise StorageError(f"The Chroma server at {place.url} failed ({cause}).", hint=hint) from error
+
+
+_PROBE = [1.0, 0.0, 0.0]
+
+
+def probe_chroma(place: ChromaServer) -> None:
+    """Write into a collection of its own on a server, find it, and remove it. Blocks.
+
+    Raises `StorageError`, which says what could not be done.
+    """
+    with closing(connect_chroma(place)) as client:
+        name = f"probe-{uuid4().hex}"
+        with _doing(place, "cannot be written"):
+            collection = client.create_collection(name, embedding_function=None)
+        try:
+            with _doing(place, "cannot be written"):
+                collection.add(ids=["a"], embeddings=[_PROBE])
+            with _doing(place, "cannot be searched"):
+                found = collection.query(query_embeddings=[_PROBE], n_results=1)["ids"]
+            if found != [["a"]]:
+                raise StorageError(f"The Chroma server at {place.url} does not find what was written.")
+        finally:
+            with _doing(place, "lets nothing be removed"):
+                client.delete_collection(name)
+
+
+@contextmanager
+def _doing(place: ChromaServer, failing: str) -> Iterator[None]:
+    try:
+        with translate_chroma_errors(place):
+            yield
+    except StorageError as error:
+        raise StorageError(f"The Chroma server at {place.url} {failing}: {error}", hint=error.hint) from error
