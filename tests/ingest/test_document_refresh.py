@@ -39,7 +39,7 @@ async def test_a_document_is_forgotten_at_once_in_the_middle_of_a_batch_that_cha
 
     again = await run(store, Scripted([found("a", "Now wait a bit."), *pages("b", "d")]))
     assert (again.added, again.failures, set(await store.manifest.fingerprints("c"))) == (0, (), {"b", "d"})
-    assert set(store.dense.contents("c")) == set(store.lexical.contents())
+    assert set(store.dense.contents("c")) == set(await store.words_held())
 
 
 async def test_forgetting_that_was_cut_short_is_finished_by_the_next_refresh(store):
@@ -84,4 +84,4 @@ async def test_one_document_is_read_while_its_corpus_is_refreshed(store, embedde
     await alone
 
     assert await texts(store, "a") == ["The newest."]
-    assert set(store.dense.contents("c")) == set(store.lexical.contents())
+    assert set(store.dense.contents("c")) == set(await store.words_held())

@@ -2,9 +2,10 @@
 
 import pytest
 
-from storage.database.manifest_tx import normalize_url
+from storage.bodies import pack_passages
+from storage.database.manifest_tx import VersionChange, normalize_url
 from storage.manifest import Manifest
-from storage.types import Document, DocumentChange, DocumentRef
+from storage.types import Document, DocumentRef
 from tests.storage.stores import open_empty_database
 
 ROWS = [
@@ -24,7 +25,7 @@ async def manifest(tmp_path):
     with open_empty_database(tmp_path) as database:
         opened = Manifest(database)
         for corpus, key, title, url in ROWS:
-            await opened.commit([DocumentChange(corpus, key, Document(corpus, key, title, url))])
+            await opened.commit([VersionChange(corpus, key, Document(corpus, key, title, url), 0, pack_passages([]))])
         yield opened
 
 
@@ -72,7 +73,7 @@ def test_what_is_no_address_is_left_as_it_is():
 async def test_what_was_forgotten_is_found_by_what_it_was_called(manifest):
     """Among what was forgotten alone; forgotten once more when it is gone, it keeps its names."""
     await manifest.forget("wiki", ["7"])
-    await manifest.commit([DocumentChange("wiki", "7", None)])
+    await manifest.commit([VersionChange("wiki", "7", None)])
     await manifest.forget("wiki", ["7"])
 
     for address in ("7", "Tübingen", "https://de.example.org/wiki/Tübingen/#Geschichte"):

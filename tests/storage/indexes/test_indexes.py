@@ -1,5 +1,6 @@
 """The two indexes: one contract for both, then what each has of its own."""
 
+import json
 from contextlib import closing
 
 import numpy as np
@@ -8,8 +9,8 @@ import pytest
 from storage.errors import IndexStale, Panic
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import indexed_text
-from storage.indexes.lexical import LexicalIndex, expand_term_forms
-from storage.types import Document, Passage
+from storage.indexes.lexical import LexicalIndex, expand_term_forms, index_version
+from storage.types import Document, Passage, StoredVersion
 from tests.fakes import WordEmbedder
 from tests.storage.stores import damage_postings
 
@@ -20,7 +21,7 @@ def row(key: str, text: str, *, corpus: str = "handbook", title: str = "", langu
 
 
 class Dense:
-    """The dense index with the lexical one's face, so that both keep one contract."""
+    """The dense index behind one face for both, so that they keep one contract."""
 
     def __init__(self, folder):
         self.embedder = WordEmbedder()
@@ -28,8 +29,7 @@ class Dense:
 
     def write(self, rows):
         for document, passage in rows:
-            vector = self.embedder.embed([indexed_text(document, passage)])
-            self.index.upsert(passage.corpus, [passage.id], [passage.hash], vector)
+            self.index.upsert([passage], self.embedder.embed([indexed_text(document, passage)]))
 
     def delete(self, ids):
         for corpus in self.index.corpora():
@@ -37,10 +37,12 @@ class Dense:
 
     def search(self, text, corpora, k):
         vector = self.embedder.embed([text])[0]
-        return {key: score for corpus in corpora for key, score in self.index.search(corpus, vector, k).items()}
+        found = {ref: score for corpus in corpora for ref, score in self.index.search(corpus, vector, k).items()}
+        assert all(ref.id == ref.document and ref.corpus in corpora for ref in found)
+        return {ref.id: score for ref, score in found.items()}
 
     def contents(self):
-        return {key: value for corpus in self.index.corpora() for key, value in self.index.contents(corpus).items()}
+        return {key for corpus in self.index.corpora() for key in self.index.contents(corpus)}
 
     def count(self):
         return sum(self.index.count(corpus) for corpus in self.index.corpora())
@@ -49,7 +51,52 @@ class Dense:
         self.index.close()
 
 
-@pytest.fixture(params=[Dense, LexicalIndex], ids=["dense", "lexical"])
+class Lexical:
+    """The index of words behind the same face: each write is a change that it follows."""
+
+    def __init__(self, folder):
+        self.index = LexicalIndex(folder)
+        self.keys = KEYS.setdefault(folder, {})
+
+    def write(self, rows):
+        start = self.index.followed
+        versions = [
+            index_version(StoredVersion(start + at, document, (passage,)))
+            for at, (document, passage) in enumerate(rows, 1)
+        ]
+        before = [number for number, key in self.keys.items() if key in {document.key for document, _ in rows}]
+        self.index.follow(versions, before, start + len(rows))
+        self._drop(before)
+        self.keys.update((start + at, document.key) for at, (document, _) in enumerate(rows, 1))
+
+    def delete(self, ids):
+        gone = [number for number, key in self.keys.items() if key in ids]
+        self.index.follow([], [*gone, 10_000_000], self.index.followed + 1)
+        self._drop(gone)
+
+    def _drop(self, numbers):
+        for number in numbers:
+            del self.keys[number]
+
+    def search(self, text, corpora, k):
+        found, followed = self.index.search(text, corpora, k)
+        assert followed == self.index.followed
+        return {self.keys[number]: score for (number, _), score in found.items()}
+
+    def contents(self):
+        return {self.keys[number] for number, _ in self.index.places()}
+
+    def count(self):
+        return self.index.count()
+
+    def close(self):
+        self.index.close()
+
+
+KEYS = {}
+
+
+@pytest.fixture(params=[Dense, Lexical], ids=["dense", "lexical"])
 def opened(request, tmp_path):
     """Open the index in the same folder as often as the test likes."""
     indexes = []
@@ -82,7 +129,7 @@ def test_writing_twice_changes_nothing_and_an_edit_replaces(opened):
     index.write([row("leave", "Everyone has 30 days of leave.")])
     index.write([row("leave", "Nobody counts the holidays.")])
 
-    assert index.contents() == {"leave": "hash-leave"}
+    assert index.contents() == {"leave"}
     assert set(index.search("holidays", ["handbook"], 5)) == {"leave"}
 
 
@@ -110,16 +157,15 @@ def test_an_index_that_is_opened_again_holds_what_it_held(opened):
     """Nothing waits in memory."""
     opened().write([row("leave", "Everyone has 30 days of leave.")])
 
-    assert opened().contents() == {"leave": "hash-leave"}
+    assert opened().contents() == {"leave"}
 
 
 def test_a_corpus_of_thousands_is_listed_whole(opened):
     """Listing pages through."""
     index = opened()
     if isinstance(index, Dense):
-        vectors = np.eye(64, dtype=np.float32)[np.arange(5_001) % 64]
-        ids = [str(n) for n in range(5_001)]
-        index.index.upsert("handbook", ids, ids, vectors)
+        passages = [row(str(n), "")[1] for n in range(5_001)]
+        index.index.upsert(passages, np.eye(64, dtype=np.float32)[np.arange(5_001) % 64])
     else:
         index.write([row(str(n), f"Number {n}") for n in range(5_001)])
 
@@ -160,9 +206,10 @@ def test_a_lexical_index_over_which_tantivy_panics_says_so(tmp_path):
 
 def test_a_lexical_index_notices_a_file_that_is_not_as_it_was_written(tmp_path):
     """Whichever it is, and wherever it was changed; what is too much to read is not read."""
-    index, unharmed = LexicalIndex(tmp_path), []
-    index.write([row(f"{number}", f"The bell {number} rings.") for number in range(50)])
-    index.delete(["7"])
+    face, unharmed = Lexical(tmp_path), []
+    index = face.index
+    face.write([row(f"{number}", f"The bell {number} rings.") for number in range(50)])
+    face.delete(["7"])
     with closing(index):
         assert index.stale(49) == ""
         for file in tmp_path.glob("?" * 32 + ".*"):
@@ -179,7 +226,7 @@ def test_a_lexical_index_notices_a_file_that_is_not_as_it_was_written(tmp_path):
 
 def test_a_word_is_sought_in_the_form_of_every_language_indexed(tmp_path):
     """A question too short to tell its language still meets German stems."""
-    index = LexicalIndex(tmp_path)
+    index = Lexical(tmp_path)
     index.write([row("urlaub", "Die Versicherungen zahlen jedes Jahr.", language="de")])
 
     assert set(index.search("Versicherung", ["handbook"], 5)) == {"urlaub"}
@@ -214,3 +261,46 @@ def test_a_dense_index_knows_whether_it_serves(tmp_path, expected, embedder, rea
     assert "missing" in index.stale("other", 1)
     assert not index.stale("other", 0)
     index.close()
+
+
+def test_a_write_that_was_cut_short_is_done_again_without_a_trace(tmp_path):
+    """It may have been committed and not be known to be: each version stands there once."""
+    versions = [index_version(StoredVersion(n, *_only(row(f"{n}", f"The bell {n} rings.")))) for n in (1, 2, 3)]
+    with closing(LexicalIndex(tmp_path)) as index:
+        index.follow(versions, [], 3)
+    stamp = json.loads((tmp_path / "stamp.json").read_text())
+    (tmp_path / "stamp.json").write_text(json.dumps(stamp | {"followed": 0}))
+
+    with closing(LexicalIndex(tmp_path)) as index:
+        index.follow(versions[:2], [], 2)
+        assert (index.count(), index.search("bell", ["handbook"], 9)[1]) == (3, 2)
+        index.follow(versions[2:], [], 3)
+        assert index.places() == {(1, 0), (2, 0), (3, 0)}
+
+
+def _only(of):
+    document, passage = of
+    return document, (passage,)
+
+
+def test_an_index_that_is_made_again_takes_the_place_of_the_old_one_when_it_is_whole(tmp_path):
+    """Until then the old one serves; cut short, the new one goes on where it was."""
+    folder = tmp_path / "lexical"
+    with closing(LexicalIndex(folder)) as index:
+        index.follow([index_version(StoredVersion(1, *_only(row("old", "Old bell."))))], [], 1)
+        name = index.name
+    with closing(LexicalIndex(folder, rebuilding=True)) as index:
+        index.begin_again()
+        index.follow([index_version(StoredVersion(1, *_only(row("new", "New bell."))))], [], 1)
+    with closing(LexicalIndex(folder)) as index:
+        assert (index.name, len(index.search("old", ["handbook"], 9)[0])) == (name, 1)
+    with closing(LexicalIndex(folder, rebuilding=True)) as index:
+        index.begin_again()
+        assert index.followed == 1
+        index.switch()
+        assert len(index.search("new", ["handbook"], 9)[0]) == 1
+        index.follow([index_version(StoredVersion(2, *_only(row("more", "More bells."))))], [], 2)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["lexical"]
+    with closing(LexicalIndex(folder)) as index:
+        assert (index.count(), index.followed) == (2, 2)
