@@ -4,11 +4,15 @@ The readers know their formats; what no format forbids, and yet no database or i
 """
 
 import html
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
-from ingest.types import Block, Page, Section, UnreadableDocument
+from ingest.types import Block, ChangedDocument, Page, Section, UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
+
+T = TypeVar("T")
 
 _UNSTORABLE = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 _CONTROL = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
@@ -16,6 +20,7 @@ _A_DAY = timedelta(days=1)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC) + _A_DAY, datetime.max.replace(tzinfo=UTC) - _A_DAY
 """Beyond these a moment does not exist in every time zone."""
 _LONGEST_REASON = 200
+LARGEST_DOCUMENT = 512 << 20  # bytes; a larger document is not loaded
 LONGEST_TEXT = 10_000_000  # characters of a document's text, about 15,000 passages
 
 
@@ -74,3 +79,20 @@ def limit_length(page: Page) -> Page:
 
 def measure_length(page: Page) -> int:
     return sum(len(block.text) for section in page.sections for block in section.blocks)
+
+
+def isolate_errors(work: Callable[[], T]) -> T:
+    """Do the work of one document, and turn any error into `UnreadableDocument`: it must not stop the others."""
+    try:
+        return work()
+    except (UnreadableDocument, MemoryError):
+        raise
+    except Exception as error:  # The libraries below may raise anything over an odd file
+        raise UnreadableDocument(describe_error(error)) from error
+
+
+def load_page(found: ChangedDocument) -> Page:
+    """Load a document. Raises `UnreadableDocument` if it is too large."""
+    if found.size > LARGEST_DOCUMENT:
+        raise UnreadableDocument(f"is larger than {LARGEST_DOCUMENT >> 20} MB")
+    return clean_page(limit_length(found.load()))

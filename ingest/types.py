@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
-from storage.types import PassageKind
+from storage.types import PackedDocument, PassageKind
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -50,15 +50,16 @@ class ChangedDocument:
     fingerprint: str
     size: int  # bytes, for the progress bar
     load: Callable[[], Page]  # reads it. Blocks. Raises `UnreadableDocument`
+    packed: PackedDocument | None = None  # in place of what it would load, where its source was asked to pack
 
 
 def list_unchanged(key: str, fingerprint: str) -> ChangedDocument:
     """List a document with its known fingerprint, so that it is not loaded."""
-    return ChangedDocument(key, fingerprint, 0, partial(_refuse_load, key))
+    return ChangedDocument(key, fingerprint, 0, partial(refuse_load, key))
 
 
-def _refuse_load(key: str) -> Page:
-    raise UnreadableDocument(f"{key} was known and so was not read: run the same command again")
+def refuse_load(key: str) -> Page:
+    raise UnreadableDocument(f"{key} was known, or packed already, and so is not read: run the same command again")
 
 
 class UnreadableDocument(Exception):
@@ -157,6 +158,14 @@ class LiveSource(DocumentSource, Protocol):
 
     def stop(self) -> None:
         """Interrupt a blocking call, from another thread: it may raise `SourceUnavailable`."""
+        ...
+
+
+class PackingSource(DocumentSource, Protocol):
+    """A source that can pack its documents while it reads them, in processes of its own."""
+
+    def pack_for(self, corpus: str) -> None:
+        """Pack what is listed from now on as documents of this corpus."""
         ...
 
 

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from storage.bodies import BodyDamaged, BodyMemory
 from storage.database import manifest_tx
 from storage.database.engine import Database, split_chunks
+from storage.database.fingerprint_table import FingerprintTable
 from storage.database.manifest_tx import Commit, Lag, VersionChange
 from storage.database.refresh_log import fetch_last_runs, require_lease
 from storage.database.schema import bodies, corpora, documents, failures, forgotten, pending
@@ -40,6 +41,8 @@ log = logging.getLogger(__name__)
 _Row = sa.Row[*tuple[Any, ...]]
 _VERSION = [*manifest_tx.DOCUMENT_COLUMNS, bodies.c.body, bodies.c.seal]
 
+FETCHED_ROWS = 10_000  # that are held at a time where there may be millions
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -48,11 +51,16 @@ class Manifest:
     database: Database
     _memory: BodyMemory = field(default_factory=BodyMemory, repr=False, compare=False)
 
-    async def fingerprints(self, corpus: str) -> dict[str, str]:
+    async def fingerprints(self, corpus: str) -> FingerprintTable:
         """Return each document's key and fingerprint; an empty one if it must be read again."""
         query = sa.select(documents.c.key, documents.c.fingerprint)
-        rows = await self._all(query.where(documents.c.corpus == corpus, documents.c.retired == 0))
-        return {row.key: row.fingerprint for row in rows}
+        query = query.where(documents.c.corpus == corpus, documents.c.retired == 0).order_by(documents.c.number)
+        piecemeal = {"yield_per": FETCHED_ROWS}
+
+        def fetch(connection: sa.Connection) -> FingerprintTable:
+            return FingerprintTable(map(tuple, connection.execute(query, execution_options=piecemeal)))
+
+        return await self.database.read(fetch)
 
     async def document(self, corpus: str, key: str) -> Document | None:
         rows = await self._all(sa.select(documents).where(*manifest_tx.stands(corpus, [key])))

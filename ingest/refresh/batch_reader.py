@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from ingest.page_cleanup import clean_page, clean_text, describe_error, limit_length, measure_length
+from ingest.page_cleanup import clean_text, isolate_errors, load_page, measure_length
+from ingest.refresh.document_plan import pack_document
+from ingest.refresh.key_set import KeySet
 from ingest.types import (
     ChangedDocument,
     DeletedDocument,
@@ -24,10 +26,7 @@ from ingest.types import (
     UnreadableDocument,
 )
 from storage.database.worker_threads import ThreadPool
-
-BATCH_DOCUMENTS = 256
-BATCH_CHARACTERS = 300_000  # the size of a batch, about 512 passages; a crash repeats at most so much work
-LARGEST_DOCUMENT = 512 << 20  # bytes; a larger document is not loaded
+from storage.types import PackedDocument
 
 DUPLICATE_REASON = "stands in its source more than once: the first was taken"
 
@@ -35,11 +34,28 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class BatchSize:
+    """What makes a batch full; a crash repeats at most so much work."""
+
+    documents: int
+    characters: int
+
+
+EMBEDDED = BatchSize(256, 300_000)
+"""Of documents whose passages are embedded, about 512 of them."""
+PACKED = BatchSize(4_096, 4_000_000)
+"""Of documents that are only packed, some thousand passages."""
+_PACKED_CHARACTERS = 500  # of a passage that is packed, about
+
+
 @dataclass
 class DocumentBatch:
     """A batch of a listing."""
 
+    size: BatchSize = EMBEDDED
     read: list[tuple[ChangedDocument, Page]] = field(default_factory=list)
+    packed: list[PackedDocument] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
     unchanged: int = 0
     looked_at: int = 0  # items of the listing, deleted and unwanted ones too
@@ -47,16 +63,18 @@ class DocumentBatch:
 
     @property
     def full(self) -> bool:
-        return self.looked_at >= BATCH_DOCUMENTS or self.characters >= BATCH_CHARACTERS
+        return self.looked_at >= self.size.documents or self.characters >= self.size.characters
 
 
 class BatchReader:
     """Read a listing once. All but `stop` is called in one thread; `seen` and `gone` are complete at the end."""
 
-    def __init__(self, listing: Listing, known: Mapping[str, str], *, unwanted: Collection[str] = ()) -> None:
-        """`known` are fingerprints by key; `unwanted` documents are not loaded."""
+    def __init__(
+        self, listing: Listing, known: Mapping[str, str], *, unwanted: Collection[str] = (), pack_for: str = ""
+    ) -> None:
+        """`known` are fingerprints by key; `unwanted` documents are not loaded; the others are packed for a corpus."""
         self.listing = listing
-        self.seen: set[str] = set()
+        self.seen = KeySet()
         """Keys of all that the source has, readable or not."""
         self.gone: set[str] = set()
         """Keys of what it says is deleted."""
@@ -65,6 +83,7 @@ class BatchReader:
         self._items = iter(listing.items)
         self._known = known
         self._unwanted = unwanted
+        self._pack_for = pack_for
         self._later: dict[str, str] = {}
         """Where only changes are listed: fingerprints read so far."""
         self._next: ListedItem | None = None
@@ -76,7 +95,7 @@ class BatchReader:
 
         An error of the source is raised by the next call, so that what was read before is kept.
         """
-        batch = DocumentBatch()
+        batch = DocumentBatch(PACKED if self._pack_for else EMBEDDED)
         keys: set[str] = set()
         while not batch.full and (item := self._item(batch)) is not None:
             if item.key in keys and not self.listing.whole:
@@ -136,30 +155,23 @@ class BatchReader:
 
     def _load(self, item: ChangedDocument, batch: DocumentBatch) -> None:
         try:
-            page = isolate_errors(partial(_load_page, item))
+            if self._pack_for:
+                packed = item.packed or isolate_errors(partial(_load_packed, self._pack_for, item))
+                batch.packed.append(packed)
+                batch.characters += packed.passages * _PACKED_CHARACTERS
+            else:
+                page = isolate_errors(partial(load_page, item))
+                batch.read.append((item, page))
+                batch.characters += measure_length(page)
         except UnreadableDocument as error:
             batch.failures.append((item.key, clean_text(str(error))))
             return
         if not self.listing.whole:
             self._later[item.key] = item.fingerprint
-        batch.read.append((item, page))
-        batch.characters += measure_length(page)
 
 
-def isolate_errors(work: Callable[[], T]) -> T:
-    """Do the work of one document, and turn any error into `UnreadableDocument`: it must not stop the others."""
-    try:
-        return work()
-    except (UnreadableDocument, MemoryError):
-        raise
-    except Exception as error:  # The libraries below may raise anything over an odd file
-        raise UnreadableDocument(describe_error(error)) from error
-
-
-def _load_page(found: ChangedDocument) -> Page:
-    if found.size > LARGEST_DOCUMENT:
-        raise UnreadableDocument(f"is larger than {LARGEST_DOCUMENT >> 20} MB")
-    return clean_page(limit_length(found.load()))
+def _load_packed(corpus: str, item: ChangedDocument) -> PackedDocument:
+    return pack_document(corpus, item, load_page(item))
 
 
 @dataclass

@@ -5,17 +5,20 @@ manifest knows is not read. Of a changed one, only new passages are indexed. An 
 """
 
 import time
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
+from ingest.page_cleanup import isolate_errors
 from ingest.readers.file_formats import READER_VERSION
-from ingest.refresh.batch_reader import BatchReader, DocumentBatch, SourceReader, isolate_errors, read_source
+from ingest.refresh.batch_reader import BatchReader, DocumentBatch, SourceReader, read_source
 from ingest.refresh.document_plan import (
     StoredDocument,
     count_changes,
+    count_packed,
     find_missing,
     is_removal_suspicious,
     plan_document,
@@ -46,7 +49,7 @@ from ingest.types import (
 )
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.passages import PassageStore
-from storage.types import Checkpoint, DocumentChange, Lease
+from storage.types import Checkpoint, DenseMode, DocumentChange, Lease
 
 MOST_REMOVED = 0.2  # the share of a corpus that is removed without confirmation when its source no longer lists it
 REMOVAL_BATCH = 256
@@ -64,8 +67,10 @@ class _RunState:
     known: Mapping[str, str]
     unwanted: Collection[str]
     tell: Callable[[RefreshProgress], None]
+    packs: bool = False  # whether documents are packed and stored, not embedded
     done: int = 0
-    arrived: set[str] = field(default_factory=set)  # fingerprints of documents that are new in a known corpus
+    arrived: "array[int]" = field(default_factory=lambda: array("q"))
+    """Hashes of the fingerprints of documents that are new in a known corpus."""
     total: int | None = None
     started: float = field(default_factory=time.monotonic)
 
@@ -87,6 +92,7 @@ async def refresh_corpus(
     store: PassageStore,
     *,
     progress: Callable[[RefreshProgress], None],
+    dense: DenseMode = DenseMode.EAGER,
     most_removed: float = MOST_REMOVED,
     confirm_removal: bool = False,
     source_digest: str = "",
@@ -105,6 +111,7 @@ async def refresh_corpus(
         corpus: The corpus to refresh.
         store: Where it is kept.
         progress: Is told the progress.
+        dense: Whether passages are embedded now, lazily, or not at all.
         most_removed: The share of the corpus, 0 to 1, that is removed without confirmation; a few documents always are.
         confirm_removal: Whether a person confirmed that more are removed.
         source_digest: A digest of the source's settings: when they change, all is listed again.
@@ -124,6 +131,9 @@ async def refresh_corpus(
         read_source(source) as reader,
     ):
         run = await _start_run(corpus, store, record, lease, progress)
+        run.packs = dense is not DenseMode.EAGER
+        if run.packs and (pack_for := getattr(source, "pack_for", None)):
+            await reader.run(pack_for, corpus)
         run.total = await reader.run(source.expected)
         last = await store.manifest.checkpoint(corpus)
         digest = f"{source_digest}/{READER_VERSION}/{WIKITEXT_VERSION}"
@@ -133,12 +143,13 @@ async def refresh_corpus(
         if run.total is None:  # what is downloaded to be listed can be counted now
             run.total = await reader.run(source.expected)
         record.report = replace(record.report, edition=listing.edition)
-        await store.manifest.describe(corpus, reference=source.reference)
+        await store.manifest.describe(corpus, reference=source.reference, dense=dense)
         batches = await _read_all(run, reader, listing)
         if not listing.whole:
             await _retry_unread(run, reader, batches)
-            unnamed = run.known.keys() - batches.seen - batches.gone - set(run.unwanted)
-            record.report = replace(run.report, unchanged=run.report.unchanged + len(unnamed))
+            named = (batches.seen, batches.gone, run.unwanted)
+            unnamed = sum(not any(key in keys for keys in named) for key in run.known)
+            record.report = replace(run.report, unchanged=run.report.unchanged + unnamed)
         await _remove_missing(run, batches, most_removed=1.0 if confirm_removal else most_removed)
         checkpoint = Checkpoint(await reader.run(listing.mark), digest, listing.edition)
         if run.report.held_back:  # they must be listed again
@@ -165,7 +176,7 @@ async def _start_run(
 
 async def _read_all(run: _RunState, reader: SourceReader, listing: Listing) -> BatchReader:
     """Read the listing, and apply it batch by batch."""
-    batches = BatchReader(listing, run.known, unwanted=run.unwanted)
+    batches = BatchReader(listing, run.known, unwanted=run.unwanted, pack_for=run.corpus if run.packs else "")
     reader.begin(batches)
     while batch := await reader.batch():
         # Before it reads on: two threads of Python would keep the interpreter from all others for longer.
@@ -202,12 +213,17 @@ def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, Stor
 
 async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan) -> None:
     changes, failures = planned
-    conflicts = {key for _, key in await run.store.apply(changes, run.lease)} if changes else set()
+    conflicts = {key for _, key in await run.store.apply(changes, run.lease)} if changes else set[str]()
+    if batch.packed:
+        conflicts |= {key for _, key in await run.store.store_packed(run.corpus, batch.packed, run.lease)}
     applied = [change for change in changes if change.key not in conflicts]
+    packed = [one for one in batch.packed if one.document.key not in conflicts]
     if run.known:
-        run.arrived.update(found.fingerprint for found, _ in batch.read if found.key not in run.known)
+        listed = [(one.key, one.fingerprint) for one, _ in batch.read]
+        listed += [(one.document.key, one.document.fingerprint) for one in batch.packed]
+        run.arrived.extend(hash(fingerprint) for key, fingerprint in listed if key not in run.known)
     run.done += batch.looked_at
-    counted = count_changes(run.report, applied, run.known)
+    counted = count_packed(count_changes(run.report, applied, run.known), packed, run.known)
     run.record.report = replace(
         counted,
         unchanged=counted.unchanged + batch.unchanged + len(conflicts),

@@ -4,8 +4,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.chunking import split_page
+from ingest.refresh.key_set import KeySet
 from ingest.types import ChangedDocument, Page, RefreshReport
-from storage.types import Document, DocumentChange, Passage
+from storage.bodies import pack_passages
+from storage.indexes.lexical import passage_terms
+from storage.types import Document, DocumentChange, PackedDocument, Passage
 
 FEW_REMOVALS = 20  # so many documents are always removed without confirmation
 
@@ -54,6 +57,25 @@ def build_document(corpus: str, found: ChangedDocument, page: Page) -> Document:
     )
 
 
+def pack_document(corpus: str, found: ChangedDocument, page: Page) -> PackedDocument:
+    """Return a document ready to be stored. Reads neither what was stored before nor any model."""
+    passages = split_page(corpus, found.key, page)
+    document = build_document(corpus, found, page)
+    return PackedDocument(document, len(passages), pack_passages(passages), passage_terms(document, passages))
+
+
+def count_packed(report: RefreshReport, packed: Iterable[PackedDocument], known: Mapping[str, str]) -> RefreshReport:
+    """Add documents that were stored to a report."""
+    stored = list(packed)
+    changed = sum(one.document.key in known for one in stored)
+    return replace(
+        report,
+        added=report.added + len(stored) - changed,
+        changed=report.changed + changed,
+        passages_added=report.passages_added + sum(one.passages for one in stored),
+    )
+
+
 def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], known: Mapping[str, str]) -> RefreshReport:
     """Add these changes to a report."""
     applied = list(changes)
@@ -68,22 +90,24 @@ def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], know
     )
 
 
-def find_missing(known: Mapping[str, str], seen: Collection[str]) -> list[str]:
+def find_missing(known: Mapping[str, str], seen: KeySet) -> list[str]:
     """Return the keys of known documents that a source no longer has.
 
     Documents in a folder that could not be listed, whose key ends in a slash, are not missing.
     """
-    hidden = tuple(key for key in seen if key.endswith("/"))
+    hidden = tuple(key for key in seen.others if key.endswith("/"))
     return sorted(key for key in known if key not in seen and not key.startswith(hidden))
 
 
 def is_removal_suspicious(
-    keys: Sequence[str], known: Mapping[str, str], arrived: Collection[str], share: float
+    keys: Sequence[str], known: Mapping[str, str], arrived: Collection[int], share: float
 ) -> bool:
     """Return whether so many documents are gone that a person must confirm their removal.
 
     `share` of the known documents, 0 to 1, may go, and always `FEW_REMOVALS`. Those whose fingerprint `arrived` under
-    another key were only renamed.
+    another key, by its hash, were only renamed.
     """
-    lost = sum(known.get(key, "") not in arrived for key in keys)
+    gone = [hash(known.get(key, "")) for key in keys]
+    renamed = {*gone}.intersection(arrived)
+    lost = sum(fingerprint not in renamed for fingerprint in gone)
     return lost > max(FEW_REMOVALS, share * len(known))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ingest.refresh.batch_reader import BatchReader
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.refresh.document_plan import find_missing
+from ingest.refresh.key_set import KeySet
 from ingest.sources.folder import FolderSource
 from ingest.types import Block, ChangedDocument, Listing, Page, RefreshRefused, Section
 from storage.errors import StorageError
@@ -131,7 +132,7 @@ def test_what_lies_in_a_folder_that_could_not_be_listed_is_not_gone():
     """A permission that was lost for a night must not remove a department."""
     known = dict.fromkeys(["a.md", "b.md", "people/leave.md", "people/old/pay.md", "peoples.md"], "")
 
-    assert find_missing(known, {"a.md", "people/"}) == ["b.md", "peoples.md"]
+    assert find_missing(known, KeySet(["a.md", "people/"])) == ["b.md", "peoples.md"]
 
 
 class CrashingIndex:

@@ -245,7 +245,7 @@ async def test_what_is_larger_than_any_document_is_not_loaded(store):
     def explode():
         raise AssertionError("it was loaded")
 
-    vast = found("vast", size=batch_reader.LARGEST_DOCUMENT + 1)
+    vast = found("vast", size=page_cleanup.LARGEST_DOCUMENT + 1)
     report = await run(store, Scripted([type(vast)("vast", "f", vast.size, explode), *pages("a")]))
 
     assert (report.added, report.failures) == (1, (("vast", "is larger than 512 MB"),))

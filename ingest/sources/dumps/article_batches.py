@@ -8,11 +8,13 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from ingest.page_cleanup import isolate_errors, load_page
+from ingest.refresh.document_plan import pack_document
 from ingest.sources.dumps import page_xml as mediawiki_page
 from ingest.sources.dumps.dump_file import DumpTruncated
 from ingest.sources.dumps.dump_survey import ArticleHead, StreamContent
 from ingest.sources.dumps.page_xml import PageHead, RawPage, XmlExport
-from ingest.types import ChangedDocument, Page, Unreadable
+from ingest.types import ChangedDocument, Page, Unreadable, UnreadableDocument, refuse_load
 from ingest.wikitext.page_layout import PageOutline
 from ingest.wikitext.wiki_site import WikiSite, is_disambiguation
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections, parse_wikitext
@@ -45,7 +47,8 @@ class ReadArticle:
     aliases: tuple[str, ...]
 
 
-ArticleItem = KnownArticle | ReadArticle | Unreadable
+ArticleItem = KnownArticle | ReadArticle | ChangedDocument | Unreadable
+"""Where articles are packed as they are read, they come as documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,11 @@ class ArticleBatch:
     articles: list[tuple[RawPage, PageHead]]
     aliases: Aliases
     ready: list[ArticleItem]
+    corpus: str = ""  # for which articles are packed, if any
 
     def read(self) -> ReadStretch:
         read = (read_article(page, head, self.site, self.aliases) for page, head in self.articles)
-        return ReadStretch("", [*self.ready, *read])
+        return ReadStretch("", [*self.ready, *(_pack_article(one, self.site, self.corpus) for one in read)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +93,14 @@ class StreamRange:
     name: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=dict)
+    corpus: str = ""  # as of `ArticleBatch`
 
     def read(self) -> ReadStretch:
         """Read every article in the stream unless its revision is known."""
         found: list[ArticleItem] = []
         for page in self._pages(self._packed(), found):
             _add_page(page, self, found)
-        return ReadStretch(self.name, found)
+        return ReadStretch(self.name, [_pack_article(item, self.site, self.corpus) for item in found])
 
     def survey(self, expected: bytes) -> SurveyedStream:
         """Return what every page in the stream says of itself, unless its bytes have the expected digest."""
@@ -187,6 +192,17 @@ def read_article(page: RawPage, head: PageHead, site: WikiSite, aliases: Aliases
         return Unreadable(head.key, f"“{head.title}”: {reason} ({page.place}). {_AGAIN}")
     marked = is_disambiguation(head.title, parsed.wikitext)
     return ReadArticle(head, len(page.xml), parsed.timestamp, sections, marked, aliases.get(head.title, ()))
+
+
+def _pack_article(item: ArticleItem, site: WikiSite, corpus: str) -> ArticleItem:
+    if not corpus or not isinstance(item, ReadArticle):
+        return item
+    found = list_article(item, site)
+    try:
+        packed = isolate_errors(lambda: pack_document(corpus, found, load_page(found)))
+    except UnreadableDocument as error:
+        return Unreadable(found.key, f"“{item.head.title}”: {error}")
+    return ChangedDocument(found.key, found.fingerprint, found.size, partial(refuse_load, found.key), packed)
 
 
 def list_article(item: ReadArticle, site: WikiSite) -> ChangedDocument:

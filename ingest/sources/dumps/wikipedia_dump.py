@@ -3,16 +3,18 @@
 import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import methodcaller
 from pathlib import Path
 from typing import NoReturn
 
+from ingest.refresh.key_set import KeySet
 from ingest.sources.dumps.article_batches import (
     ArticleBatch,
     ArticleItem,
     KnownArticle,
+    ReadArticle,
     ReadStretch,
     StreamRange,
     SurveyedStream,
@@ -84,6 +86,7 @@ class WikipediaDump:
         self._paths = (Path(path), *more)
         self._processes = processes
         self._kept = survey
+        self._corpus = ""
         self._surveyed: _Survey | None = None
         self._articles: int | None = None
 
@@ -107,6 +110,9 @@ class WikipediaDump:
         self._articles = survey.articles
         return Listing(self._list_documents(survey, known))
 
+    def pack_for(self, corpus: str) -> None:
+        self._corpus = corpus
+
     def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
         del known
         refuse_single(address)
@@ -116,8 +122,8 @@ class WikipediaDump:
 
     def _list_documents(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[ChangedDocument | Unreadable]:
         with survey.found as found, WorkerPool(self._count_workers()) as pool:
-            seen = _SeenIds()
-            whole = True
+            seen = KeySet()
+            twice, whole = 0, True
             files = {path.name for path in self._paths}
             for stretch in self._read_articles(survey, known, pool):
                 for item in stretch.items:
@@ -127,18 +133,17 @@ class WikipediaDump:
                             found.note_unreadable(stretch.name, item.key, item.reason)
                         yield item
                         continue
-                    listed = (
-                        list_unchanged(item.key, known[item.key])
-                        if isinstance(item, KnownArticle)
-                        else list_article(item, survey.site)
-                    )
-                    if seen.add(listed.key):
+                    listed = _list_item(item, survey.site, known)
+                    if listed.key in seen:
+                        twice += 1
+                    else:
+                        seen.add(listed.key)
                         yield listed
-            if seen.twice:
-                reason = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
+            if twice:
+                reason = f"{twice:,} pages stand in the dump more than once: the first of each was taken"
                 yield Unreadable(f"{self._paths[0].name} (repeated pages)", reason)
             if not whole:
-                yield from (list_unchanged(key, known[key]) for key in known if seen.add(key))
+                yield from (list_unchanged(key, known[key]) for key in known if key not in seen)
 
     def _survey(self) -> _Survey:
         site = self.site()
@@ -227,7 +232,11 @@ class WikipediaDump:
                 for stream, name in zip(read_streams(file.index, file.path.stat().st_size), file.names, strict=True):
                     stretch = _compare_stream(survey, name, known)
                     place = survey.site, file.path, stream.start, stream.end, name
-                    yield [stretch.ready] if stretch.done else StreamRange(*place, stretch.stamps, stretch.aliases)
+                    yield (
+                        [stretch.ready]
+                        if stretch.done
+                        else StreamRange(*place, stretch.stamps, stretch.aliases, self._corpus)
+                    )
                 continue
             if file.same:
                 parts = [_compare_stream(survey, name, known) for name in file.names]
@@ -237,7 +246,7 @@ class WikipediaDump:
             truncated: list[DumpTruncated] = []
             pages = _note_truncated(_read_pages(file.path, pool), truncated)
             for batch in split_batches(pages, survey.site):
-                yield _leave_out_known(batch, survey, known)
+                yield _leave_out_known(replace(batch, corpus=self._corpus), survey, known)
             if truncated:
                 hint = "What stands before it was read. Download the dump again for the rest."
                 failures.append(Unreadable(file.path.name, f"{truncated[0]}. {hint}"))
@@ -246,6 +255,14 @@ class WikipediaDump:
         if self._processes:
             return self._processes
         return 1 if sum(path.stat().st_size for path in self._paths) < _SMALL else count_cores()
+
+
+def _list_item(
+    item: KnownArticle | ReadArticle | ChangedDocument, site: WikiSite, known: Mapping[str, str]
+) -> ChangedDocument:
+    if isinstance(item, ReadArticle):
+        return list_article(item, site)
+    return list_unchanged(item.key, known[item.key]) if isinstance(item, KnownArticle) else item
 
 
 def _survey_stream(work: tuple[StreamRange, bytes]) -> SurveyedStream:
@@ -288,7 +305,7 @@ def _leave_out_known(
     }
     ready: list[ArticleItem] = [*batch.ready, *map(KnownArticle, same)]
     unknown = [(page, head) for page, head in batch.articles if head.key not in same]
-    return ArticleBatch(batch.site, unknown, aliases, ready) if unknown else [ReadStretch("", ready)]
+    return replace(batch, articles=unknown, aliases=aliases, ready=ready) if unknown else [ReadStretch("", ready)]
 
 
 def _read_pages(path: Path, pool: WorkerPool) -> Iterator[RawPage]:
@@ -325,26 +342,3 @@ def _digest_file(path: Path) -> bytes:
 
 def _find_index(path: Path) -> Path | None:
     return find_index(path) if detect_compression(path) == "bz2" else None
-
-
-class _SeenIds:
-    """Remember page ids, a bit for each: a Wikipedia has many millions of them."""
-
-    def __init__(self) -> None:
-        self._bits = bytearray()
-        self._others: set[str] = set()
-        self.twice = 0
-
-    def add(self, key: str) -> bool:
-        """Note a key; return False if it was met before."""
-        if not key.isdigit() or len(key) > 9:  # noqa: PLR2004 - more digits would take hundreds of megabytes
-            new = key not in self._others
-            self._others.add(key)
-        else:
-            place, bit = divmod(int(key), 8)
-            if place >= len(self._bits):
-                self._bits.extend(bytes(place + 1 - len(self._bits) + (len(self._bits) >> 2)))
-            new = not self._bits[place] & (1 << bit)
-            self._bits[place] |= 1 << bit
-        self.twice += not new
-        return new

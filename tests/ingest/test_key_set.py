@@ -1,0 +1,23 @@
+"""A set of keys is a set like any other, only smaller."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.refresh.key_set import KeySet
+
+KEYS = st.one_of(st.integers(0, 40).map(str), st.sampled_from(["", "007", "٣", "1/", "-1", "1234567890", "a/"]))
+
+
+@given(st.lists(st.tuples(st.booleans(), KEYS)), KEYS)
+def test_it_is_a_set(steps, other):
+    """Whatever is added and discarded; numbers only as they are usually written."""
+    keys, expected = KeySet(), set()
+    for added, key in steps:
+        (keys.add if added else keys.discard)(key)
+        (expected.add if added else expected.discard)(key)
+
+    assert keys == expected
+    assert (len(keys), sorted(keys)) == (len(expected), sorted(expected))
+    assert (other in keys) == (other in expected)
+    assert keys.others <= expected
+    assert 3 not in keys

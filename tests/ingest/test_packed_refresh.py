@@ -1,0 +1,114 @@
+"""A corpus that is not embedded is packed where it is read, and holds the same passages as one that is."""
+
+import bz2
+
+import pytest
+
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from storage.errors import StorageError
+from storage.types import DenseMode
+from tests.fakes import PageSource
+from tests.ingest.sources.dumps import END, HEADER, dump, page
+from tests.storage.stores import opened
+
+ARTICLES = [
+    page(n, f"Page {n}", f"'''Page {n}''' is about [[thing]]s.\n\n== More ==\n" + f"It says number {n}. " * 60)
+    for n in range(1, 40)
+]
+REDIRECTS = [page(n + 100, f"Other {n}", f"#REDIRECT [[Page {n}]]", redirect=f"Page {n}") for n in range(1, 40, 3)]
+EMPTY = page(99, "Empty", "{{stub}}")
+
+
+def written(folder, pages, *, index, size=20):
+    """Write a multistream dump with its index, or the same pages as one stream."""
+    folder.mkdir(exist_ok=True)
+    if not index:
+        path = folder / "dump.xml"
+        path.write_bytes(dump(*pages))
+        return path
+    path = folder / "wiki-multistream.xml.bz2"
+    streams = [pages[at : at + size] for at in range(0, len(pages), size)]
+    content, lines = bz2.compress(HEADER.encode()), ""
+    for stream in streams:
+        lines += "".join(f"{len(content)}:{one.split('<id>')[1].split('<')[0]}:x\n" for one in stream)
+        content += bz2.compress("".join(stream).encode())
+    path.write_bytes(content + bz2.compress(END.encode()))
+    path.with_name("wiki-multistream-index.txt").write_text(lines)
+    return path
+
+
+async def refreshed(store, source, dense=DenseMode.LAZY, *, confirm=True):
+    """Refresh a corpus, and return the report."""
+    return await refresh_corpus(source, "wiki", store, progress=lambda _: None, dense=dense, confirm_removal=confirm)
+
+
+async def held(store):
+    """Return the documents of the corpus without their numbers, and what words find."""
+    versions = await store.manifest.listed("wiki")
+    hits = await store.search("other number 7", ["wiki"], 5)
+    return {one.document.key: (one.document, one.passages) for one in versions}, [hit.passage.id for hit in hits]
+
+
+@pytest.mark.parametrize(("index", "processes"), [(True, 2), (True, 1), (False, 1)])
+async def test_it_holds_the_same_as_one_that_is_embedded(tmp_path, index, processes):
+    """Documents, their passages and other titles; nothing is embedded for it."""
+    path = written(tmp_path / "dump", [*ARTICLES, EMPTY, *REDIRECTS], index=index)
+    with opened(tmp_path / "eager") as store:
+        eager = await refreshed(store, WikipediaDump(path, processes=1), DenseMode.EAGER)
+        expected, _ = await held(store)
+    with opened(tmp_path / "lazy") as store:
+        lazy = await refreshed(store, WikipediaDump(path, processes=processes))
+        again = await refreshed(store, WikipediaDump(path, processes=1))
+        documents, found = await held(store)
+
+        assert documents == expected
+        assert found
+        assert store.embedder.calls in ([], [1])  # of the question, at most
+    counts = [(one.added, one.passages_added, [key for key, _ in one.failures]) for one in (eager, lazy)]
+    assert counts == [(39, eager.passages_added, ["99"])] * 2
+    assert (again.unchanged, again.added, again.changed, [key for key, _ in again.failures]) == (39, 0, 0, ["99"])
+
+
+async def test_any_source_can_be_packed(tmp_path):
+    """One that cannot do it itself is packed as it is read; what changed and what is gone is told."""
+    pages = {f"{n}.md": {"": f"Page {n} says {n}."} for n in range(30)}
+    with opened(tmp_path) as store:
+        await refreshed(store, PageSource(pages))
+        del pages["3.md"]
+        report = await refreshed(store, PageSource({**pages, "4.md": {"": "Now it is new."}, "5.md": None}))
+
+        assert (report.added, report.changed, report.removed, report.unchanged, report.failed) == (0, 1, 1, 27, 1)
+        assert {"4.md"} == {hit.document.key for hit in await store.search("now new", ["wiki"], 1)}
+
+
+class Torn(WikipediaDump):
+    """A dump whose reading ends after some articles."""
+
+    def documents(self, known, since=""):
+        """List some, and fail."""
+        listing = super().documents(known, since)
+
+        def items():
+            for number, item in enumerate(listing.items):
+                if number == 30:
+                    raise StorageError("the test wants it so", hint="")
+                yield item
+
+        return type(listing)(items())
+
+
+async def test_what_was_stored_before_an_end_is_not_read_again(tmp_path):
+    """The next run goes on, although the survey of the first is as old as the dump."""
+    path = written(tmp_path / "dump", [*ARTICLES, *REDIRECTS], index=True, size=7)
+    kept = tmp_path / "survey"
+    with opened(tmp_path / "home") as store:
+        with pytest.raises(StorageError):
+            await refreshed(store, Torn(path, processes=1, survey=kept))
+        before = set(await store.manifest.fingerprints("wiki"))
+        report = await refreshed(store, WikipediaDump(path, processes=1, survey=kept))
+        documents, _ = await held(store)
+
+        assert len(documents) == 39
+        assert (report.unchanged, report.added) == (len(before), 39 - len(before))
+        assert before

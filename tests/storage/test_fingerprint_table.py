@@ -1,0 +1,27 @@
+"""A table of fingerprints is a mapping like a dictionary, only smaller."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.database.fingerprint_table import FingerprintTable
+
+NAMES = st.text(st.characters(exclude_characters="\0"), max_size=8)
+
+
+@given(st.dictionaries(NAMES, NAMES), NAMES)
+def test_it_is_what_went_in(rows, other):
+    """In its order, and nothing else."""
+    table = FingerprintTable(rows.items())
+
+    assert dict(table) == rows
+    assert list(table) == list(rows)
+    assert len(table) == len(rows)
+    assert (other in table) == (other in rows)
+    assert table.get(other) == rows.get(other)
+
+
+def test_what_is_not_there_is_an_error():
+    """As of any mapping."""
+    with pytest.raises(KeyError):
+        FingerprintTable([])["a"]
