@@ -83,6 +83,9 @@ _BUILT_IN = (
         "reStructuredText", (".rst", ".rest"), "ingest.readers.restructured_text:read_restructured_text",
         text=True, largest=LARGEST_TEXT,
     ),
+    _text_format("AsciiDoc", ".adoc .asciidoc .asc", "asciidoc:read_asciidoc", 64),
+    _text_format("LaTeX", ".tex .ltx", "latex:read_latex", 64),
+    _text_format("subtitles", ".srt .vtt", "subtitles:read_subtitles", 64),
     _text_format("HTML", ".html .htm .xhtml", "web_page:read_web_page", 32, text=False),
     _text_format("XML", ".xml .rss .atom", "web_page:read_feed", 64, text=False),
     _text_format("CSV", ".csv .tsv", "spreadsheet:read_delimited", 64),
@@ -95,6 +98,9 @@ _BUILT_IN = (
     _binary_format("PDF", ".pdf", "pdf:read_pdf"),
     _binary_format("Word", ".docx .docm .dotx", "office:read_word"),
     _binary_format("PowerPoint", ".pptx .pptm .ppsx", "office:read_slides"),
+    _binary_format("OpenDocument", ".odt .ott", "open_document:read_text_document"),
+    _binary_format("OpenDocument", ".odp .otp", "open_document:read_presentation"),
+    _binary_format("OpenDocument", ".ods .ots", "open_document:read_ods"),
     _binary_format("EPUB", ".epub", "office:read_epub"),
     _binary_format("Excel", ".xlsx .xlsm", "spreadsheet:read_xlsx"),
     _binary_format("Excel", ".xls", "spreadsheet:read_xls", dated=False),
@@ -131,9 +137,9 @@ _REFUSALS: Mapping[str, str] = {
     **dict.fromkeys((".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v"), "films are not read: add a transcript"),
     **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz", ".7z", ".rar"), "archives are not read: unpack it"),
     **dict.fromkeys((".exe", ".dll", ".so", ".bin", ".dmg", ".iso", ".jar", ".class", ".pyc"), "programs are not read"),
-    **dict.fromkeys((".doc", ".dot", ".rtf", ".odt", ".pages"), "this format is not read: save it as .docx or .pdf"),
-    **dict.fromkeys((".ppt", ".odp", ".key"), "this format is not read: save it as .pptx or .pdf"),
-    **dict.fromkeys((".ods", ".numbers", ".xlsb"), "this format is not read: save it as .xlsx or .csv"),
+    **dict.fromkeys((".doc", ".dot", ".rtf", ".pages"), "this format is not read: save it as .docx or .pdf"),
+    **dict.fromkeys((".ppt", ".key"), "this format is not read: save it as .pptx or .pdf"),
+    **dict.fromkeys((".numbers", ".xlsb"), "this format is not read: save it as .xlsx or .csv"),
 }
 
 _INDEXES = frozenset({"index", "_index", "readme", "default", "home"})

@@ -9,7 +9,7 @@ import posixpath
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
@@ -166,17 +166,19 @@ def read_slides(content: bytes) -> ParsedDocument:
     slides = [
         list(_read_slide(slide, number)) for number, slide in enumerate(Presentation(io.BytesIO(content)).slides, 1)
     ]
+    return join_slides(slides, fallback_title=title, date=modified)
+
+
+def join_slides(
+    slides: Iterable[Sequence[ContentItem]], *, fallback_title: str, date: datetime | None
+) -> ParsedDocument:
+    """Make a document of what was read of each slide; the first title is the presentation's."""
     found = tuple(item for items in slides for item in items)
     titles = [item.text for item in found if isinstance(item, Heading)]
     if len(found) == len(titles):
         # What slides say that have nothing but titles is no heading.
         found = tuple(Block(title) for title in titles)
-    return ParsedDocument(
-        items=found,
-        title=titles[0] if titles else "",
-        fallback_title=title,
-        date=modified,
-    )
+    return ParsedDocument(items=found, title=titles[0] if titles else "", fallback_title=fallback_title, date=date)
 
 
 def _read_slide(slide: Any, number: int) -> Iterator[ContentItem]:

@@ -1,4 +1,4 @@
-"""Read spreadsheets (.xlsx, .xls, .csv, .tsv): a section a sheet, one table block a row."""
+"""Read spreadsheets (.xlsx, .xls, .csv, .tsv; `open_document` has .ods): a section a sheet, one table block a row."""
 
 import csv
 import io
@@ -16,6 +16,7 @@ _LONGEST_CELL = 10_000
 _MOST_CELLS, _MOST_BLANK = 5_000_000, 50_000_000
 _MOST_TEXT = 32 * 1024 * 1024
 """Characters. A few bytes of a workbook can stand for a text repeated in every cell, or for a million blanks."""
+WIDEST_SHEET = 16_384  # columns
 _DELIMITERS = ",;\t|"
 _SAMPLE = 8192
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2100
@@ -27,15 +28,15 @@ def read_xlsx(content: bytes) -> ParsedDocument:
     title, modified = office.read_properties(office.open_package(content, markup=office.LARGEST_UNPACKED))
     book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
     shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
-    counted = _CellCounter()
+    counted = CellCounter()
     grids = [
         (
             sheet.title,
-            [counted.row([_format_value(cell.value, cell.number_format) for cell in row]) for row in sheet.iter_rows()],
+            [counted.row([format_value(cell.value, cell.number_format) for cell in row]) for row in sheet.iter_rows()],
         )
         for sheet in shown
     ]
-    return ParsedDocument(items=tuple(_read_grids(grids)), fallback_title=title, date=modified)
+    return ParsedDocument(items=tuple(read_grids(grids)), fallback_title=title, date=modified)
 
 
 def read_xls(content: bytes) -> ParsedDocument:
@@ -54,12 +55,12 @@ def read_xls(content: bytes) -> ParsedDocument:
         return bool(cell.value) if cell.ctype == xlrd.XL_CELL_BOOLEAN else cell.value
 
     shown = [sheet for sheet in book.sheets() if sheet.visibility == 0]
-    counted = _CellCounter()
+    counted = CellCounter()
     grids = [
-        (sheet.name, [counted.row([_format_value(value(cell)) for cell in row]) for row in sheet.get_rows()])
+        (sheet.name, [counted.row([format_value(value(cell)) for cell in row]) for row in sheet.get_rows()])
         for sheet in shown
     ]
-    return ParsedDocument(items=tuple(_read_grids(grids)))
+    return ParsedDocument(items=tuple(read_grids(grids)))
 
 
 def read_delimited(text: str) -> ParsedDocument:
@@ -69,13 +70,13 @@ def read_delimited(text: str) -> ParsedDocument:
     except csv.Error:
         dialect = csv.excel_tab if "\t" in text[:_SAMPLE] else csv.excel
     try:
-        grid = [[_format_value(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline=""), dialect)]
+        grid = [[format_value(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline=""), dialect)]
     except csv.Error as error:
         raise UnreadableDocument(f"is broken: {error}") from error
     return ParsedDocument(tuple(_read_grid(grid)))
 
 
-class _CellCounter:
+class CellCounter:
     """Count what the rows of a workbook hold, and end its reading once that is more than a document says."""
 
     def __init__(self) -> None:
@@ -94,7 +95,7 @@ class _CellCounter:
         return cells
 
 
-def _read_grids(grids: Sequence[tuple[str, list[list[str]]]]) -> Iterator[ContentItem]:
+def read_grids(grids: Sequence[tuple[str, list[list[str]]]]) -> Iterator[ContentItem]:
     for name, grid in grids:
         found = list(_read_grid(grid))
         if found:
@@ -135,7 +136,7 @@ def _is_year(cell: str) -> bool:
     return cell.isdecimal() and _EARLIEST_YEAR <= int(cell) <= _LATEST_YEAR
 
 
-def _format_value(value: object, number_format: str = "") -> str:
+def format_value(value: object, number_format: str = "") -> str:
     """Write a cell's value as a person reads it in the sheet."""
     if value is None:
         return ""

@@ -63,7 +63,7 @@ def place(tmp_path):
     (tmp_path / "footnote.toml").write_text(blocks("adding-a-source.md", "toml")[1] + films, encoding="utf-8")
     (tmp_path / "faq.txt").write_text("Q: When does the office open?\nA: At nine.\n\nNo question.\n", encoding="utf-8")
     (tmp_path / "films").mkdir()
-    (tmp_path / "films" / "first_day.srt").write_text(SUBTITLES, encoding="utf-8")
+    (tmp_path / "films" / "first_day.subs").write_text(SUBTITLES, encoding="utf-8")
     return tmp_path
 
 
@@ -102,6 +102,6 @@ def test_a_package_that_cannot_be_loaded_is_left_out(place):
     ingested = footnote(place, "ingest", "all", "--json")
 
     reports = {one["corpus"]: one for one in json.loads(ingested.stdout)["corpora"]}
-    assert reports["films"]["failures"] == [{"document": "first_day.srt", "reason": ".srt files are not read"}]
+    assert reports["films"]["failures"] == [{"document": "first_day.subs", "reason": ".subs files are not read"}]
     assert reports["questions"]["documents"]["added"] == 1
     assert "subtitles" in ingested.stderr

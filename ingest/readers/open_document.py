@@ -1,0 +1,287 @@
+"""Read OpenDocument files (.odt, .odp, .ods): texts by way of HTML, a section a slide, a section a sheet."""
+
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from html import escape
+
+from ingest.readers import html_tree, office, spreadsheet, value_parsers
+from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
+from ingest.readers.value_parsers import Element
+from ingest.types import Block, UnreadableDocument
+from storage.language.lazy_pattern import lazy_compile
+
+_OASIS = "{urn:oasis:names:tc:opendocument:xmlns:"
+_OFFICE, _TEXT, _TABLE, _DRAW, _SHOW, _STYLE, _SVG = (
+    f"{_OASIS}{name}:1.0}}"
+    for name in ("office", "text", "table", "drawing", "presentation", "style", "svg-compatible")
+)
+_LINK = "{http://www.w3.org/1999/xlink}href"
+_SLIDE_LEVEL = 2
+_UNSEEN = frozenset({
+    *(f"{_TEXT}{name}" for name in ("tracked-changes", "table-of-content", "alphabetical-index", "sequence-decls")),
+    *(f"{_OFFICE}{name}" for name in ("annotation", "forms", "event-listeners")),
+    f"{_TEXT}ruby-text",
+    f"{_TEXT}note-citation",
+    f"{_SHOW}notes",
+    f"{_SVG}title",
+    f"{_SVG}desc",
+})  # fmt: skip
+_MOST_SPACES = 100
+_MOST_REPEATED = 1000
+"""Cells or rows with text that stand for so many of their kind; those beyond them say nothing new."""
+_HEADING_STYLE = lazy_compile(r"Heading_20_([1-6])")
+_LENGTH = lazy_compile(r"(-?[\d.]+)(cm|mm|in|pt)?")
+_UNITS = {"cm": 10.0, "mm": 1.0, "in": 25.4, "pt": 0.353}
+
+
+def read_text_document(content: bytes) -> ParsedDocument:
+    archive = _open(content)
+    title, modified = _read_metadata(archive)
+    body = _body(archive, "text")
+    return ParsedDocument(
+        items=html_tree.read_html(_HtmlWriter(archive, _read_styles(body)).write(body)),
+        fallback_title=title,
+        date=modified,
+    )
+
+
+def read_presentation(content: bytes) -> ParsedDocument:
+    archive = _open(content)
+    title, modified = _read_metadata(archive)
+    body = _body(archive, "presentation")
+    writer = _HtmlWriter(archive, _read_styles(body))
+    slides = [
+        list(_read_slide(page, number, writer)) for number, page in enumerate(body.iterchildren(f"{_DRAW}page"), 1)
+    ]
+    return office.join_slides(slides, fallback_title=title, date=modified)
+
+
+def read_ods(content: bytes) -> ParsedDocument:
+    archive = _open(content, markup=office.LARGEST_UNPACKED)
+    title, modified = _read_metadata(archive)
+    body = _body(archive, "spreadsheet")
+    hidden = {
+        style.get(f"{_STYLE}name")
+        for style in body.getroottree().getroot().iter(f"{_STYLE}style")
+        if any(part.get(f"{_TABLE}display") == "false" for part in style)
+    }
+    counted = spreadsheet.CellCounter()
+    grids = [
+        (sheet.get(f"{_TABLE}name", ""), [counted.row(row) for row in _sheet_rows(sheet)])
+        for sheet in body.iterchildren(f"{_TABLE}table")
+        if sheet.get(f"{_TABLE}style-name") not in hidden
+    ]
+    return ParsedDocument(items=tuple(spreadsheet.read_grids(grids)), fallback_title=title, date=modified)
+
+
+def _open(content: bytes, *, markup: int = office.LARGEST_MARKUP) -> zipfile.ZipFile:
+    archive = office.open_package(content, markup=markup)
+    manifest = "META-INF/manifest.xml"
+    if manifest in archive.namelist() and b"encryption-data" in archive.read(manifest):
+        raise UnreadableDocument("is protected by a password: save it without one")
+    return archive
+
+
+def _body(archive: zipfile.ZipFile, kind: str) -> Element:
+    root = value_parsers.parse_xml(archive.read("content.xml"))
+    found = root.find(f"{_OFFICE}body/{_OFFICE}{kind}")
+    if found is None:
+        raise UnreadableDocument(f"holds no {kind}")
+    return found
+
+
+def _read_metadata(archive: zipfile.ZipFile) -> tuple[str, datetime | None]:
+    if "meta.xml" not in archive.namelist():
+        return "", None
+    try:
+        meta = value_parsers.parse_xml(archive.read("meta.xml"))
+    except ValueError:
+        return "", None
+    said = {re.sub(r".*\}", "", part.tag): (part.text or "").strip() for part in meta.iter()}
+    return said.get("title", ""), value_parsers.parse_date(said.get("date") or said.get("creation-date"))
+
+
+class _Styles:
+    """The styles of a document: which lists are numbered, and what a paragraph's style is derived from."""
+
+    def __init__(self, styles: Iterable[Element], lists: Iterable[Element]) -> None:
+        self._parents = {style.get(f"{_STYLE}name"): style.get(f"{_STYLE}parent-style-name") for style in styles}
+        self._numbered = {
+            (style.get(f"{_STYLE}name"), int(level.get(f"{_TEXT}level", "1")))
+            for style in lists
+            for level in style.iterchildren(f"{_TEXT}list-level-style-number")
+        }
+
+    def base(self, name: str | None) -> str:
+        """Return the named style that a paragraph's own is derived from."""
+        return self._parents.get(name) or name or ""
+
+    def is_numbered(self, name: str | None, level: int) -> bool:
+        return (name, level) in self._numbered
+
+
+def _read_styles(body: Element) -> _Styles:
+    root = body.getroottree().getroot()
+    return _Styles(root.iter(f"{_STYLE}style"), root.iter(f"{_TEXT}list-style"))
+
+
+class _HtmlWriter:
+    """Write what stands in a document as HTML."""
+
+    def __init__(self, archive: zipfile.ZipFile, styles: _Styles) -> None:
+        self._archive, self._styles = archive, styles
+        self._names = frozenset(archive.namelist())
+        self._notes: list[str] = []
+        self._handlers = {
+            f"{_TEXT}h": self._heading,
+            f"{_TEXT}p": self._paragraph,
+            f"{_TEXT}list": self._list,
+            f"{_TEXT}a": self._anchor,
+            f"{_TEXT}note": self._note,
+            f"{_TEXT}s": lambda space: " " * min(int(space.get(f"{_TEXT}c", "1")), _MOST_SPACES),
+            f"{_TEXT}tab": lambda _tab: "\t",
+            f"{_TEXT}line-break": lambda _break: "<br>",
+            f"{_TABLE}table": self._table,
+            f"{_DRAW}object": self._object,
+        }
+
+    def write(self, element: Element) -> str:
+        markup = self._inside(element)
+        notes, self._notes = self._notes, []
+        return markup + (f"<ol>{''.join(f'<li>{note}</li>' for note in notes)}</ol>" if notes else "")
+
+    def _inside(self, element: Element) -> str:
+        parts = [escape(element.text or "", quote=False)]
+        for child in element:
+            parts += [self._element(child), escape(child.tail or "", quote=False)]
+        return "".join(parts)
+
+    def _element(self, element: Element) -> str:
+        if element.tag in _UNSEEN:
+            return ""
+        handler = self._handlers.get(element.tag)
+        return handler(element) if handler else self._inside(element)
+
+    def _heading(self, element: Element) -> str:
+        level = min(int(element.get(f"{_TEXT}outline-level", "1")), 6)
+        return f"<h{level}>{self._inside(element)}</h{level}>"
+
+    def _paragraph(self, element: Element) -> str:
+        base = self._styles.base(element.get(f"{_TEXT}style-name"))
+        tag = {"Title": "h1", "Preformatted_20_Text": "pre"}.get(base, "p")
+        if found := _HEADING_STYLE.fullmatch(base):
+            tag = f"h{found[1]}"
+        return f"<{tag}>{self._inside(element)}</{tag}>"
+
+    def _list(self, element: Element) -> str:
+        above = [element, *element.iterancestors(f"{_TEXT}list")]
+        style = next((name for one in above if (name := one.get(f"{_TEXT}style-name"))), None)
+        tag = "ol" if self._styles.is_numbered(style, len(above)) else "ul"
+        items: list[str] = []
+        for item in element:
+            # A list deeper than its neighbours stands in an item that says nothing itself.
+            if items and len(item) and all(part.tag == f"{_TEXT}list" for part in item):
+                items[-1] += self._inside(item)
+            else:
+                items.append(self._inside(item))
+        return f"<{tag}>{''.join(f'<li>{item}</li>' for item in items)}</{tag}>"
+
+    def _anchor(self, element: Element) -> str:
+        return f'<a href="{escape(element.get(_LINK, ""))}">{self._inside(element)}</a>'
+
+    def _note(self, element: Element) -> str:
+        self._notes.append(self._inside(element))
+        return ""
+
+    def _table(self, element: Element) -> str:
+        return f"<table>{''.join(self._rows(element))}</table>"
+
+    def _rows(self, table: Element, tag: str = "td") -> Iterator[str]:
+        for child in table:
+            if child.tag == f"{_TABLE}table-header-rows":
+                yield from self._rows(child, "th")
+            elif child.tag in (f"{_TABLE}table-row-group", f"{_TABLE}table-rows"):
+                yield from self._rows(child, tag)
+            elif child.tag == f"{_TABLE}table-row":
+                yield f"<tr>{''.join(self._cell(cell, tag) for cell in child.iterchildren(f'{_TABLE}table-cell'))}</tr>"
+
+    def _cell(self, cell: Element, tag: str) -> str:
+        spans = "".join(
+            f' {name}="{number}"'
+            for name, key in (("colspan", "number-columns-spanned"), ("rowspan", "number-rows-spanned"))
+            if (number := cell.get(f"{_TABLE}{key}", "1")).isdecimal() and number != "1"
+        )
+        return f"<{tag}{spans}>{self._inside(cell)}</{tag}>"
+
+    def _object(self, element: Element) -> str:
+        """Write an equation as its author typed it, and a chart as the table of its values."""
+        path = f"{element.get(_LINK, '').removeprefix('./').rstrip('/')}/content.xml"
+        if path not in self._names:
+            return ""
+        root = value_parsers.parse_xml(self._archive.read(path))
+        formula = next(root.iter("{*}annotation"), None)
+        if formula is not None:
+            return f" {escape(' '.join((formula.text or '').split()), quote=False)} "
+        for value in root.iter(f"{_TEXT}p"):
+            value.text = "" if value.text == "NaN" else value.text
+        return "".join(self._table(table) for table in root.iter(f"{_TABLE}table"))
+
+
+def _read_slide(page: Element, number: int, writer: _HtmlWriter) -> Iterator[ContentItem]:
+    frames = sorted(page.iterchildren(f"{_DRAW}frame", f"{_DRAW}custom-shape", f"{_DRAW}g"), key=_place)
+    titles = [frame for frame in frames if frame.get(f"{_SHOW}class") == "title"][:1]
+    heading = " ".join(" ".join("".join(part.itertext()) for part in title.iter(f"{_TEXT}p")) for title in titles)
+    content = [
+        item
+        for frame in frames
+        if frame not in titles and frame.get(f"{_SHOW}class") not in ("date-time", "footer", "page-number")
+        for item in html_tree.read_html(writer.write(frame))
+    ]
+    said = (" ".join("".join(part.itertext()).split()) for part in page.iterfind(f"{_SHOW}notes//{_TEXT}p"))
+    notes = [Block(f"Notes: {line}" if at == 0 else line) for at, line in enumerate(filter(None, said))]
+    if heading.strip() or content or notes:
+        yield Heading(_SLIDE_LEVEL, " ".join(heading.split()) or f"Slide {number}")
+        yield from content
+        yield from notes
+
+
+def _place(frame: Element) -> tuple[float, float]:
+    return _length(frame.get(f"{_SVG}y", "")), _length(frame.get(f"{_SVG}x", ""))
+
+
+def _length(written: str) -> float:
+    found = _LENGTH.fullmatch(written)
+    return float(found[1]) * _UNITS.get(found[2] or "", 1.0) if found else 0.0
+
+
+def _sheet_rows(sheet: Element) -> Iterator[list[str]]:
+    for row in sheet.iter(f"{_TABLE}table-row"):
+        cells: list[str] = []
+        for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
+            said = _cell_value(cell)
+            most = _MOST_REPEATED if said else spreadsheet.WIDEST_SHEET
+            cells += [said] * min(_count(cell.get(f"{_TABLE}number-columns-repeated")), most)
+        while cells and not cells[-1]:
+            cells.pop()
+        for _ in range(min(_count(row.get(f"{_TABLE}number-rows-repeated")), _MOST_REPEATED if cells else 1)):
+            yield cells
+
+
+def _count(written: str | None) -> int:
+    return max(int(written), 1) if written and written.isdecimal() else 1
+
+
+def _cell_value(cell: Element) -> str:
+    """Return a cell's value as `.xlsx` files have it: days in ISO's form, numbers without separators."""
+    kind = cell.get(f"{_OFFICE}value-type", "")
+    if kind == "date":
+        day = cell.get(f"{_OFFICE}date-value", "")
+        moment = value_parsers.parse_date(day)
+        return spreadsheet.format_value(moment.replace(tzinfo=None) if moment else day)
+    if kind == "boolean":
+        return spreadsheet.format_value(cell.get(f"{_OFFICE}boolean-value") == "true")
+    if kind == "float":
+        return spreadsheet.format_value(float(cell.get(f"{_OFFICE}value", "nan")))
+    return spreadsheet.format_value("\n".join("".join(part.itertext()) for part in cell.iterchildren(f"{_TEXT}p")))
