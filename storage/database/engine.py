@@ -305,7 +305,7 @@ def migrate_database(
         hint = "Any command that writes, such as `footnote ingest`, migrates it if it is older."
         raise DatabaseUnusable("The database was written by another version of Footnote.", hint=hint)
     with engine.execution_options(begin="BEGIN IMMEDIATE").begin() as connection:
-        if file is None:
+        if engine.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
         # Another process may have done it while we waited for the lock.
         if (found := _read_revision(connection)) != head:

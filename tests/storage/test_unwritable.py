@@ -70,7 +70,7 @@ def full(home: Path) -> Iterator[Database]:
         connection.exec_driver_sql("PRAGMA max_page_count = 1")  # that is: as many as it has
 
     with open_database("", home=home) as database:
-        event.listen(database._engine, "begin", forbid)
+        event.listen(database._writing, "begin", forbid)
         yield database
 
 
