@@ -26,8 +26,11 @@ def test_it_is_told_by_template_word_or_title(title, wikitext):
 
 
 @pytest.mark.parametrize(
-    "wikitext", ["x {{about|a|b|Ada (disambiguation)}}", "x {{disambiguation needed}}", "disambiguation", ""]
+    "wikitext", [
+        "x {{about|a|b|Ada (disambiguation)}}", "x {{disambiguation needed}}", "disambiguation", "", "x {{set index article}}",
+        "x {{SIA|mountains}}", "x {{surname}}", "x {{given name}}", "x {{shipindex}}",
+    ],
 )
 def test_an_article_is_none(wikitext):
-    """Nor if it points to such a page."""
+    """Nor if it points to such a page, or lists things of one kind that share a name."""
     assert not is_disambiguation("Ada", wikitext)
