@@ -169,6 +169,7 @@ WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "verse": lambda a: " ".join(filter(None, a.places[:2])),  # `{{bibleref|Mark|3:25}}`
         "country": lambda a: load_country_names().get(a.at(0), a.at(0)) if a.language == "en" else a.at(0),
         "old_style": lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}",
+        "parenthesised": lambda a: f"({first(a)})" if first(a) else "",  # `{{ألمانية|Spree}}`, in its language.
         # A town's sister: `{{jumelage|Los Angeles|États-Unis|année=1967}}`.
         "sister": lambda a: ", ".join(filter(None, (*a.places[:2], a.named("année", "מתאריך")))),
         "extinct": lambda a: f"†{first(a)}",

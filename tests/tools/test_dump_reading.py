@@ -3,6 +3,7 @@
 import json
 
 from ingest.types import Block, Page, Section
+from tools.benchmarks.box_facts import BoxFact, find_boxes, is_said, read_box
 from tools.benchmarks.dump_reading import TableFact, count_kept, find_markup, has_fact, read_extracted, read_facts
 
 
@@ -49,3 +50,14 @@ def test_facts_are_looked_for_as_words(tmp_path):
     assert read_facts(path) == (TableFact("Ada", "born", "1815"),)
     assert has_fact("Born: 1815", TableFact("Ada", "born", "1815"))
     assert not has_fact("Born: 18157", TableFact("Ada", "born", "1815"))
+
+
+def test_facts_of_boxes_are_read_without_the_reader():
+    """Plain values of arguments on lines of their own; a template, a picture and a citation are none."""
+    citation = "{{cite x\n|a = 12\n|b = 12\n|c = 12\n|d = 12\n}}"
+    page = citation + "{{Box\n|name = [[Ulm|Old Ulm]]<br>x\n|image = a b\n|a = {{b}}\n|c = 12\n}}"
+    facts = [fact for body in find_boxes(page) for fact in read_box("1", body)]
+
+    assert facts == [BoxFact("1", "name", "Old Ulm x"), BoxFact("1", "c", "12")]
+    assert is_said(facts[0], ["Name: Old Ulm, X"])
+    assert not is_said(facts[1], ["Number: 128"])

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import unescape
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,9 +85,12 @@ def count_kept(theirs: Mapping[str, str], ours: Mapping[str, Page]) -> KeptSente
 
 
 def _whole(page: Page) -> str:
-    parts = [
-        part for section in page.sections for part in (*section.path[-1:], *(block.text for block in section.blocks))
-    ]
+    parts: list[str] = []
+    above: tuple[str, ...] = ()
+    for section in page.sections:
+        new = next((level for level, pair in enumerate(zip_longest(section.path, above)) if pair[0] != pair[1]), 0)
+        parts += (*section.path[new:], *(block.text for block in section.blocks))
+        above = section.path
     return "\n".join(parts)
 
 

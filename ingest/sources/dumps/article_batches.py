@@ -183,7 +183,7 @@ def read_article(page: RawPage, head: PageHead, site: WikiSite, aliases: Aliases
     reason = parsed.reason
     if not reason:
         try:
-            sections = parse_wikitext(parsed.wikitext, language=site.language, hidden=site.hidden)
+            sections = parse_wikitext(parsed.wikitext, title=head.title, language=site.language, hidden=site.hidden)
         except Exception as error:  # noqa: BLE001 - a mistake of ours in one page must not end a night's work
             reason = f"its text could not be read: {error!r}"
         else:

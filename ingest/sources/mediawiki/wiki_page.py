@@ -174,7 +174,7 @@ def read_page(one: ListedPage, found: PageRevision | None, site: WikiSite) -> Pa
         raise UnreadableDocument(found.reason if found else "was deleted while the wiki was read")
     return Page(
         title=one.title,
-        sections=make_sections(parse_wikitext(found.text, language=site.language, hidden=site.hidden)),
+        sections=make_sections(parse_wikitext(found.text, title=one.title, language=site.language, hidden=site.hidden)),
         url=one.url or site.url(one.title, ""),
         revision=found.number,
         date=value_parsers.parse_date(found.timestamp),

@@ -26,9 +26,17 @@ def test_it_is_told_by_template_word_or_title(title, wikitext):
 
 
 @pytest.mark.parametrize(
-    "wikitext", [
-        "x {{about|a|b|Ada (disambiguation)}}", "x {{disambiguation needed}}", "disambiguation", "", "x {{set index article}}",
-        "x {{SIA|mountains}}", "x {{surname}}", "x {{given name}}", "x {{shipindex}}",
+    "wikitext",
+    [
+        "x {{about|a|b|Ada (disambiguation)}}",
+        "x {{disambiguation needed}}",
+        "disambiguation",
+        "",
+        "x {{set index article}}",
+        "x {{SIA|mountains}}",
+        "x {{surname}}",
+        "x {{given name}}",
+        "x {{shipindex}}",
     ],
 )
 def test_an_article_is_none(wikitext):

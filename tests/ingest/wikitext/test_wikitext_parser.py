@@ -30,6 +30,12 @@ def test_headings_are_paths_and_the_lead_has_none():
     )
 
 
+def test_the_name_of_the_page_is_its_title():
+    page = parse_wikitext("'''{{PAGENAME}}''' is {{lc:{{FULLPAGENAME}}}}.", title="Dong [x]")
+
+    assert page == (((), ("Dong [x] is dong [x].",)),)
+
+
 def test_links_are_their_labels():
     """Links within the wiki, to the web and to other projects show what a reader sees."""
     text = "[[Athens]] and [[Sparta|the other]], [http://x.org its site], [[:Category:Cities]], [[wikt:polis|polis]]s."
