@@ -75,6 +75,14 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file or folder of a source that its rules leave out."""
+
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeletedDocument:
     """A document that a source no longer has."""
 
@@ -196,6 +204,7 @@ class RefreshReport:
     fault: str = ""  # what a person should know and do, in one line; empty where nothing is wrong
     edition: str = ""  # people's name for the state of the source that was read
     forgotten: int = 0  # documents that were forgotten on purpose, and left out
+    left_out: tuple[tuple[str, int], ...] = ()  # how many files and folders are no documents, by what they are
 
     @property
     def failed(self) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.server.service import BotService
     from bot.settings.settings_errors import SettingsError
-    from bot.settings.source_settings import SourceSettings
+    from bot.settings.source_settings import FolderSettings, SourceSettings
     from bot.wiring import App, Records
     from ingest.types import RefreshProgress, RefreshReport
     from storage.types import CorpusInfo
@@ -39,6 +39,10 @@ def _validate_corpus_name(name: str) -> str:
     if not re.fullmatch(CORPUS_NAME, name):
         raise typer.BadParameter(f"A corpus is named by {CORPUS_NAME_RULE}.")
     return name
+
+
+def _validate_given_name(name: str | None) -> str | None:
+    return None if name is None else _validate_corpus_name(name)
 
 
 def _validate_address(url: str) -> str:
@@ -106,28 +110,46 @@ def ingest_one(
     epilog=format_examples(
         "footnote ingest folder handbook --corpus handbook",
         "footnote ingest folder docs --corpus docs --url-base https://docs.example.com --exclude 'drafts/**'",
+        "footnote ingest folder handbook --dry-run",
     )
 )
 def folder(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="The folder; everything beneath it is read.")],
-    corpus: CorpusName,
+    corpus: Annotated[
+        str | None,
+        typer.Option(callback=_validate_given_name, help="The corpus to ingest into; made if it is new."),
+    ] = None,
     url_base: Annotated[
         str, typer.Option(callback=_validate_address, help="Footnotes link to this address plus the file's path.")
     ] = "",
     include: Annotated[list[str] | None, typer.Option(help="Only files that match, such as '**/*.md'.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="No files that match, such as 'drafts/**'.")] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Take this in place of the list of what is no document; '' for nothing: see docs/sources.md."
+        ),
+    ] = None,
     *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be read, and why not.")] = False,
     confirm_removal: ConfirmRemovalOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ingest a folder of documents: md, rst, txt, html, pdf, docx, pptx, xlsx, epub, e-mail and more."""
+    if corpus is None and not dry_run:
+        raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
     with open_command(context, as_json=as_json) as ctx:
         from bot.settings.source_settings import FolderSettings
 
         globs = {"include": tuple(include or ("**/*",)), "exclude": tuple(exclude or ())}
+        if ignore is not None:
+            globs["ignore"] = tuple(filter(None, ignore))
         source = FolderSettings(type="folder", path=path, url_base=url_base, newest_days=None, **globs)
-        _ingest(ctx, corpus, source, confirm_removal)
+        if dry_run or corpus is None:
+            _preview(ctx, source)
+        else:
+            _ingest(ctx, corpus, source, confirm_removal)
 
 
 @ingest_app.command(
@@ -279,6 +301,15 @@ def _ingest(ctx: CommandContext, corpus: str, source: "SourceSettings", confirme
     report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, confirmed=confirm))
     document = rendering.json_documents.build_ingest_document(report)
     ctx.output.give(document, rendering.corpus_view.render_reports([report]))
+
+
+def _preview(ctx: CommandContext, source: "FolderSettings") -> None:
+    """Print which files of a folder would be read, and why the others would not."""
+    from bot.server.refresh.source_factory import build_folder
+
+    files = list(build_folder(source).preview())
+    document = rendering.json_documents.build_preview_document(files)
+    ctx.output.give(document, rendering.corpus_view.render_preview(files))
 
 
 async def _refresh_all(

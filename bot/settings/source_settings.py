@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsTable, require, validate_web_address
+from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.git import git_program as git_address
 from ingest.sources.git.git_program import may_send_token
 from ingest.wikitext.wiki_site import resolve_database
@@ -71,6 +72,7 @@ class GitSettings(SourceSettings):
     """Empty: as GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket show files; none elsewhere."""
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = DEFAULT_IGNORE  # what nobody would call a document, unless `include` names it
     newest_days: NewestDays = None
     depth: int = Field(default=0, ge=0)  # how many commits of history are fetched; 0 for all
     token_env: VariableName = ""
@@ -255,6 +257,7 @@ class FolderSettings(SourceSettings):
     url_base: Annotated[str, AfterValidator(validate_web_address)] = ""
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = DEFAULT_IGNORE  # as in a git repository
     newest_days: NewestDays = None
 
 

@@ -18,6 +18,7 @@ from ingest.refresh.batch_reader import BatchReader, DocumentBatch, SourceReader
 from ingest.refresh.document_plan import (
     StoredDocument,
     count_changes,
+    count_left_out,
     count_packed,
     find_missing,
     is_removal_suspicious,
@@ -145,6 +146,7 @@ async def refresh_corpus(
         record.report = replace(record.report, edition=listing.edition)
         await store.manifest.describe(corpus, reference=source.reference, dense=dense)
         batches = await _read_all(run, reader, listing)
+        record.report = replace(run.report, left_out=count_left_out(source))
         if not listing.whole:
             await _retry_unread(run, reader, batches)
             named = (batches.seen, batches.gone, run.unwanted)

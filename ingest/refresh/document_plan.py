@@ -1,16 +1,25 @@
 """Plan how documents and their passages change. Pure; `corpus_refresh` applies the plans."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingest.chunking import split_page
 from ingest.refresh.key_set import KeySet
-from ingest.types import ChangedDocument, Page, RefreshReport
+from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KINDS
+from ingest.types import ChangedDocument, LeftOut, Page, RefreshReport
 from storage.bodies import pack_passages
 from storage.indexes.lexical import passage_terms
 from storage.types import Document, DocumentChange, PackedDocument, Passage
 
 FEW_REMOVALS = 20  # so many documents are always removed without confirmation
+
+
+def count_left_out(source: object) -> tuple[tuple[str, int], ...]:
+    """Count what a source left out that nobody would call a document, by what it is, the most first."""
+    left_out: Iterable[LeftOut] = getattr(source, "left_out", ())
+    kinds = {*IGNORED_KINDS, IGNORED_BY_SETTING}
+    return tuple(Counter(one.reason for one in left_out if one.reason in kinds).most_common())
 
 
 @dataclass(frozen=True, slots=True)

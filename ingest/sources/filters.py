@@ -1,10 +1,12 @@
 """Filter a source's documents by path, label, age and status. Pure."""
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KIND_OF
 from storage.language.lazy_pattern import lazy_compile
 
 _GLOB_PARTS = lazy_compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[")
@@ -16,8 +18,11 @@ def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
     `**` crosses folders. A pattern without a slash is matched against each name, one that ends in one against all
     below.
     """
-    expressions = [re.compile(_glob_expression(pattern), re.IGNORECASE | re.DOTALL) for pattern in patterns if pattern]
-    return lambda path: any(expression.fullmatch(path) for expression in expressions)
+    expressions = [_glob_expression(pattern) for pattern in patterns if pattern]
+    if not expressions:
+        return lambda _path: False
+    expression = re.compile("|".join(f"(?:{one})" for one in expressions), re.IGNORECASE | re.DOTALL)
+    return lambda path: expression.fullmatch(path) is not None
 
 
 def _glob_expression(pattern: str) -> str:
@@ -49,6 +54,7 @@ class SelectionRules:
 
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()  # what lies below an excluded path is excluded too
+    ignore: tuple[str, ...] = ()  # as `exclude`, but a pattern of `include` that names the same wins
     labels: tuple[str, ...] = ()  # one of these a document must have; empty: whatever it has
     without_labels: tuple[str, ...] = ()  # none of these it may have
     statuses: tuple[str, ...] = ()
@@ -67,23 +73,61 @@ class DocumentTraits:
     changed: datetime | None = None
 
 
+NOT_INCLUDED = "include does not name it"
+EXCLUDED = "exclude names it"
+TOO_OLD = "was changed too long ago"
+
+
 def build_filter(rules: SelectionRules, now: datetime) -> Callable[[DocumentTraits], bool]:
-    included, excluded = compile_globs(rules.include), compile_globs(rules.exclude)
+    explain = build_explainer(rules, now)
+    return lambda one: not explain(one)
+
+
+def build_explainer(rules: SelectionRules, now: datetime) -> Callable[[DocumentTraits], str]:
+    """Return a function that says why a document is left out; empty where it is not."""
+    explain_path = build_path_explainer(rules)
     labels, without, statuses = (_fold_names(names) for names in (rules.labels, rules.without_labels, rules.statuses))
     since = None if rules.newest_days is None else now - timedelta(days=rules.newest_days)
 
-    def chosen(one: DocumentTraits) -> bool:
+    def explain(one: DocumentTraits) -> str:
         mine = _fold_names(one.labels)
-        return (
-            included(one.path)
-            and not (rules.exclude and any(map(excluded, _with_parents(one.path))))
-            and (not labels or bool(labels & mine))
-            and not without & mine
-            and (not statuses or one.status.casefold() in statuses)
-            and (since is None or one.changed is None or one.changed >= since)
-        )
+        if reason := explain_path(one.path):
+            return reason
+        if (labels and not labels & mine) or without & mine:
+            return "has other labels"
+        if statuses and one.status.casefold() not in statuses:
+            return "has another status"
+        return TOO_OLD if since and one.changed and one.changed < since else ""
 
-    return chosen
+    return explain
+
+
+def build_path_explainer(rules: SelectionRules, *, folder: bool = False) -> Callable[[str], str]:
+    """Return a function that says why a file of this path, or a whole `folder`, is left out; empty where it is not."""
+    included, excluded, ignored = map(compile_globs, (rules.include, rules.exclude, rules.ignore))
+
+    def explain(path: str) -> str:
+        parts = _with_parents(path)
+        if not folder and not included(path):
+            return NOT_INCLUDED
+        if rules.exclude and any(map(excluded, parts)):
+            return EXCLUDED
+        if not any(map(ignored, parts)):
+            return ""
+        named = [one for one in rules.include if folder or _compile_glob(one)(path)]
+        for pattern in rules.ignore:
+            ignores = _compile_glob(pattern)
+            # What `include` names as `**/package.json`, `vendor/**` or `*.lock` is wanted.
+            if any(map(ignores, parts)) and not any(any(map(ignores, _with_parents(one))) for one in named):
+                return IGNORED_KIND_OF.get(pattern, IGNORED_BY_SETTING)
+        return ""
+
+    return explain
+
+
+@functools.cache
+def _compile_glob(pattern: str) -> Callable[[str], bool]:
+    return compile_globs((pattern,))
 
 
 def _with_parents(path: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Read a folder of documents. Every file is accounted for: found, or unreadable with its reason, or left out by a rule.
 
-Left out, and not counted, are hidden files, what programs leave behind, and what `include` and `exclude` say. Symbolic
-links are followed within the folder. One that leads out of it is unreadable: whoever may add a link to a folder could
-otherwise publish any file that this process can read.
+Left out are hidden files, what the rules say, and what nobody would call a document. Symbolic links are followed within
+the folder. One that leads out of it is unreadable: whoever may add a link to a folder could otherwise publish any file
+that this process can read.
 """
 
 import errno
@@ -12,7 +12,7 @@ import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -20,11 +20,13 @@ from urllib.parse import quote
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, compile_globs, utc_now
+from ingest.sources.default_ignore import DEFAULT_IGNORE
+from ingest.sources.filters import TOO_OLD, SelectionRules, build_path_explainer, utc_now
 from ingest.types import (
     EMPTY,
     ChangedDocument,
     DeletedDocument,
+    LeftOut,
     ListedItem,
     Listing,
     Page,
@@ -33,15 +35,16 @@ from ingest.types import (
     UnreadableDocument,
 )
 
-_IGNORED_NAMES = frozenset({"node_modules", "__pycache__", "thumbs.db", "desktop.ini"})
-
 DUPLICATE_NAME = "has the same name as another file once accents are composed: rename it"
 """Why the second of two files is not read whose names differ only so, for they would have one key."""
 
 
-def is_ignored(name: str) -> bool:
-    """Tell whether a file or folder of this name holds no documents: hidden, or what programs leave behind."""
-    return name.startswith((".", "~$")) or name.lower() in _IGNORED_NAMES
+HIDDEN = "hidden, or open in Office"
+
+
+def is_hidden(name: str) -> bool:
+    """Tell whether a file or folder of this name is hidden, or a file that Office has open."""
+    return name.startswith((".", "~$"))
 
 
 def normalize_name(name: str | bytes) -> str:
@@ -68,6 +71,9 @@ class _FolderFile(NamedTuple):
     status: os.stat_result
 
 
+_Entry = _FolderFile | Unreadable | LeftOut
+
+
 class FolderError(SourceUnavailable):
     """The folder itself cannot be read."""
 
@@ -84,6 +90,7 @@ class FolderSource:
         url_base: str = "",
         include: Sequence[str] = ("**/*",),
         exclude: Sequence[str] = (),
+        ignore: Sequence[str] = DEFAULT_IGNORE,
         newest_days: float | None = None,
         largest: int = LARGEST_FILE,
         now: Callable[[], datetime] = utc_now,
@@ -93,8 +100,11 @@ class FolderSource:
         self._root = Path(path)
         self._real = self._root.resolve()
         self._url_base = url_base
-        self._rules = SelectionRules(tuple(include), tuple(exclude), newest_days=newest_days)
-        self._included, self._excluded = compile_globs(include), compile_globs(exclude)
+        self._rules = SelectionRules(tuple(include), tuple(exclude), tuple(ignore), newest_days=newest_days)
+        self._explain_file = build_path_explainer(self._rules)
+        self._explain_folder = build_path_explainer(self._rules, folder=True)
+        self.left_out: Sequence[LeftOut] = ()
+        """What the last listing left out."""
         self._now = now
         self._largest = largest
         self._sandbox = sandbox or Sandbox()
@@ -105,11 +115,11 @@ class FolderSource:
         A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
         """
         del known, since  # nothing is read before it is asked for
-        return Listing(self._items(self._list_files()))
+        return Listing(self._items(self._find_files()))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the file of this address or path within the folder. Blocks. Raises `FolderError`."""
-        for entry in self._list_files():
+        for entry in self._find_files():
             if address in (entry.key, self._url(entry.key)):
                 return entry if isinstance(entry, Unreadable) else self._open_document(entry)
         return next((DeletedDocument(key) for key in known if address in (key, self._url(key))), None)
@@ -119,29 +129,38 @@ class FolderSource:
 
     def expected(self) -> int:
         """Count the documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
-        return sum(1 for _ in self._list_files())
+        return sum(1 for _ in self._find_files())
+
+    def preview(self) -> Iterator[tuple[str, str]]:
+        """Return each file's key, and why it is not read; empty for what would be. Blocks. Raises `FolderError`.
+
+        No file is opened; of a folder that is left out its own key stands for all in it.
+        """
+        for entry in self._list_files():
+            if isinstance(entry, _FolderFile):
+                yield entry.key, _explain_unread(entry.key, entry.status, self._largest)
+            else:
+                yield entry.key, entry.reason
+
+    def _find_files(self) -> Iterator[_FolderFile | Unreadable]:
+        self.left_out = left_out = list[LeftOut]()
+        return _set_aside(self._list_files(), left_out)
 
     def _items(self, listed: Iterator[_FolderFile | Unreadable]) -> Iterator[ListedItem]:
         with self._sandbox:
             for entry in listed:
                 yield entry if isinstance(entry, Unreadable) else self._open_document(entry)
 
-    def _list_files(self) -> Iterator[_FolderFile | Unreadable]:
+    def _list_files(self) -> Iterator[_FolderFile | Unreadable | LeftOut]:
         try:
             self._real = self._root.resolve()
             here = self._real.stat()
             next(self._root.iterdir(), None)
         except OSError as error:
             raise _folder_error(self._root, error) from error
-        chosen = build_filter(self._rules, self._now())
-        walked = self._walk(Path(), "", ((here.st_dev, here.st_ino),))
-        return _refuse_duplicates(
-            entry
-            for entry in walked
-            if isinstance(entry, Unreadable) or chosen(DocumentTraits(entry.key, changed=_modified(entry.status)))
-        )
+        return _refuse_duplicates(self._walk(Path(), "", ((here.st_dev, here.st_ino),)))
 
-    def _walk(self, place: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
+    def _walk(self, place: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_Entry]:
         try:
             with _open_beneath(self._real, place, os.O_DIRECTORY) as folder, os.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries)
@@ -150,24 +169,29 @@ class FolderSource:
             return
         for name in names:
             key = above + normalize_name(name)
-            if not is_ignored(name) and not self._excluded(key):
+            if is_hidden(name):
+                yield LeftOut(key, HIDDEN)
+            else:
                 yield from self._visit(place / name, key, ancestors)
 
-    def _visit(self, place: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
+    def _visit(self, place: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_Entry]:
         path = self._real / place
         try:
             status = path.stat()
         except OSError as error:
-            if self._included(key):
-                yield Unreadable(key, _explain_error(error))
+            reason = self._explain_file(key)
+            yield LeftOut(key, reason) if reason else Unreadable(key, _explain_error(error))
             return
         is_folder = stat.S_ISDIR(status.st_mode)
-        if not is_folder and not self._included(key):
+        if reason := self._explain_folder(key) if is_folder else self._explain_file(key):
+            yield LeftOut(f"{key}/" if is_folder else key, reason)
             return
         target = Path(os.path.realpath(path)) if path.is_symlink() else path
         if not target.is_relative_to(self._real):
             # Even of a folder the key has no slash: what was read through the link before is gone.
             yield Unreadable(key, "is a link that leads out of the folder: put the file itself there")
+        elif not is_folder and self._is_old(status):
+            yield LeftOut(key, TOO_OLD)
         elif not is_folder:
             yield _FolderFile(key, target.relative_to(self._real), status)
         elif len(ancestors) > DEEPEST_FOLDER:
@@ -175,11 +199,16 @@ class FolderSource:
         elif (identity := (status.st_dev, status.st_ino)) not in ancestors:
             yield from self._walk(target.relative_to(self._real), key + "/", (*ancestors, identity))
 
+    def _is_old(self, status: os.stat_result) -> bool:
+        days, changed = self._rules.newest_days, _modified(status)
+        return days is not None and changed is not None and changed < self._now() - timedelta(days=days)
+
     def _open_document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
         key, place, status = file
         read, url = partial(_read_beneath, self._real, place), self._url(key)
+        if reason := _explain_unread(key, status, self._largest):
+            return Unreadable(key, reason)
         try:
-            _refuse_unread(key, status, self._largest)
             content = read()
         except UnreadableDocument as error:
             return Unreadable(key, str(error))
@@ -198,24 +227,33 @@ class FolderSource:
         return f"{self._url_base.rstrip('/')}/{quote(key)}" if self._url_base else ""
 
 
-def _refuse_duplicates(found: Iterator[_FolderFile | Unreadable]) -> Iterator[_FolderFile | Unreadable]:
+def _set_aside(listed: Iterator[_Entry], left_out: list[LeftOut]) -> Iterator[_FolderFile | Unreadable]:
+    for entry in listed:
+        if isinstance(entry, LeftOut):
+            left_out.append(entry)
+        else:
+            yield entry
+
+
+def _refuse_duplicates(found: Iterator[_Entry]) -> Iterator[_Entry]:
     """Refuse the second of two names that differ only in how their accents are composed, for they would be one key."""
     seen: set[str] = set()
     for entry in found:
-        if entry.key in seen:
+        if isinstance(entry, LeftOut):
+            yield entry
+        elif entry.key in seen:
             yield Unreadable(entry.key, DUPLICATE_NAME)
         else:
             seen.add(entry.key)
             yield entry
 
 
-def _refuse_unread(key: str, status: os.stat_result, largest: int) -> None:
+def _explain_unread(key: str, status: os.stat_result, largest: int) -> str:
+    """Return why a file is not read, by its name and status; empty where it is."""
     if not stat.S_ISREG(status.st_mode):
-        raise UnreadableDocument(_IRREGULAR)
-    if reason := file_formats.explain_refusal(key):
-        raise UnreadableDocument(reason)
-    if status.st_size > largest:
-        raise UnreadableDocument(f"is larger than {largest // 2**20} MB")
+        return _IRREGULAR
+    too_large = f"is larger than {largest // 2**20} MB" if status.st_size > largest else ""
+    return file_formats.explain_refusal(key) or too_large
 
 
 def _read_beneath(root: Path, place: Path) -> bytes:

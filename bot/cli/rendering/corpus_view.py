@@ -12,7 +12,7 @@ from bot.server.refresh.run_history import MISSED, RUNNING, is_silent, measure_s
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, tzinfo
 
     from bot.server.refresh.run_history import RefreshSummary
@@ -32,15 +32,53 @@ def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
         passages = f"+{report.passages_added:,} −{report.passages_removed:,}"
         rows.add_row(report.corpus, *(f"{count:,}" for count in documents), passages, f"{report.seconds:,.1f}")
     failures = [
-        Text.assemble("  ", (f"{named}{sanitize_line(document)}", "bold"), f": {sanitize_line(reason)}")
+        (f"{report.corpus}: {document}" if len(reports) > 1 else document, reason)
         for report in reports
-        for named in [f"{report.corpus}: " if len(reports) > 1 else ""]
         for document, reason in report.failures
     ]
-    unread = [Text(), Text("Could not be read:"), *failures] if failures else []
+    unread = [Text(), Text("Could not be read:"), *_render_reasons(failures)] if failures else []
     told = [Text(f"{report.corpus}: {sanitize_line(report.fault)}") for report in reports if report.fault]
+    told += [
+        Text(
+            f"Left out of {report.corpus}: {', '.join(f'{sanitize_line(kind)} ({count:,})' for kind, count in kinds)}."
+        )
+        for report in reports
+        if (kinds := report.left_out)
+    ]
     told += render_forgotten_counts({report.corpus: report.forgotten for report in reports})
     return Group(rows, *unread, *((Text(), *told) if told else ()))
+
+
+_NAMED = 3  # files of a kind that is not read that are named; of others all are, up to the next
+_MOST_NAMED = 20
+
+
+def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[Text]:
+    """Render files by why they are not read: real problems first, then kinds of files that are never read."""
+    from ingest.readers.file_formats import explain_refusal
+
+    groups: dict[tuple[bool, str], list[str]] = {}
+    for name, reason in listed:
+        groups.setdefault((explain_refusal(name) == reason, reason), []).append(name)
+    lines = list[Text]()
+    for (never, reason), names in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]))):
+        shown = names if len(names) <= _NAMED else names[: _NAMED if never else _MOST_NAMED]
+        others = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+        count = f" ({len(names):,})" if len(names) > 1 else ""
+        named = Text(", ", style="").join(Text(sanitize_line(name), "bold") for name in shown)
+        lines.append(Text.assemble("  ", named, f"{others}: {sanitize_line(reason)}{count}"))
+    return lines
+
+
+def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
+    """Render what would be read of a folder, and why the rest would not."""
+    wanted = [path for path, reason in files if not reason]
+    rest = _render_reasons((path, reason) for path, reason in files if reason)
+    return Group(
+        *([Text("Would not be read:"), *rest, Text()] if rest else []),
+        Text(f"Would be read: {len(wanted):,}."),
+        *(Text(f"  {sanitize_line(path)}") for path in wanted),
+    )
 
 
 def render_forgotten_counts(forgotten: Mapping[str, int]) -> list[Text]:

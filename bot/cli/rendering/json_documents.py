@@ -87,6 +87,14 @@ def build_ingest_document(report: RefreshReport) -> Document:
     return build_document(**_build_report(report))
 
 
+def build_preview_document(files: Iterable[tuple[str, str]]) -> Document:
+    listed = list(files)
+    return build_document(
+        read=[path for path, reason in listed if not reason],
+        left_out=[{"path": path, "reason": reason} for path, reason in listed if reason],
+    )
+
+
 def build_ingest_all_document(reports: Iterable[RefreshReport], faults: Mapping[str, Fault]) -> Document:
     done = build_document(corpora=[_build_report(report) for report in reports])
     if not faults:
@@ -228,6 +236,7 @@ def _build_report(report: RefreshReport) -> Document:
         "passages": {"added": report.passages_added, "removed": report.passages_removed},
         **pick(report, "held_back forgotten"),
         "failures": [{"document": document, "reason": reason} for document, reason in report.failures],
+        "left_out": dict(report.left_out),
         "seconds": round(report.seconds, 3),
     }
 

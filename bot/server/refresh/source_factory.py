@@ -49,7 +49,8 @@ def open_source(given: SourceSettings, around: SourceContext) -> LiveSource:
 
 
 def _make_rules(given: Any, labels: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> SelectionRules:
-    return SelectionRules(given.include, given.exclude, labels, without, newest_days=given.newest_days)
+    ignore = getattr(given, "ignore", ())
+    return SelectionRules(given.include, given.exclude, ignore, labels, without, newest_days=given.newest_days)
 
 
 def _make_client(
@@ -61,8 +62,17 @@ def _make_client(
 
 
 def open_folder(given: FolderSettings, _around: SourceContext) -> LiveSource:
+    return build_folder(given)
+
+
+def build_folder(given: FolderSettings) -> FolderSource:
     return FolderSource(
-        given.path, url_base=given.url_base, include=given.include, exclude=given.exclude, newest_days=given.newest_days
+        given.path,
+        url_base=given.url_base,
+        include=given.include,
+        exclude=given.exclude,
+        ignore=given.ignore,
+        newest_days=given.newest_days,
     )
 
 

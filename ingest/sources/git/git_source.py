@@ -7,7 +7,7 @@ their fingerprint. Links, submodules and what Git LFS keeps are unreadable.
 
 import hashlib
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -15,14 +15,16 @@ from types import MappingProxyType
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, utc_now
-from ingest.sources.folder import DUPLICATE_NAME, LARGEST_FILE, is_ignored, normalize_name
+from ingest.sources.default_ignore import DEFAULT_IGNORE
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, build_path_explainer, utc_now
+from ingest.sources.folder import DUPLICATE_NAME, HIDDEN, LARGEST_FILE, is_hidden, normalize_name
 from ingest.sources.git.git_mirror import BranchHead, GitMirror, LastChange, TreeEntry
 from ingest.sources.git.git_program import build_file_url
 from ingest.types import (
     EMPTY,
     ChangedDocument,
     DeletedDocument,
+    LeftOut,
     ListedItem,
     Listing,
     Page,
@@ -46,7 +48,7 @@ class RepositoryScope:
     folder: str = ""  # the folder in the repository, with `/` within it; empty for all
     template: str = ""
     """Of web addresses, with `{path}` and perhaps `{branch}` and `{commit}`; or what the path is appended to."""
-    rules: SelectionRules = field(default_factory=SelectionRules)
+    rules: SelectionRules = field(default_factory=partial(SelectionRules, ignore=DEFAULT_IGNORE))
     largest: int = LARGEST_FILE  # bytes
 
 
@@ -57,6 +59,8 @@ class GitSource:
         self._mirror, self._wanted, self._now = mirror, wanted, now
         self._sandbox = Sandbox()
         self._listed_branch: _BranchListing | None = None
+        self.left_out: Sequence[LeftOut] = ()
+        """What the last listing left out."""
 
     def expected(self) -> int:
         """Count the documents there are now: fetches. Blocks. Raises `SourceUnavailable`."""
@@ -91,16 +95,19 @@ class GitSource:
     def _list_branch(self) -> "_BranchListing":
         head = self._mirror.update()
         rules = self._wanted.rules
-        by_path = build_filter(SelectionRules(rules.include, rules.exclude), self._now())
+        explain = build_path_explainer(rules)
+        left_out = list[LeftOut]()
         named: dict[str, TreeEntry] = {}
         twice: set[str] = set()
         for entry in self._mirror.entries(head.commit, self._wanted.folder.strip("/")):
             key = normalize_name(entry.path).rstrip("/")
-            if any(map(is_ignored, key.split("/"))) or not by_path(DocumentTraits(key)):
+            if reason := HIDDEN if any(map(is_hidden, key.split("/"))) else explain(key):
+                left_out.append(LeftOut(key, reason))
                 continue
             if key in named:
                 twice.add(key)
             named.setdefault(key, entry)
+        self.left_out = left_out
         look = _BranchListing(head, named, {}, frozenset(twice))
         return look if rules.newest_days is None else self._filter_by_age(look)
 

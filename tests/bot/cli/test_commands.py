@@ -298,6 +298,7 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
     """And reports in the document of the contract; a failed document is no failed command."""
     house = House()
     patterns = ["--url-base", "https://example.com", "--include", "*.md", "--include", "*.txt", "--exclude", "old"]
+    patterns += ["--ignore", "*.lock", "--ignore", ""]
     result = run("ingest", "folder", "docs", "--corpus", "handbook", *patterns, "--json", house=house)
 
     assert result.exit_code == 0
@@ -314,6 +315,7 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
         "held_back": 0,
         "forgotten": 0,
         "failures": [{"document": "scan.pdf", "reason": "holds no text"}],
+        "left_out": {},
         "seconds": 1.5,
     }
     assert house.sources == [
@@ -322,6 +324,7 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
             "url_base": "https://example.com",
             "include": ("*.md", "*.txt"),
             "exclude": ("old",),
+            "ignore": ("*.lock",),
             "newest_days": None,
         }
     ]
@@ -343,6 +346,35 @@ def test_ingest_lists_what_could_not_be_read_and_why() -> None:
 
     assert "scan.pdf: holds no text" in result.stdout
     assert "+9" in result.stdout
+
+
+def test_a_dry_run_lists_what_would_be_read_and_why_not(tmp_path: Path) -> None:
+    """Nothing is read; real problems come before kinds of files that are never read."""
+    for name in ("a.md", "b.png", "package-lock.json", ".git/c.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("Text.", encoding="utf-8")
+    (tmp_path / "d.md").symlink_to(tmp_path / "nowhere.md")
+    house = House()
+
+    shown = run("ingest", "folder", str(tmp_path), "--dry-run", house=house).stdout
+    listed = document(run("ingest", "folder", str(tmp_path), "--dry-run", "--json", house=house))
+
+    assert listed["read"] == ["a.md"]
+    assert {one["path"] for one in listed["left_out"]} == {"b.png", "d.md", "package-lock.json", ".git"}
+    assert shown.index("d.md: is a link to nothing") < shown.index("b.png: pictures are not read")
+    assert "package-lock.json: lock files and lists of packages" in shown
+    assert not house.sources
+
+
+def test_what_could_not_be_read_is_told_in_groups() -> None:
+    """With counts, and three names of kinds that are never read; what is no document is counted."""
+    pictures = tuple((f"{number}.png", "pictures are not read") for number in range(9))
+    report = RefreshReport("docs", failures=(*pictures, ("a.md", "is empty")), left_out=(("configuration", 4),))
+
+    shown = run("ingest", "folder", "docs", "--corpus", "docs", house=House(report=report)).stdout
+
+    assert shown.index("a.md: is empty") < shown.index("0.png, 1.png, 2.png and 6 more: pictures are not read (9)")
+    assert "Left out of docs: configuration (4)." in shown
 
 
 def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:

@@ -85,11 +85,11 @@ def test_a_sentence_has_no_holes(page, said):
 
 @pytest.mark.parametrize("gap", ["<img>", "<img alt=a>", "<a href=x></a>", "<s></s>"])
 def test_many_gaps_are_not_slow(gap):
-    """A line of fifty thousand takes seconds at most."""
+    """A line of ten thousand takes seconds at most."""
     began = time.process_time()
-    texts(f"<p>{f'{gap} a ' * 50_000}</p>")
+    texts(f"<p>{f'{gap} a ' * 10_000}</p>")
 
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 2
 
 
 def test_spans_of_a_table_are_followed():

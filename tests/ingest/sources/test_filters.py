@@ -1,10 +1,12 @@
 """Which documents are wanted: by path, label, age and status."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
+from ingest.sources.default_ignore import DEFAULT_IGNORE, IGNORED_KINDS
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_explainer, build_filter
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -42,3 +44,44 @@ def test_what_is_wanted(rules, wanted, unwanted):
 
     assert chosen(wanted)
     assert unwanted is None or not chosen(unwanted)
+
+
+@pytest.mark.parametrize(
+    ("path", "include", "reason"),
+    [
+        ("docs/package-lock.json", (), "lock files and lists of packages"),
+        ("x/node_modules/a/README.md", (), "packages of others"),
+        ("a/vendor/github.com/b/README.md", (), "packages of others"),
+        ("vendor/onboarding.md", (), ""),
+        ("benefits/coverage/dental.md", (), ""),
+        ("build/index.md", (), ""),
+        ("LICENSE", (), ""),
+        ("faq.json", (), ""),
+        ("package.json", ("**/*.json",), "lock files and lists of packages"),
+        ("package.json", ("**/*", "**/package.json"), ""),
+        ("a/yarn.lock", ("*.lock",), ""),
+        ("a/yarn.lock", ("a/yarn.lock",), ""),
+        ("node_modules/a.md", ("node_modules/**",), ""),
+        ("node_modules/a.md", ("**/*.md",), "packages of others"),
+        ("a.md", ("*.txt",), "include does not name it"),
+    ],
+)
+def test_what_nobody_would_call_a_document_is_left_out(path, include, reason):
+    """Unless `include` names it as the list does."""
+    rules = SelectionRules(include or ("**/*",), ignore=DEFAULT_IGNORE)
+
+    assert build_explainer(rules, NOW)(DocumentTraits(path)) == reason
+
+
+def test_a_list_of_ones_own_takes_the_place_of_the_default():
+    """As a setting."""
+    explain = build_explainer(SelectionRules(ignore=("*.tmp.md",)), NOW)
+
+    assert (explain(DocumentTraits("a.tmp.md")), explain(DocumentTraits("yarn.lock"))) == ("ignore names it", "")
+
+
+def test_the_guide_lists_what_is_no_document():
+    """As it stands in the code."""
+    guide = (Path(__file__).parents[3] / "docs/sources.md").read_text(encoding="utf-8")
+
+    assert all(f"| {kind} | `{patterns}` |" in guide for kind, patterns in IGNORED_KINDS.items())

@@ -54,6 +54,24 @@ def test_what_is_no_document_is_left_out(tmp_path):
     assert keys(tmp_path) == ["a.md"]
 
 
+def test_what_was_left_out_is_told(tmp_path):
+    """By the listing, and before it by a preview that opens nothing; of a folder its key stands for all in it."""
+    filled(tmp_path, "a.md", "b.png", ".c.md", "node_modules/x/README.md", "drafts/d.md", "yarn.lock")
+    source = FolderSource(tmp_path, exclude=["drafts"])
+
+    assert [document.key for document in source.documents()] == ["a.md", "b.png"]
+    assert {one.key: one.reason for one in source.left_out} == {
+        ".c.md": "hidden, or open in Office",
+        "drafts/": "exclude names it",
+        "node_modules/": "packages of others",
+        "yarn.lock": "lock files and lists of packages",
+    }
+    assert dict(source.preview()) == {one.key: one.reason for one in source.left_out} | {
+        "a.md": "",
+        "b.png": "pictures are not read",
+    }
+
+
 def test_include_and_exclude(tmp_path):
     """Patterns say what is read; a folder that is excluded is not entered."""
     filled(tmp_path, "a.MD", "b.txt", "drafts/c.md", "x/drafts/d.md", "x/e.md")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.filters import SelectionRules
 from ingest.sources.git.git_mirror import GitMirror
 from ingest.sources.git.git_program import GitRemote
@@ -138,7 +139,9 @@ def test_the_rules_of_folders_hold(tmp_path, team):
     lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 5\n"
     team.commit(g_md=lfs, **{".github__b_md": "B."})
 
-    found = listed(source(tmp_path, team, rules=SelectionRules(exclude=("drafts",)), largest=1000))
+    found = listed(
+        source(tmp_path, team, rules=SelectionRules(exclude=("drafts",), ignore=DEFAULT_IGNORE), largest=1000)
+    )
 
     assert sorted(found) == ["a.md", "e.png", "f.md", "g.md"]
     assert {key: item.reason for key, item in found.items() if isinstance(item, Unreadable)} == {
