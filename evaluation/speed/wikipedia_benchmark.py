@@ -1,41 +1,62 @@
-"""Measure a Wikipedia dump from file to searchable, and estimate the whole English one."""
+"""Measure a Wikipedia dump from file to searchable, lazily, and calculate the whole English one."""
 
 import asyncio
 import json
-import resource
+import os
+import threading
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from bot.wiring import App
 from evaluation import EvaluationError
-from evaluation.workbench import open_home, refresh_quietly
-from ingest.sources.dumps.dump_file import detect_compression
+from evaluation.workbench import open_home
+from ingest.chunking import split_page
+from ingest.page_cleanup import load_page
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.sources.dumps.article_batches import ArticleBatch, ReadArticle, list_article, read_article, split_batches
+from ingest.sources.dumps.dump_file import detect_compression, read_blocks
+from ingest.sources.dumps.page_xml import XmlExport
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
-from ingest.sources.dumps.worker_pool import count_cores
+from ingest.sources.dumps.worker_pool import WorkerPool, count_cores
+from ingest.types import EMPTY, DocumentSource, Listing, RefreshProgress, RefreshReport
+from storage.types import DenseMode
 
 ENGLISH_ARTICLES = 7_000_000
 ENGLISH_BYTES = 24e9  # of the English Wikipedia's dump, packed with bz2
-_DAY = 86_400
-_NUMBER_BYTES = 4
+_HOUR = 3_600
+_TENTHS = 10
+_MEMORY_EVERY = 0.5  # seconds
 
 
 @dataclass(frozen=True)
 class DumpTimes:
-    """The cost of a dump from file to searchable; `first_way_seconds` pass before its first article."""
+    """The cost of a dump from file to searchable; `first_way_seconds` of it pass before its first article.
+
+    Rates are passages a second: over the whole, over the first and the last tenth, of parsing and cutting alone in as
+    many processes, and of an eager ingest of some articles.
+    """
 
     articles: int
     passages: int
     failures: int
     dump_mb: float
     seconds: float
-    processor_seconds: float
     first_way_seconds: float
+    night_seconds: float
+    rate: float
+    first_rate: float
+    last_rate: float
+    cut_rate: float
+    eager_rate: float
     home_mb: float
     memory_mb: int
-    dimensions: int
 
 
 @dataclass(frozen=True)
@@ -45,70 +66,205 @@ class EnglishEstimate:
     by: str
     times: float
     passages: int
-    days: float
+    hours: float
+    night_hours: float
     home_gb: float
-    vectors_gb: float
 
 
 def wikipedia(
     dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump; the larger, the truer.")],
+    eager: Annotated[int, typer.Option(help="Articles that are ingested eagerly, too, to compare.", min=1)] = 200,
+    cut: Annotated[int, typer.Option(help="Articles that are only parsed and cut, to compare.", min=1)] = 10_000,
+    home: Annotated[Path | None, typer.Option(help="Where to make the home, which is kept.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Time a dump from file to searchable, and calculate what the English Wikipedia would take on this machine.
 
     Example: footnote evaluate speed wikipedia simplewiki-latest-pages-articles.xml.bz2
     """
-    taken = asyncio.run(_measure(dump))
+    taken = asyncio.run(_measure(dump, eager, cut, home))
     if not taken.passages:
         raise EvaluationError(f"Nothing in {dump.name} could be read.", hint="`footnote ingest wikipedia` says why.")
     follows = estimate_english(taken, packed=detect_compression(dump) == "bz2")
-    report = {"schema": 1, "dump": dump.name, "cores": count_cores(), **compute_rates(taken)}
+    report = {"schema": 2, "dump": dump.name, "cores": count_cores(), **compute_ratios(taken)}
     report["english_wikipedia"] = asdict(follows)
     print(json.dumps(report) if as_json else _lines(report, follows))
 
 
-def compute_rates(taken: DumpTimes) -> dict[str, Any]:
+def compute_ratios(taken: DumpTimes) -> dict[str, Any]:
     return {
         **{what: round(figure, 1) for what, figure in asdict(taken).items()},
-        "pages_per_second": round(taken.articles / taken.seconds, 2),
-        "passages_per_second": round(taken.passages / taken.seconds, 1),
+        "of_cutting": round(taken.rate / taken.cut_rate, 3),
+        "of_eager": round(taken.rate / taken.eager_rate, 1),
+        "last_of_first": round(taken.last_rate / taken.first_rate, 3),
+        "night_of_first": round(taken.night_seconds / taken.seconds, 4),
+        "bytes_a_passage": round(taken.home_mb * 1e6 / taken.passages, 1),
     }
 
 
 def estimate_english(taken: DumpTimes, *, packed: bool) -> EnglishEstimate:
     """Calculate what the English Wikipedia would take, as if every packed byte (else every article) cost the same."""
     times = ENGLISH_BYTES / (taken.dump_mb * 1e6) if packed else ENGLISH_ARTICLES / taken.articles
-    passages = round(taken.passages * times)
     return EnglishEstimate(
         by="packed bytes" if packed else "articles",
         times=round(times, 1),
-        passages=passages,
-        days=round(taken.seconds * times / _DAY, 1),
+        passages=round(taken.passages * times),
+        hours=round(taken.seconds * times / _HOUR, 1),
+        night_hours=round(taken.night_seconds * times / _HOUR, 2),
         home_gb=round(taken.home_mb * times / 1e3, 1),
-        vectors_gb=round(passages * taken.dimensions * _NUMBER_BYTES / 1e9, 1),
     )
 
 
-async def _measure(dump: Path) -> DumpTimes:
-    source = WikipediaDump(dump)
-    async with open_home() as app:
-        started, before = time.monotonic(), time.process_time()
-        await asyncio.to_thread(source.expected)
-        first_way = time.monotonic() - started
-        report = await refresh_quietly(source, "wikipedia", app)
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> DumpTimes:
+    cut_rate = await asyncio.to_thread(measure_cutting, dump, cut)
+    async with open_home(home) as app:
+        first = await _ingest(WikipediaDump(dump), "eagerly", app, DenseMode.EAGER, eager)
+        survey = app.settings.home / "dumps" / "benchmark.survey"
+        held = await asyncio.to_thread(_megabytes, app.settings.home)
+        with _watch_memory() as peak:
+            source = WikipediaDump(dump, survey=survey)
+            started = time.monotonic()
+            await asyncio.to_thread(source.expected)
+            first_way = time.monotonic() - started
+            taken = await _ingest(source, "wikipedia", app, DenseMode.LAZY)
+            night = await _ingest(WikipediaDump(dump, survey=survey), "wikipedia", app, DenseMode.LAZY)
+        first_rate, last_rate = compare_tenths(taken.marks)
         return DumpTimes(
-            articles=report.added,
-            passages=report.passages_added,
-            failures=report.failed,
+            articles=taken.report.added,
+            passages=taken.report.passages_added,
+            failures=taken.report.failed,
             dump_mb=await asyncio.to_thread(_megabytes, dump),
-            seconds=time.monotonic() - started,
-            processor_seconds=time.process_time() - before + used.ru_utime + used.ru_stime,
+            seconds=first_way + taken.seconds,
             first_way_seconds=first_way,
-            home_mb=await asyncio.to_thread(_megabytes, app.settings.home),
-            memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-            dimensions=app.passages.embedder.dimensions,
+            night_seconds=night.seconds,
+            rate=taken.report.passages_added / (first_way + taken.seconds),
+            first_rate=first_rate,
+            last_rate=last_rate,
+            cut_rate=cut_rate,
+            eager_rate=first.report.passages_added / first.seconds,
+            home_mb=await asyncio.to_thread(_megabytes, app.settings.home) - held,
+            memory_mb=peak[0] >> 20,
         )
+
+
+@dataclass
+class _TimedRefresh:
+    report: RefreshReport
+    seconds: float
+    marks: list[tuple[int, float]] = field(default_factory=list)
+    """How many passages there were, and after how many seconds."""
+
+
+@dataclass(frozen=True)
+class _FirstArticles:
+    """The first articles of a dump alone."""
+
+    source: WikipediaDump
+    number: int
+    reference = True
+
+    def expected(self) -> int:
+        return min(self.number, self.source.expected())
+
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
+        return Listing(islice(self.source.documents(known, since).items, self.number))
+
+
+async def _ingest(source: WikipediaDump, corpus: str, app: App, dense: DenseMode, number: int = 0) -> _TimedRefresh:
+    part: DocumentSource = _FirstArticles(source, number) if number else source
+    if number:
+        await asyncio.to_thread(part.expected)  # of a whole dump, which says nothing of a part
+    started = time.monotonic()
+    marks: list[tuple[int, float]] = []
+
+    def tell(progress: RefreshProgress) -> None:
+        marks.append((progress.passages, time.monotonic() - started))
+
+    report = await refresh_corpus(part, corpus, app.passages, progress=tell, dense=dense)
+    return _TimedRefresh(report, time.monotonic() - started, marks)
+
+
+def compare_tenths(marks: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Return the passages a second in the first and in the last tenth; those of the whole where marks are too few."""
+    fresh = [mark for at, mark in enumerate(marks) if at == 0 or mark[0] > marks[at - 1][0]]
+    if len(fresh) < 2:
+        rate = fresh[0][0] / fresh[0][1] if fresh and fresh[0][1] else 0.0
+        return rate, rate
+    tenth = fresh[-1][0] / _TENTHS
+    begin = next(mark for mark in fresh[1:] if mark[0] >= tenth or mark is fresh[-1])
+    end = next(mark for mark in reversed(fresh[:-1]) if mark[0] <= fresh[-1][0] - tenth or mark is fresh[0])
+    return _rate(fresh[0], begin), _rate(end, fresh[-1])
+
+
+def _rate(before: tuple[int, float], after: tuple[int, float]) -> float:
+    return (after[0] - before[0]) / max(after[1] - before[1], 1e-9)
+
+
+def measure_cutting(dump: Path, articles: int) -> float:
+    """Return how many passages a second are parsed, cleaned and cut in all processes at once, from XML in memory."""
+    export = XmlExport(read_blocks(dump))
+    batches = _take_articles(split_batches(export.pages(), export.site), articles)
+    processes = count_cores()
+    with WorkerPool(processes) as pool:
+        cut = list(pool.map(_cut_batch, batches))
+    seconds = sum(seconds for _, seconds in cut)
+    return processes * sum(passages for passages, _ in cut) / seconds if seconds else 0.0
+
+
+def _take_articles(batches: Iterator[ArticleBatch], number: int) -> Iterator[ArticleBatch]:
+    for batch in batches:
+        if number <= 0:
+            return
+        number -= len(batch.articles)
+        yield batch
+
+
+def _cut_batch(batch: ArticleBatch) -> tuple[int, float]:
+    """Return how many passages a batch makes, and the seconds that this took the processor."""
+    started, passages = time.process_time(), 0
+    for page, head in batch.articles:
+        read = read_article(page, head, batch.site)
+        if isinstance(read, ReadArticle):
+            found = list_article(read, batch.site)
+            passages += len(split_page("wikipedia", found.key, load_page(found)))
+    return passages, time.process_time() - started
+
+
+@contextmanager
+def _watch_memory() -> Iterator[list[int]]:
+    """Give the peak of the bytes that this process and all that it started hold, what they share counted once."""
+    peak, ended = [0], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_MEMORY_EVERY):
+            peak[0] = max(peak[0], sum(map(_held_bytes, _list_family(os.getpid()))))
+
+    watcher = threading.Thread(target=watch, name="watch")
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _list_family(process: int) -> Iterator[int]:
+    yield process
+    for listed in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            children = listed.read_text(encoding="ascii").split()
+        except OSError:
+            continue
+        for child in children:
+            yield from _list_family(int(child))
+
+
+def _held_bytes(process: int) -> int:
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except OSError:  # it has ended
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
 
 
 def _megabytes(path: Path) -> float:
@@ -117,15 +273,18 @@ def _megabytes(path: Path) -> float:
 
 def _lines(report: dict[str, Any], follows: EnglishEstimate) -> str:
     return f"""\
-{report["articles"]:,} articles, {report["passages"]:,} passages in {report["seconds"]:,} s on {report["cores"]} cores \
-({report["processor_seconds"]:,} s of processors): \
-{report["pages_per_second"]} pages/s, {report["passages_per_second"]} passages/s
-first way through the dump, for its redirects: {report["first_way_seconds"]} s of these; \
-memory {report["memory_mb"]:,} MB, home {report["home_mb"]:,} MB
+{report["articles"]:,} articles, {report["passages"]:,} passages in {report["seconds"]:,} s on {report["cores"]} \
+cores: {report["rate"]:,} passages/s; {report["first_rate"]:,} in the first tenth, {report["last_rate"]:,} in the last \
+({report["last_of_first"]:.0%})
+parsing and cutting alone: {report["cut_rate"]:,} passages/s, so that the whole has {report["of_cutting"]:.0%} of that \
+pace; eager: {report["eager_rate"]:,}, so that it is {report["of_eager"]:,} times as fast
+first way through the dump, for its redirects: {report["first_way_seconds"]} s of these; the next night, unchanged: \
+{report["night_seconds"]} s ({report["night_of_first"]:.1%})
+memory of all processes {report["memory_mb"]:,} MB; home {report["home_mb"]:,} MB, {report["bytes_a_passage"]:,} bytes \
+a passage
 
 The English Wikipedia ({ENGLISH_ARTICLES:,} articles, {ENGLISH_BYTES / 1e9:.0f} GB of bz2) is {follows.times:,} times \
-as much, counted by {follows.by}. On this machine it would take {follows.days:,} days and make {follows.passages:,} \
-passages, {follows.home_gb:,} GB on disk; their vectors alone take {follows.vectors_gb:,} GB, which the embedded \
-index holds in memory.
+as much, counted by {follows.by}. On this machine it would take {follows.hours:,} hours and make {follows.passages:,} \
+passages, {follows.home_gb:,} GB on disk; an unchanged night after it {follows.night_hours:,} hours.
 Assumed: each byte, or article, costs as much as in this dump, indexes slow nothing down as they grow, and nothing \
 else runs on these cores."""

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evaluation.cli import app
-from evaluation.speed.wikipedia_benchmark import DumpTimes, compute_rates, estimate_english
+from evaluation.speed.wikipedia_benchmark import DumpTimes, compare_tenths, compute_ratios, estimate_english
 from tests.ingest.sources.dumps import dump, page
 
 TAKEN = DumpTimes(
@@ -15,33 +15,53 @@ TAKEN = DumpTimes(
     passages=1_000,
     failures=0,
     dump_mb=2.4,
-    seconds=8.64,
-    processor_seconds=16.0,
+    seconds=7.2,
     first_way_seconds=0.1,
-    home_mb=10.0,
+    night_seconds=0.36,
+    rate=1_000 / 7.2,
+    first_rate=150.0,
+    last_rate=120.0,
+    cut_rate=300.0,
+    eager_rate=2.0,
+    home_mb=1.0,
     memory_mb=300,
-    dimensions=384,
 )
 
 
 def test_a_packed_dump_is_scaled_by_its_bytes() -> None:
-    """24 GB are 10,000 times 2.4 MB; 86,400 s are a day; a vector has 384 numbers of 4 bytes."""
+    """24 GB are 10,000 times 2.4 MB."""
     follows = estimate_english(TAKEN, packed=True)
 
     assert (follows.by, follows.times, follows.passages) == ("packed bytes", 10_000, 10_000_000)
-    assert (follows.days, follows.home_gb, follows.vectors_gb) == (1.0, 100.0, 15.4)
+    assert (follows.hours, follows.night_hours, follows.home_gb) == (20.0, 1.0, 10.0)
 
 
 def test_another_dump_is_scaled_by_its_articles() -> None:
     """Its bytes say nothing of those of a packed one: 7,000,000 articles are 70,000 times 100."""
     follows = estimate_english(TAKEN, packed=False)
 
-    assert (follows.by, follows.times, follows.days) == ("articles", 70_000, 7.0)
+    assert (follows.by, follows.times, follows.hours) == ("articles", 70_000, 140.0)
 
 
-def test_rates_are_those_of_the_whole_way() -> None:
-    """100 articles and 1,000 passages in 8.64 s."""
-    assert (compute_rates(TAKEN)["pages_per_second"], compute_rates(TAKEN)["passages_per_second"]) == (11.57, 115.7)
+def test_ratios_are_of_one_run() -> None:
+    """Of cutting, of an eager ingest, of the first tenth, of the first run."""
+    found = compute_ratios(TAKEN)
+
+    assert (found["of_cutting"], found["of_eager"], found["last_of_first"]) == (0.463, 69.4, 0.8)
+    assert (found["night_of_first"], found["bytes_a_passage"]) == (0.05, 1000.0)
+
+
+@pytest.mark.parametrize(
+    ("marks", "rates"),
+    [
+        ([], (0.0, 0.0)),
+        ([(10, 2.0)], (5.0, 5.0)),
+        ([(10, 10.0), (20, 11.0), (50, 14.0), (90, 18.0), (100, 20.0), (100, 30.0)], (10.0, 5.0)),
+    ],
+)
+def test_tenths_are_compared_by_passages(marks: list[tuple[int, float]], rates: tuple[float, float]) -> None:
+    """Without what passes before the first and after the last of them."""
+    assert compare_tenths(marks) == rates
 
 
 @pytest.mark.parametrize("option", [[], ["--json"]])
