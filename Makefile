@@ -90,6 +90,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 lock:
 	$(LOCK) pyproject.toml -o requirements/run.lock
 	$(LOCK) pyproject.toml --group dev -o requirements/dev.lock -c requirements/run.lock
+	$(LOCK) pyproject.toml --extra ray -o requirements/ray.lock -c requirements/run.lock
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group train -o requirements/train.lock -c requirements/run.lock
 	$(LOCK) --group train-reader -o requirements/train-reader.lock -c requirements/run.lock

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ from ingest.sandbox_worker import (
     read_frame,
     write_frame,
 )
-from ingest.types import Page, SourceUnavailable, UnreadableDocument
+from ingest.types import Page, ReadTask, SourceUnavailable, UnreadableDocument
 
 _PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TZ")
 """Of the environment; all else may hold a secret."""
@@ -65,7 +65,7 @@ class SandboxProcess:
         pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this program itself
-                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=_child_environment()
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=minimal_environment(os.environ)
             )
         except OSError as error:
             raise _start_failure((error.strerror or type(error).__name__).lower()) from error
@@ -142,14 +142,23 @@ def explain_memory_limit(memory: int) -> str:
     return f"needs more than {size} of memory to be read: split it, or leave it out"
 
 
-def _child_environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
+def minimal_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what a process needs to run our code, without a secret."""
+    kept = {name: environment[name] for name in _PASSED_VARIABLES if name in environment}
     return {**kept, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
 
 
 def _start_failure(cause: str) -> SourceUnavailable:
     hint = "This machine may be short of memory or of processes: run the same command again."
     return SourceUnavailable(f"No process could be started to read a document in: {cause}.", hint=hint)
+
+
+def plan_reading(
+    content: bytes, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
+) -> ReadTask:
+    """Plan the reading of a file's bytes, as `file_formats.read_file` does it."""
+    work = partial(file_formats.read_file, content, name, url=url, revision=revision, modified=modified)
+    return ReadTask(work, harmless=file_formats.is_harmless(name, len(content)))
 
 
 _DEFAULT_LIMITS = SandboxLimits()
@@ -194,8 +203,11 @@ class Sandbox:
             UnreadableDocument: With a reason that a person can act upon; also for exceeded limits.
             SourceUnavailable: No process could be started, or reading was stopped.
         """
-        work = partial(file_formats.read_file, content, name, url=url, revision=revision, modified=modified)
-        return self.done(work, harmless=file_formats.is_harmless(name, len(content)))
+        return self.run(plan_reading(content, name, url=url, revision=revision, modified=modified))
+
+    def run(self, task: ReadTask) -> Page:
+        """Do what a task says. Blocks; raises as `page`."""
+        return self.done(task.work, harmless=task.harmless)
 
     def done(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
         """Run a module's function, its arguments bound by `partial`, that makes a page. Blocks; raises as `page`."""

@@ -1,11 +1,11 @@
 """What sources hand to a refresh (documents and pages), and what a refresh reports."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol
+from typing import Literal, Protocol, TypeVar
 
 from storage.types import PackedDocument, PassageKind
 
@@ -43,6 +43,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadTask:
+    """Make a page of bytes that are here already: in any process, as it can be pickled."""
+
+    work: Callable[[], Page]
+    harmless: bool = False  # whether it need not be done in a sandbox
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedDocument:
     """A document of a source, not yet read; it is loaded only if its fingerprint is new to the manifest."""
 
@@ -51,6 +59,8 @@ class ChangedDocument:
     size: int  # bytes, for the progress bar
     load: Callable[[], Page]  # reads it. Blocks. Raises `UnreadableDocument`
     packed: PackedDocument | None = None  # in place of what it would load, where its source was asked to pack
+    fetch: Callable[[], ReadTask] | None = None
+    """Fetches its bytes, so that another process can read them; None where only `load` can. Blocks, raises as it."""
 
 
 def list_unchanged(key: str, fingerprint: str) -> ChangedDocument:
@@ -125,6 +135,38 @@ class SourceUnavailable(Exception):
 
 class SingleReadUnsupported(SourceUnavailable):
     """A source's documents cannot be read one by one."""
+
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+EngineName = Literal["local", "ray"]
+
+
+class Engine(Protocol):
+    """Processes, perhaps of other machines: they have this code, and none of this machine's files."""
+
+    @property
+    def doing(self) -> str:
+        """Return what keeps it busy besides the work, in a few words."""
+        ...
+
+    def check(self) -> None:
+        """Raise an error with `kind` and `hint` where it cannot be used at all; starts nothing."""
+        ...
+
+    def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
+        """Yield the results of `work`, a function of a module, in the items' order; items are taken a little ahead.
+
+        What stands in a list among the items is a result already. Raises what `work` raises, and an error with `kind`
+        and `hint` where the processes fail.
+        """
+        ...
+
+    def stop(self) -> None:
+        """Interrupt what is under way, from another thread."""
+        ...
 
 
 class DocumentSource(Protocol):

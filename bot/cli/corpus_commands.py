@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 from rich.text import Text
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.settings.settings_errors import SettingsError
     from bot.settings.source_settings import FolderSettings, SourceSettings
     from bot.wiring import App, Records
-    from ingest.types import RefreshProgress, RefreshReport
+    from ingest.types import EngineName, RefreshProgress, RefreshReport
     from storage.types import CorpusInfo
 
 
@@ -64,6 +64,10 @@ ConfirmRemovalOption: TypeAlias = Annotated[
         metavar="NAME",
         help="Remove from this corpus what its source no longer lists, however much; may be given several times.",
     ),
+]
+EngineOption: TypeAlias = Annotated[
+    Literal["local", "ray"] | None,
+    typer.Option(help="What reads and embeds: this machine, or a Ray cluster; else as [ingest] engine says."),
 ]
 ForgottenOption: TypeAlias = Annotated[
     bool, typer.Option("--forgotten", help="List what was forgotten on purpose instead.")
@@ -134,6 +138,7 @@ def folder(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be read, and why not.")] = False,
     confirm_removal: ConfirmRemovalOption = None,
+    engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ingest a folder of documents: md, rst, txt, html, pdf, docx, pptx, xlsx, epub, e-mail and more."""
@@ -149,13 +154,14 @@ def folder(
         if dry_run or corpus is None:
             _preview(ctx, source)
         else:
-            _ingest(ctx, corpus, source, confirm_removal)
+            _ingest(ctx, corpus, source, confirm_removal, engine)
 
 
 @ingest_app.command(
     epilog=format_examples(
         "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",
         "footnote ingest wikipedia --wiki simple --contact you@example.com --corpus wikipedia",
+        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia --engine ray",
     )
 )
 def wikipedia(
@@ -174,6 +180,7 @@ def wikipedia(
         bool, typer.Option("--cirrus", help="It is a dump of CirrusSearch: plain text, quick to read.")
     ] = False,
     confirm_removal: ConfirmRemovalOption = None,
+    engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ingest a dump of Wikipedia or of another wiki: its articles, with redirects as their other titles."""
@@ -184,7 +191,7 @@ def wikipedia(
     given = {"dump": dump, "wiki": wiki, "contact": contact, "cirrus": cirrus} | ({"mirror": mirror} if mirror else {})
     source = _build_wikipedia_source(given)
     with open_command(context, as_json=as_json) as ctx:
-        _ingest(ctx, corpus, source, confirm_removal)
+        _ingest(ctx, corpus, source, confirm_removal, engine)
 
 
 class SourcesCommand(TyperCommand):
@@ -205,7 +212,11 @@ class SourcesCommand(TyperCommand):
     epilog=format_examples("footnote ingest all", "footnote ingest all --confirm-removal handbook"),
 )
 def ingest_all(
-    context: typer.Context, *, confirm_removal: ConfirmRemovalOption = None, as_json: JsonOption = False
+    context: typer.Context,
+    *,
+    confirm_removal: ConfirmRemovalOption = None,
+    engine: EngineOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Bring every corpus of footnote.toml that has a source up to date."""
     with open_command(context, as_json=as_json) as ctx:
@@ -214,7 +225,7 @@ def ingest_all(
             if name not in wanted:
                 message = f"A removal is confirmed for “{name}”, which has no source in the settings."
                 raise _settings_error(message, f"There are: {', '.join(wanted)}.")
-        reports, faults = ctx.call_service(lambda service: _refresh_all(ctx, service, wanted, confirmed))
+        reports, faults = ctx.call_service(lambda service: _refresh_all(ctx, service, wanted, confirmed, engine))
         document = rendering.json_documents.build_ingest_all_document(reports, faults)
         ctx.output.give(document, rendering.corpus_view.render_reports(reports))
         if faults:
@@ -295,10 +306,16 @@ def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:
         ctx.output.give(rendering.json_documents.build_reindex_document(passages, seconds), said)
 
 
-def _ingest(ctx: CommandContext, corpus: str, source: "SourceSettings", confirmed: Sequence[str] | None) -> None:
+def _ingest(
+    ctx: CommandContext,
+    corpus: str,
+    source: "SourceSettings",
+    confirmed: Sequence[str] | None,
+    engine: "EngineName | None",
+) -> None:
     """Refresh one corpus, and print the report."""
     confirm = corpus in (confirmed or ())
-    report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, confirmed=confirm))
+    report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, engine, confirmed=confirm))
     document = rendering.json_documents.build_ingest_document(report)
     ctx.output.give(document, rendering.corpus_view.render_reports([report]))
 
@@ -313,13 +330,17 @@ def _preview(ctx: CommandContext, source: "FolderSettings") -> None:
 
 
 async def _refresh_all(
-    ctx: CommandContext, service: "BotService", wanted: Sources, confirmed: Sequence[str]
+    ctx: CommandContext,
+    service: "BotService",
+    wanted: Sources,
+    confirmed: Sequence[str],
+    engine: "EngineName | None",
 ) -> RefreshResults:
     """Refresh corpora, and return the reports and the faults."""
     reports, faults = list["RefreshReport"](), dict[str, Fault]()
     for corpus, source in wanted.items():
         try:
-            reports.append(await _refresh(ctx, service, corpus, source, confirmed=corpus in confirmed))
+            reports.append(await _refresh(ctx, service, corpus, source, engine, confirmed=corpus in confirmed))
         except Exception as error:
             if not isinstance(error, ReportableError):
                 raise
@@ -329,14 +350,20 @@ async def _refresh_all(
 
 
 async def _refresh(
-    ctx: CommandContext, service: "BotService", corpus: str, source: "SourceSettings", *, confirmed: bool
+    ctx: CommandContext,
+    service: "BotService",
+    corpus: str,
+    source: "SourceSettings",
+    engine: "EngineName | None",
+    *,
+    confirmed: bool,
 ) -> "RefreshReport":
     with show_progress(ctx.output.err, label=corpus, unit="documents") as tell:
 
         def progress(step: "RefreshProgress") -> None:
             tell(step.done, step.total, step.doing or format_count(step.passages, "passage"))
 
-        return await service.refresh(corpus, source, progress, confirm_removal=confirmed)
+        return await service.refresh(corpus, source, progress, confirm_removal=confirmed, engine=engine)
 
 
 def _select_sources(ctx: CommandContext, corpus: str) -> "Sources":

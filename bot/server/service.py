@@ -5,23 +5,26 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot import answering
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from datetime import datetime
 
     from bot.desk.types import TurnRequest, TurnResult
     from bot.server.control.remote_service import RemoteService
     from bot.server.refresh.document_lookup import ForgottenDocument
+    from bot.settings.settings_tables import EmbeddingSettings
     from bot.settings.source_settings import SourceContext, SourceSettings
     from bot.wiring import App
-    from ingest.types import LiveSource, RefreshProgress, RefreshReport
+    from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshReport
     from pipeline.types import Event
+    from storage.indexes.embedding import Embedder
     from storage.types import CorpusInfo, Hit
 
 
@@ -57,21 +60,26 @@ class LocalService:
         tell: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
+        engine: EngineName | None = None,
         night: datetime | None = None,
     ) -> RefreshReport:
         """Bring a corpus up to date, one at a time: several at once would be slower. `tell` receives the progress.
 
-        Documents that are gone in suspicious number are removed only with `confirm_removal`. `night` is the night that
-        it is done for, if it is.
+        Documents that are gone in suspicious number are removed only with `confirm_removal`. `engine` is what reads and
+        embeds them, else that of the settings. `night` is the night that it is done for, if it is.
         """
         from ingest.refresh.corpus_refresh import refresh_corpus
 
-        async with self._refreshing:
-            there = await self._opened(corpus, source, night)
+        async with self._refreshing, self._open_engine(engine) as far:
+            there, store = await self._opened(corpus, source, night, far), self.app.passages
+            if far is not None:
+                from ingest.refresh.distributed_source import distribute
+
+                there, store = distribute(there, store, far, find_local_opener(self.app.settings.embedding))
             return await refresh_corpus(
                 there,
                 corpus,
-                self.app.passages,
+                store,
                 progress=tell,
                 confirm_removal=confirm_removal,
                 source_digest=hash_source(source),
@@ -90,14 +98,31 @@ class LocalService:
 
         return await document_lookup.forget_document(self.app, address, corpus)
 
-    async def _opened(self, corpus: str, source: SourceSettings, night: datetime | None) -> LiveSource:
+    @asynccontextmanager
+    async def _open_engine(self, name: EngineName | None) -> AsyncIterator[Engine | None]:
+        """Give what reads and embeds in place of this process, if anything does."""
+        settings = self.app.settings.ingest
+        if (name or settings.engine) == "local":
+            yield None
+            return
+        from ingest.refresh.ray_engine import RayEngine
+
+        engine = RayEngine(settings.ray_address or os.environ.get("RAY_ADDRESS", ""))
+        try:
+            yield engine
+        finally:
+            await asyncio.to_thread(engine.close)
+
+    async def _opened(
+        self, corpus: str, source: SourceSettings, night: datetime | None, engine: Engine | None
+    ) -> LiveSource:
         """Open a source; where that fails, the history records it as of any other refresh."""
         from bot.server.refresh import source_factory
         from ingest.refresh.refresh_run import hold_lease, record_run, utc_now
         from ingest.types import RefreshRefused, RefreshReport
 
         try:
-            return await asyncio.to_thread(source_factory.open_source, source, self._around)
+            return await asyncio.to_thread(source_factory.open_source, source, replace(self._around, engine=engine))
         except Exception:
             store = self.app.passages
             with suppress(RefreshRefused):  # another process has it open
@@ -114,6 +139,13 @@ class LocalService:
         from bot.settings.source_settings import SourceContext
 
         return SourceContext(self.app.settings.home, os.environ)
+
+
+def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:
+    """Return how any process opens the embedder; None for a service, whose key only this process has."""
+    from storage.indexes.embedding import MINILM, open_embedder
+
+    return partial(open_embedder, MINILM, {}, settings.bits) if settings.function == MINILM else None
 
 
 if TYPE_CHECKING:

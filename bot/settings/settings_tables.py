@@ -34,6 +34,7 @@ from bot.settings.pages_settings import PagesSettings
 from bot.settings.record_settings import RecordSettings
 from bot.settings.search_engine_settings import SearchEngineSettings
 from bot.settings.source_settings import AnySource, SourceSettings
+from ingest.types import EngineName
 from pipeline.kit import Limits, Policy, Utility
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
 from pipeline.model import Budget
@@ -114,6 +115,13 @@ class LogSettings(SettingsTable):
     """What a server logs, on stderr."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"  # the lowest level that is logged
+
+
+class IngestSettings(SettingsTable):
+    """Where documents are read and embedded."""
+
+    engine: EngineName = "local"
+    ray_address: str = ""  # of a Ray cluster; empty: RAY_ADDRESS, or one that is started on this machine
 
 
 class ScheduleSettings(SettingsTable):
@@ -341,6 +349,7 @@ class OwnSettings(SettingsTable):
     http: HttpSettings = HttpSettings()
     pages: PagesSettings = PagesSettings()
     log: LogSettings = LogSettings()
+    ingest: IngestSettings = IngestSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     record: RecordSettings = Field(default_factory=RecordSettings)
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora)] = ()

@@ -21,6 +21,7 @@ from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsT
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.git import git_program as git_address
 from ingest.sources.git.git_program import may_send_token
+from ingest.types import Engine
 from ingest.wikitext.wiki_site import resolve_database
 
 VARIABLE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -268,6 +269,7 @@ class SourceContext:
     home: Path  # where it may keep what it fetched, in a folder of its own
     environment: Mapping[str, str]
     """Where its secrets are: they stand neither in the settings nor in what other processes are sent."""
+    engine: Engine | None = None  # what reads for it, in place of processes of its own
 
     def read_secret(self, name: str) -> str:
         """Return what the variable of this name holds, or the file that `NAME_FILE` names; empty where `name` is.

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ingest.readers import file_formats
-from ingest.sandbox import Sandbox
+from ingest.sandbox import Sandbox, plan_reading
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.filters import TOO_OLD, SelectionRules, build_path_explainer, utc_now
 from ingest.types import (
@@ -30,6 +30,7 @@ from ingest.types import (
     ListedItem,
     Listing,
     Page,
+    ReadTask,
     SourceUnavailable,
     Unreadable,
     UnreadableDocument,
@@ -216,11 +217,13 @@ class FolderSource:
         digest = hashlib.sha256(content).hexdigest()
         date = "" if modified is None or file_formats.is_dated(key, content) else modified.isoformat()
         state = f"{file_formats.READER_VERSION}\x1f{digest}\x1f{url}\x1f{date}"
+        fetch = partial(_fetch, read, key, digest, url, modified)
         return ChangedDocument(
             key=key,
             fingerprint=hashlib.sha256(state.encode()).hexdigest(),
             size=len(content),
-            load=partial(_load, self._sandbox, read, key, digest, url, modified),
+            load=partial(_load, self._sandbox, fetch),
+            fetch=fetch,
         )
 
     def _url(self, key: str) -> str:
@@ -289,13 +292,15 @@ def _open_beneath(root: Path, place: Path, flags: int) -> Iterator[int]:
         os.close(opened)
 
 
-def _load(
-    sandbox: Sandbox, read: Callable[[], bytes], key: str, digest: str, url: str, modified: datetime | None
-) -> Page:
+def _fetch(read: Callable[[], bytes], key: str, digest: str, url: str, modified: datetime | None) -> ReadTask:
     content = read()
     if hashlib.sha256(content).hexdigest() != digest:
         raise UnreadableDocument(_CHANGED)
-    return sandbox.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
+    return plan_reading(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
+
+
+def _load(sandbox: Sandbox, fetch: Callable[[], ReadTask]) -> Page:
+    return sandbox.run(fetch())
 
 
 def _modified(status: os.stat_result) -> datetime | None:

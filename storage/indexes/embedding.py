@@ -69,20 +69,45 @@ class VectorMemory:
         self._vectors = OrderedDict[str, Vectors]()
         self._lock = threading.Lock()
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
         """Return what the embedder does, and ask it only for what is new. Raises `EmbeddingUnavailable`."""
         with self._lock:
             known = {text: self._vectors[text] for text in texts if text in self._vectors}
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            known |= zip(new, (row.copy() for row in self._embedder.embed(new)), strict=True)
+            known |= zip(new, (row.copy() for row in self._embedder.embed(new, polite=polite)), strict=True)
+        self._keep({text: known[text] for text in texts})
+        return (
+            np.stack([known[text] for text in texts]) if texts else np.zeros((0, self._embedder.dimensions), np.float32)
+        )
+
+    def remember(self, texts: Sequence[str], vectors: Vectors) -> None:
+        """Keep vectors that were made elsewhere."""
+        self._keep(dict(zip(texts, vectors, strict=True)))
+
+    def _keep(self, known: Mapping[str, Vectors]) -> None:
         with self._lock:
-            for text in dict.fromkeys(texts):
-                self._vectors[text] = known[text]
+            for text, vector in known.items():
+                self._vectors[text] = vector
                 self._vectors.move_to_end(text)
             while len(self._vectors) > self._most:
                 self._vectors.popitem(last=False)
-        return np.stack([known[text] for text in texts])
+
+
+class RememberingEmbedder:
+    """An embedder that is not asked for what was embedded elsewhere."""
+
+    def __init__(self, embedder: Embedder, most: int = 2 * REMEMBERED_VECTORS) -> None:
+        """Remember so many vectors until they are wanted."""
+        self._embedder, self._memory = embedder, VectorMemory(embedder, most)
+        self.name, self.dimensions = embedder.name, embedder.dimensions
+        self.remember = self._memory.remember
+
+    def knows(self, text: str) -> float:
+        return self._embedder.knows(text)
+
+    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
+        return self._memory.embed(texts, polite=polite)
 
 
 SECRET_WORDS = frozenset({"authorization", "credentials", "headers", "key", "password", "secret", "token"})

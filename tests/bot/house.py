@@ -18,7 +18,7 @@ from bot.server.refresh.run_history import RefreshSummary, summarize_refreshes
 from bot.server.service import LocalService
 from bot.settings.settings_tables import Settings
 from bot.settings.source_settings import SourceSettings
-from ingest.types import RefreshProgress, RefreshReport
+from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, Status, Usage
 from storage.record.audit_log import AuditLog
 from storage.record.record_search import RecordSearch
@@ -153,6 +153,8 @@ class House:
     sources: list[dict[str, Any]] = field(default_factory=list)
     confirmed: list[bool] = field(default_factory=list)
     """For each refresh whether removals were confirmed."""
+    engines: list[EngineName | None] = field(default_factory=list)
+    """For each refresh what was to read and embed."""
     named: list[tuple[str, object]] = field(default_factory=list)
     """What single documents were asked for, and where."""
     opened: list[bool] = field(default_factory=list)
@@ -231,9 +233,11 @@ class HouseHome:
         tell: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
+        engine: EngineName | None = None,
     ) -> RefreshReport:
         """Report as scripted."""
         del corpus
+        self.house.engines.append(engine)
         self.house.confirmed.append(confirm_removal)
         self.house.sources.append(source.model_dump(exclude={"type"}))
         tell(RefreshProgress(3, 3, 9, 1.5))

@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError
 from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.settings.source_settings import AnySource
-from ingest.types import RefreshProgress, RefreshReport
+from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import (
     ClaimChecked,
     ClaimExplained,
@@ -56,6 +56,7 @@ class RefreshRequest:
     corpus: str
     source: AnySource
     confirm_removal: bool = False
+    engine: EngineName | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,8 @@ def build_control_app(home: "BotService") -> Starlette:
         return protocol.CorpusList(await home.corpora())
 
     async def refresh(wanted: Any, tell: Tell) -> object:
-        return await home.refresh(wanted.corpus, wanted.source, tell, confirm_removal=wanted.confirm_removal)
+        options = {"confirm_removal": wanted.confirm_removal, "engine": wanted.engine}
+        return await home.refresh(wanted.corpus, wanted.source, tell, **options)
 
     async def read_one(wanted: Any, _: Tell) -> object:
         return protocol.ReportList(await home.read_one(wanted.address, wanted.sources))

@@ -13,7 +13,7 @@ from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.control import control_protocol as protocol
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.settings.source_settings import SourceSettings
-from ingest.types import RefreshProgress, RefreshReport
+from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import Event
 from storage.types import CorpusInfo, Hit
 
@@ -77,9 +77,10 @@ class RemoteService:
         tell: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
+        engine: EngineName | None = None,
     ) -> RefreshReport:
         """Refresh a corpus; the server reads its source's paths and secrets."""
-        wanted = protocol.RefreshRequest(corpus, source, confirm_removal=confirm_removal)
+        wanted = protocol.RefreshRequest(corpus, source, confirm_removal, engine)
         return await self._asked("/refresh", wanted, RefreshReport, tell)
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:

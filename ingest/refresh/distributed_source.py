@@ -1,0 +1,243 @@
+"""Have the documents of a source read, cut and embedded by an engine's processes, a little ahead of the refresh.
+
+What comes back are pages and vectors, or packed documents: the refresh itself is the same, and finds its pages read and
+its texts embedded. What was not embedded elsewhere is embedded here. A service that embeds for money is asked from here
+alone: its key does not leave this process.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import NamedTuple
+
+from ingest.chunking import split_page
+from ingest.page_cleanup import LARGEST_DOCUMENT, clean_page, isolate_errors, limit_length, load_page
+from ingest.refresh.document_plan import pack_document
+from ingest.sandbox import Sandbox
+from ingest.types import (
+    ChangedDocument,
+    Engine,
+    ListedItem,
+    Listing,
+    LiveSource,
+    Page,
+    ReadTask,
+    UnreadableDocument,
+    refuse_load,
+)
+from storage.errors import EmbeddingUnavailable
+from storage.indexes.embedding import Embedder, RememberingEmbedder, Vectors, indexed_text
+from storage.passages import PassageStore
+from storage.types import Document, PackedDocument
+
+BLOCK_BYTES = 1 << 19  # bytes of documents after which a block is full
+BLOCK_DOCUMENTS = 64
+
+
+class WorkerEmbedder(NamedTuple):
+    """An embedder that every process can open, and the name by which it is told from others."""
+
+    name: str
+    open: Callable[[], Embedder]  # a function of a module
+
+
+class _Block(NamedTuple):
+    """What one process is given at once."""
+
+    documents: list[ChangedDocument]
+    corpus: str  # for which they are packed, if any
+    embedder: WorkerEmbedder | None
+
+
+_ReadDocument = Page | PackedDocument | str
+"""What came of a document; in place of one that cannot be read stands the reason."""
+
+
+class _ReadBlock(NamedTuple):
+    listed: list[ListedItem]  # what needed no reading; the other field is empty then
+    read: list[_ReadDocument] = []  # noqa: RUF012 - nobody changes it
+    texts: list[str] = []  # noqa: RUF012 - the same
+    vectors: Vectors | None = None
+
+
+def read_block(block: _Block) -> _ReadBlock:
+    """Read documents, and pack or embed them. Never raises for a document's sake."""
+    read, texts = list[_ReadDocument](), list[str]()
+    for found in block.documents:
+        try:
+            made = isolate_errors(partial(_read_document, found, block.corpus))
+            cut = isolate_errors(partial(_list_texts, made)) if block.embedder and isinstance(made, Page) else []
+        except UnreadableDocument as error:
+            read.append(str(error))
+        else:
+            read.append(made)
+            texts += cut
+    vectors = _embed(block.embedder, texts) if block.embedder and texts else None
+    return _ReadBlock([], read, texts, vectors)
+
+
+def _read_document(found: ChangedDocument, corpus: str) -> Page | PackedDocument:
+    if corpus:
+        return pack_document(corpus, found, load_page(found))
+    return limit_length(found.load())
+
+
+def _list_texts(page: Page) -> list[str]:
+    """Return what is embedded of a page, as the refresh cuts it."""
+    cut = clean_page(page)
+    document = Document("", "", cut.title)
+    return [indexed_text(document, passage) for passage in split_page("", "", cut)]
+
+
+def _embed(given: WorkerEmbedder, texts: list[str]) -> Vectors:
+    embedder = _opened.get(given.name) or given.open()
+    if embedder.name != given.name:
+        hint = "Install the same version of Footnote on every machine of the cluster."
+        raise EmbeddingUnavailable(f"A worker embeds with {embedder.name}, not with {given.name}.", hint=hint)
+    _opened[given.name] = embedder
+    return embedder.embed(texts)
+
+
+_opened: dict[str, Embedder] = {}  # of this process
+
+
+def _read_apart(task: ReadTask) -> Page:
+    return _sandbox().run(task)
+
+
+@cache
+def _sandbox() -> Sandbox:
+    """Return the sandbox of this process; it ends with it."""
+    return Sandbox().__enter__()
+
+
+def distribute(
+    source: LiveSource, store: PassageStore, engine: Engine, opener: Callable[[], Embedder] | None
+) -> tuple[LiveSource, PassageStore]:
+    """Return what to refresh with so that an engine reads and, where it can open the store's embedder, embeds."""
+    if opener is None:
+        return DistributedSource(source, engine), store
+    embedder = RememberingEmbedder(store.embedder)
+    far = DistributedSource(source, engine, WorkerEmbedder(embedder.name, opener), embedder.remember)
+    return far, replace(store, embedder=embedder)
+
+
+def _forget(texts: list[str], vectors: Vectors) -> None:
+    """Keep nothing."""
+
+
+@dataclass
+class DistributedSource:
+    """A source whose changed documents an engine reads."""
+
+    source: LiveSource
+    engine: Engine
+    embedder: WorkerEmbedder | None = None
+    remember: Callable[[list[str], Vectors], None] = _forget  # is given what was embedded
+    block_documents: int = BLOCK_DOCUMENTS
+    _corpus: str = field(default="", init=False)
+
+    @property
+    def reference(self) -> bool:
+        return self.source.reference
+
+    @property
+    def doing(self) -> str:
+        """What keeps it busy."""
+        return self.engine.doing or str(getattr(self.source, "doing", ""))
+
+    def expected(self) -> int | None:
+        return self.source.expected()
+
+    def pack_for(self, corpus: str) -> None:
+        """Have documents packed, and not embedded."""
+        self._corpus, self.embedder = corpus, None
+        if pack_for := getattr(self.source, "pack_for", None):
+            pack_for(corpus)
+
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
+        self.engine.check()
+        listing = self.source.documents(known, since)
+        return replace(listing, items=self._read_ahead(listing.items, known))
+
+    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
+        return self.source.one(address, known)
+
+    def stop(self) -> None:
+        self.engine.stop()
+        self.source.stop()
+
+    def _read_ahead(self, items: Iterator[ListedItem], known: Mapping[str, str]) -> Iterator[ListedItem]:
+        """Yield the items in order, those that changed with what was read of them."""
+        waiting = deque[list[ListedItem]]()
+
+        def list_work() -> Iterator[_Block | list[_ReadBlock]]:
+            for listed, fetched in self._fetch_blocks(items, known):
+                if fetched:
+                    waiting.append(listed)
+                    yield _Block(fetched, self._corpus, self.embedder)
+                else:  # a quiet night starts no engine
+                    yield [_ReadBlock(listed)]
+
+        try:
+            for block in self.engine.map(read_block, list_work()):
+                if block.vectors is not None:
+                    self.remember(block.texts, block.vectors)
+                read = iter(block.read)
+                for item in block.listed or waiting.popleft():
+                    if isinstance(item, ChangedDocument) and item.load is _not_yet:
+                        yield _fill_in(item, next(read))
+                    else:
+                        yield item
+        finally:
+            if close := getattr(items, "close", None):
+                close()
+
+    def _fetch_blocks(
+        self, items: Iterator[ListedItem], known: Mapping[str, str]
+    ) -> Iterator[tuple[list[ListedItem], list[ChangedDocument]]]:
+        """Yield items in blocks, and what of them is to be read elsewhere."""
+        listed, fetched, size = list[ListedItem](), list[ChangedDocument](), 0
+        for item in items:
+            if isinstance(item, ChangedDocument) and not item.packed and known.get(item.key) != item.fingerprint:
+                item, size = _fetch(item, fetched), size + item.size  # noqa: PLW2901 - it is on its way
+            listed.append(item)
+            if size >= BLOCK_BYTES or len(listed) >= self.block_documents:
+                yield listed, fetched
+                listed, fetched, size = [], [], 0
+        if listed:
+            yield listed, fetched
+
+
+def _fetch(item: ChangedDocument, fetched: list[ChangedDocument]) -> ChangedDocument:
+    """Add a document that any process can read; what is too large is told where it is loaded."""
+    if item.size > LARGEST_DOCUMENT:
+        return item
+    try:
+        # What only this process can load is cut and embedded elsewhere.
+        load = partial(_read_apart, isolate_errors(item.fetch)) if item.fetch else partial(_give, _load(item))
+    except UnreadableDocument as error:
+        return replace(item, load=partial(_give, str(error)))
+    fetched.append(replace(item, load=load, fetch=None))
+    return replace(item, load=_not_yet)
+
+
+def _load(item: ChangedDocument) -> Page:
+    return isolate_errors(item.load)
+
+
+def _fill_in(item: ChangedDocument, read: _ReadDocument) -> ChangedDocument:
+    if isinstance(read, PackedDocument):
+        return replace(item, load=partial(refuse_load, item.key), packed=read)
+    return replace(item, load=partial(_give, read))
+
+
+def _give(page: Page | str) -> Page:
+    if isinstance(page, str):
+        raise UnreadableDocument(page)
+    return page
+
+
+def _not_yet() -> Page:
+    raise UnreadableDocument("was not read: run the same command again")

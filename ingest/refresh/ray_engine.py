@@ -1,0 +1,189 @@
+"""An engine on Ray Data: what is to be read goes to the processes of a cluster in blocks, and results come back.
+
+Ray itself is spoken to by `ray_driver`, a process of its own: it is given no secrets, Ray's noise stays in it, and it
+may die with its cluster without this process. Blocks go to it in windows, each a data set of Ray's; a second one is
+under way while the first ends. A block whose worker or machine was lost is computed again, by Ray.
+"""
+
+import hashlib
+import os
+import pickle
+import platform
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ingest.sandbox import minimal_environment
+from ingest.types import SourceUnavailable
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+WINDOW_BYTES = 32 << 20  # bytes of items after which a window is full
+WINDOW_BLOCKS = 8  # the least number of items in a window; two a core where there are more cores
+STOP_SECONDS = 20.0  # seconds in which the driver may end by itself
+INSTALL_HINT = "Install it from requirements/ray.lock, or `pip install 'footnote[ray]'`; or leave --engine ray away."
+
+
+class EngineUnavailable(SourceUnavailable):
+    """The engine cannot be used. `str()` is one plain line; `hint` says what to do."""
+
+    kind = "engine"
+
+
+@cache
+def hash_code() -> str:
+    """Name what reads and embeds here: Python's version, and a hash of our code."""
+    whole = hashlib.sha256()
+    for package in ("ingest", "storage"):
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            for file in sorted(Path(folder).rglob("*.py")):
+                whole.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return f"{platform.python_version()}/{whole.hexdigest()[:12]}"
+
+
+class RayEngine:
+    """Ray, on the cluster at `address` or else on this machine. For one thread; `stop` may come from another."""
+
+    def __init__(self, address: str = "", *, environment: Mapping[str, str] = os.environ) -> None:
+        """Take the address of a cluster, and what of the environment may say how to reach it; start nothing yet."""
+        self.doing = ""
+        self._address = address
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
+        self._blocks = WINDOW_BLOCKS
+        self._arrived: dict[int, deque[tuple[str, Any]]] = {}
+        self._stopped = False
+
+    def check(self) -> None:
+        """Raise `EngineUnavailable` where Ray is not installed."""
+        if find_spec("ray") is None:
+            raise EngineUnavailable("Ray is not installed here.", hint=INSTALL_HINT)
+
+    def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
+        """Yield what `Engine.map` does: two windows are under way where items come quickly."""
+        number, called = len(self._arrived), pickle.dumps(work)
+        self._arrived[number] = deque()
+        window = list[bytes]()
+        sent: deque[int] = deque()  # the bytes of each item that Ray has
+        order: deque[list[R] | None] = deque()  # results that were there already, and places of those awaited
+        for item in items:
+            if isinstance(item, list):
+                order.append(item)
+            else:
+                self._start()
+                window.append(pickle.dumps(item))
+                order.append(None)
+            long = len(order) > 4 * self._blocks
+            if window and (long or len(window) >= self._blocks or sum(map(len, window)) >= WINDOW_BYTES):
+                self._send((number, called, window))
+                sent.extend(map(len, window))
+                window = []
+            while order and (order[0] is not None or (sent and (long or self._is_ahead(sent)))):
+                yield from self._results(number, order.popleft(), sent)
+        if window:
+            self._send((number, called, window))
+            sent.extend(map(len, window))
+        while order:
+            yield from self._results(number, order.popleft(), sent)
+
+    def _is_ahead(self, sent: deque[int]) -> bool:
+        return len(sent) > self._blocks or sum(sent) > WINDOW_BYTES
+
+    def _results(self, number: int, ready: list[R] | None, sent: deque[int]) -> Iterator[R]:
+        if ready is not None:
+            yield from ready
+            return
+        while not self._arrived[number]:
+            owner, said, held = self._receive()
+            self._arrived[owner].append((said, held))
+        sent.popleft()
+        yield _unpack(*self._arrived[number].popleft())
+
+    def _send(self, message: tuple[Any, ...]) -> None:
+        with self._connected() as pipe:
+            pipe.send(message)
+
+    def _receive(self) -> tuple[Any, ...]:
+        with self._connected() as pipe:
+            return tuple(pipe.recv())
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        assert self._pipe is not None  # noqa: S101 - `_start` made it
+        try:
+            yield self._pipe
+        except (OSError, EOFError) as error:
+            if self._stopped:
+                raise EngineUnavailable("Reading was stopped.", hint="Run the same command again to go on.") from error
+            hint = "Look at the cluster with `ray status`, and run the same command again: it goes on."
+            raise EngineUnavailable("The connection to Ray was lost.", hint=hint) from error
+
+    def _start(self) -> None:
+        if self._process is not None:
+            return
+        self.check()
+        self.doing = f"connects to Ray at {self._address}" if self._address else "starts Ray"
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - this program itself
+                [sys.executable, "-P", "-m", "ingest.refresh.ray_driver", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=build_environment(self._environment, self._address),
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # so that Ctrl-C reaches this process alone
+            )
+        self._pipe = Connection(ours.detach())
+        if self._stopped:
+            self._process.kill()
+        self._send((self._address, hash_code()))
+        self._blocks = max(WINDOW_BLOCKS, 2 * int(_unpack(*self._receive())))
+        self.doing = ""
+
+    def stop(self) -> None:
+        """Interrupt what is under way: it raises `EngineUnavailable`."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """End the driver, and with it a cluster that it started. Blocks."""
+        if self._process is None:
+            return
+        if self._pipe is not None:
+            self._pipe.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_SECONDS)
+        self._process.kill()
+        self._process.wait()
+
+
+def build_environment(environment: Mapping[str, str], address: str) -> dict[str, str]:
+    """Return what the driver and, where it starts the cluster, its workers are given of an environment. Pure.
+
+    Ray's own variables say how to reach a cluster; one that is started here needs none of them.
+    """
+    own = {name: value for name, value in environment.items() if name.startswith("RAY_") and name != "RAY_ADDRESS"}
+    return minimal_environment(environment) | (own if address else {}) | {"RAY_USAGE_STATS_ENABLED": "0"}
+
+
+def _unpack(said: str, held: Any) -> Any:
+    """Return a result, or raise what stands in its place."""
+    if said == "result":
+        return pickle.loads(held)  # noqa: S301 - our own code made it
+    if said == "error":
+        raise pickle.loads(held)  # noqa: S301 - the same
+    message, hint = held
+    raise EngineUnavailable(message, hint=hint)

@@ -1,0 +1,45 @@
+"""What processes of an engine are given to do by the tests: functions of a module, as it wants them."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def read_environment(_: object) -> dict[str, str]:
+    return dict(os.environ)
+
+
+class Unpicklable(Exception):
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = lambda: None
+
+
+def fail(number: int) -> int:
+    if number == 1:
+        raise LookupError("the test wants it so")
+    raise Unpicklable
+
+
+def die_once(given: tuple[int, str]) -> int:
+    """Double a number; whoever finds the file removes it, and ends by force."""
+    number, file = given
+    try:
+        Path(file).unlink()
+    except FileNotFoundError:
+        return 2 * number
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def take_time(given: tuple[int, str]) -> int:
+    """Double a number in a moment, and leave a sign that it was begun."""
+    number, folder = given
+    (Path(folder) / f"{number}").touch()
+    time.sleep(0.3)
+    return 2 * number
