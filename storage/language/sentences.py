@@ -95,6 +95,8 @@ _OPENING = lazy_compile(r"[\s\"'“‘„«»¿¡(\[{*_`—–-]*")
 _NEXT = lazy_compile(r"\w+(?:['\u2019]\w+)?")
 _BEFORE_TOKEN = lazy_compile(r".*[\s(\[{\"“‘«„/—–-]", re.DOTALL)
 _ROMAN = lazy_compile(r"[IVXLCDM]{2,}\b|[VX]\b")
+_LETTER = lazy_compile(r"[A-Z]\d*\b(?:(?=([.,;:)\]]|\Z))|(?=\s))")
+_COUNT_AHEAD = lazy_compile(r"\.\s*[\dIVX]")
 _ACRONYM = lazy_compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
 _CAPITAL = lazy_compile(r"[A-ZÀ-ÖØ-ÞΑ-ΩА-ЯЁ]")
 _SOUTHEAST_SPACE = lazy_compile(
@@ -217,7 +219,26 @@ def _is_period_end(before: str, block: str, place: int) -> bool:
         return not word[:1].isdecimal()
     if token.isalpha() and token.isupper() and len(token) > 1 and following and following[0][1:2].islower():
         return token.casefold() not in known["open"] or starts  # HR. is no "Hr. Weber"
-    return _is_word_end(token, starts=starts, numbered=word[:1].isdecimal() or _ROMAN.match(block, place) is not None)
+    numbered = _is_counted(block, place, word)
+    day = token[:1].isupper() and token.casefold() in known["weekday"] and (numbered or word in known["weekday"])
+    return not day and (_is_label(head, token) or _is_word_end(token, starts=starts, numbered=numbered))
+
+
+def _is_label(head: str, token: str) -> bool:
+    """Return whether a letter counts something: "see app. B". Elsewhere it is an initial."""
+    lead = head[:-1].rsplit(None, 1)[-1:] if len(token) == 1 and head.endswith(".") else []
+    return bool(lead) and lead[0].casefold() in load_word_lists("abbreviations")["number"]
+
+
+def _is_counted(block: str, place: int, word: str) -> bool:
+    """Return whether what stands at `place` counts: a number, a letter, or an abbreviation with its number."""
+    if word[:1].isdecimal() or _ROMAN.match(block, place):
+        return True
+    known = load_word_lists("abbreviations")
+    if word in known["number"]:
+        return _COUNT_AHEAD.match(block, place + len(word)) is not None
+    letter = _LETTER.match(block, place)
+    return letter is not None and (letter[1] is not None or word not in known["starter"])
 
 
 def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:

@@ -54,6 +54,9 @@ ENGLISH = [
     "It takes approx. 30 days, max. 40, see Chap. 5.‖ Ask HR.‖ People in San Francisco, CA.‖ The lab is there.",
     "Ask your GP.‖ Staff may ask our sales rep.‖ Users of the app.‖ Customers too.‖ Keep it in mind.‖ Then go.",
     "He rose to Gen.‖ He left as a Sen.‖ The Gen. Assembly met Salmon P. Chase.",
+    "Call ext. 412 or tel. 555.‖ Ask for min. 3 people, see app. B and Sec. C.‖ They are long.‖ App. A, too.",
+    "Open Mon. to Fri. from nine.‖ Mon. – Fri. we work, Sat. 9 to 5, Tue. Wed. and Fri. only.‖ He sat.‖ 9 people came.",
+    "Install the app.‖ A user did.‖ The sun.‖ It shines.‖ Room no. 5, bldg. 3, rm. 12, attn. Ms. Lee.‖ Fr. Brown came.",
     "no capital here.‖ so what?‖ it goes on.‖ e.g. so",
 ]
 GERMAN = [
@@ -64,6 +67,7 @@ GERMAN = [
     "„Komm her. Schnell!“, rief er.‖ »Nein.«‖ Sie blieb.",
     "Am 3. 10. 1990 kam Dr. Müller mit Frau Dipl.-Ing. Schmidt usw.‖ Alle da.",
     "Es waren 12.‖ Dann kamen mehr.",
+    "Siehe Anl. 2 und Anl. B.‖ Sie ist lang, gem. Ziff. 3 und Abb. C.‖ Offen Mo. - Fr. ab 9 Uhr, Zi. 12.‖ Sonst zu.",
     "Hptm. Weber traf Hr. Lang und Dr. med. Sommer im Hbf.‖ Der Zug kam mind. 30 Minuten später, inkl. MwSt. Kosten.",
 ]
 OTHERS = [
