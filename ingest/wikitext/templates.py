@@ -134,11 +134,10 @@ def expand_template(body: str, language: str = "") -> str:
     """Return what stands for `{{body}}`; a `HOLE` where its reader would see what we cannot say."""
     if HOLE in body:
         body = _HOLLOW_ARGUMENT.sub("", body)
-    name = body.partition("|")[0]
     said = render_template(body, language)
-    if said or "\n" in body:
+    if said or "\n" in body or _is_silent(body.partition("|")[0], language):
         return said
-    return "" if _is_silent(name, language) else HOLE
+    return HOLE
 
 
 @lru_cache(maxsize=65536)

@@ -219,8 +219,9 @@ def _is_period_end(before: str, block: str, place: int) -> bool:
         return not word[:1].isdecimal()
     if token.isalpha() and token.isupper() and len(token) > 1 and following and following[0][1:2].islower():
         return token.casefold() not in known["open"] or starts  # HR. is no "Hr. Weber"
-    numbered = _is_counted(block, place, word)
-    day = token[:1].isupper() and token.casefold() in known["weekday"] and (numbered or word in known["weekday"])
+    short, weekdays = token.casefold(), known["weekday"]
+    numbered = (short in known["number"] or short in weekdays) and _is_counted(block, place, word)
+    day = short in weekdays and token[:1].isupper() and (numbered or word in weekdays)
     return not day and (_is_label(head, token) or _is_word_end(token, starts=starts, numbered=numbered))
 
 
