@@ -18,9 +18,9 @@ from storage.bodies import BodyDamaged, BodyMemory
 from storage.database import manifest_tx
 from storage.database.engine import Database, split_chunks
 from storage.database.fingerprint_table import FingerprintTable
-from storage.database.manifest_tx import Commit, Lag, VersionChange
+from storage.database.manifest_tx import Commit, Follower, Lag, VersionChange
 from storage.database.refresh_log import fetch_last_runs, require_lease
-from storage.database.schema import bodies, corpora, documents, failures, forgotten, pending
+from storage.database.schema import bodies, corpora, documents, failures, forgotten
 from storage.database.worker_threads import WritePriority
 from storage.types import (
     Checkpoint,
@@ -76,12 +76,12 @@ class Manifest:
 
         return await self.database.read(fetch)
 
-    async def begin(self, names: Collection[DocumentId], lease: Lease | None = None) -> None:
-        """Record whose vectors are about to be changed, so that none is left behind. Raises `LeaseLost`."""
+    async def begin(self, names: Collection[DocumentId], follower: str, lease: Lease | None = None) -> None:
+        """Record whose vectors a home is about to change, so that none is left behind. Raises `LeaseLost`."""
 
         def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)
-            manifest_tx.begin_changes(connection, names)
+            manifest_tx.begin_changes(connection, names, follower)
 
         await self.database.write(begin, WritePriority.BATCH)
 
@@ -105,11 +105,10 @@ class Manifest:
 
         return await self.database.write(commit, WritePriority.BATCH)
 
-    async def unsettled(self, corpus: str | None = None) -> tuple[DocumentId, ...]:
-        """Return the documents whose vectors may not be those of what stands, of one corpus or of all."""
-        query = sa.select(pending.c.corpus, pending.c.key)
-        rows = await self._all(query if corpus is None else query.where(pending.c.corpus == corpus))
-        return tuple((row.corpus, row.key) for row in rows)
+    async def unsettled(self, follower: str) -> tuple[DocumentId, ...]:
+        """Return the documents whose vectors may not be those of what stands, and that this home is to mend."""
+        now = datetime.now(UTC)
+        return await self.database.write(lambda it: manifest_tx.adopt_changes(it, follower, now), WritePriority.BATCH)
 
     async def settle(self, names: Collection[DocumentId], follower: str, followed: int) -> bool:
         """Record that the vectors of these documents are right, and how far a home's index has followed.
@@ -119,10 +118,14 @@ class Manifest:
         now = datetime.now(UTC)
 
         def settle(connection: sa.Connection) -> bool:
-            manifest_tx.settle_changes(connection, names)
+            manifest_tx.settle_changes(connection, names, follower)
             return manifest_tx.record_follower(connection, follower, followed, now)
 
         return await self.database.write(settle, WritePriority.BATCH)
+
+    async def followers(self) -> tuple[Follower, ...]:
+        """Return how far each home has followed, those that were seen last first."""
+        return await self.database.read(manifest_tx.fetch_followers)
 
     async def lag(self, followed: int, most: int) -> Lag:
         """Return the next changes after `followed`, of about `most` passages."""

@@ -181,7 +181,7 @@ class PassageStore:
         async with self._writing:
             names = [(change.corpus, change.key) for change in touched]
             if names:
-                await self.manifest.begin(names, lease)
+                await self.manifest.begin(names, self.lexical.name, lease)
             await self._upsert([passage for _, passage in fresh], vectors)
             packed = await self.threads.think.run(_pack_changes, changes)
             commit = await self.manifest.commit(packed, lease)
@@ -218,7 +218,7 @@ class PassageStore:
         """
         stored = await self.manifest.stored(corpus, keys)
         changes = [VersionChange(corpus, key, None) for key in sorted(stored)]
-        await self.manifest.begin([(corpus, key) for key in sorted(stored)])
+        await self.manifest.begin([(corpus, key) for key in sorted(stored)], self.lexical.name)
         await self.manifest.commit(changes, erasing=erasing)
         await self.tidy()
         return {key: len(version.passages) for key, version in stored.items()}
@@ -247,38 +247,45 @@ class PassageStore:
         async with self._writing:
             await self._settle(())  # first, so that nothing is purged that it is about to follow
             await self._follow()
-            await self._mend(await self.manifest.unsettled())
+            await self._mend(await self.manifest.unsettled(self.lexical.name))
             await self._settle(())
 
     async def check(self) -> None:
         """Raise `IndexStale` where an index is incomplete, or was made with another embedder or version."""
-        corpora = await self.manifest.corpora()
-        if reasons := await self.threads.read.run(_stale_reasons, self.dense, self.lexical, corpora):
-            raise IndexStale(reasons[0], hint=REINDEX_HINT)
+        for attempt in range(SEARCH_ATTEMPTS):
+            corpora = await self.manifest.corpora()
+            reasons = await self.threads.read.run(_stale_reasons, self.dense, self.lexical, corpora)
+            head = (await self.manifest.lag(self.lexical.followed, 1)).head
+            if reasons and (head == self.lexical.followed or attempt == SEARCH_ATTEMPTS - 1):
+                raise IndexStale(reasons[0], hint=REINDEX_HINT)
+            if not reasons:
+                return
+            await self.tidy()  # another home committed between the two
 
     async def probe(self) -> None:
         """Search both indexes for what is listed, as a question would. Raises `StorageError` where that fails."""
         words = await find_probe(self.manifest)
         await self.search(words, [corpus.name for corpus in await self.manifest.catalogue()] if words else (), 1)
 
-    async def reindex(self, progress: Callable[[int, int], None]) -> int:
-        """Make both indexes again from the manifest, telling `progress` (done, total), and return their size.
+    async def reindex(self, progress: Callable[[int, int], None], *, vectors: bool = True) -> int:
+        """Make the indexes again from the manifest, telling `progress` (done, total), and return their size.
 
-        Vectors that fit are kept. Cut short, it goes on where it was.
+        Vectors that fit are kept. Cut short, it goes on where it was. Without `vectors`, the dense index is left alone:
+        it may be one that other homes serve from.
         """
         async with self._writing:
             corpora = await self.manifest.corpora()
             total = sum(corpus.passages for corpus in corpora)
-            for unknown in sorted(set(self.dense.corpora()) - {one.name for one in corpora}):
+            done, kept = 0, corpora if vectors else ()
+            for unknown in sorted(set(self.dense.corpora()) - {one.name for one in corpora}) if vectors else ():
                 await self.threads.write.run(self.dense.remove, unknown)
-            done = 0
-            for corpus in corpora:
+            for corpus in kept:
                 done += await self._rebuild_vectors(corpus, partial(_tell_sum, progress, done, total))
             await self.threads.write.run(self.lexical.begin_again)
             await self._settle(())
             await self._follow()
             await self.threads.write.run(self.lexical.switch)
-            await self._settle(await self.manifest.unsettled())
+            await self._settle(await self.manifest.unsettled(self.lexical.name) if vectors else ())
             progress(total, total)
             return total
 

@@ -118,7 +118,13 @@ def team_servers() -> Iterator[TeamServers]:
 
 ON_SERVERS = (
     *("ingest/test_corpus_refresh", "ingest/test_document_refresh", "ingest/test_killed", "ingest/test_running"),
-    *("storage/record", "storage/test_leases", "storage/test_manifest", "storage/test_night_log"),
+    *(
+        "storage/record",
+        "storage/test_followers",
+        "storage/test_leases",
+        "storage/test_manifest",
+        "storage/test_night_log",
+    ),
     *("storage/test_passages", "storage/test_queue", "storage/test_refresh_log"),
 )
 """Suites that `make team` also runs with the homes of `tests.storage.stores` on PostgreSQL and a Chroma server."""

@@ -291,13 +291,20 @@ def corpora(context: typer.Context, *, forgotten: ForgottenOption = False, as_js
         ctx.output.give(documents.build_corpora_document(there, settings.visible_to, missing), view)
 
 
-def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Rebuild the indexes from the database, as after a change of embedding function."""
+def reindex(
+    context: typer.Context,
+    *,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="The vectors on the Chroma server as well: nobody else may be serving.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Rebuild this home's indexes from the database, as after a change of embedding function."""
     with open_command(context, as_json=as_json) as ctx:
 
         async def work(app: "App") -> int:
             with show_progress(ctx.output.err, label="reindex", unit="passages") as tell:
-                return await app.passages.reindex(tell)
+                return await app.passages.reindex(tell, vectors=shared or not ctx.settings.chroma.url)
 
         started = time.monotonic()
         passages = ctx.call(ctx.services.open_app(ctx.settings, rebuilding=True), work)

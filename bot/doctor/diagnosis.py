@@ -16,6 +16,7 @@ from bot.views.error_messages import Fault, explain_error
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM
 from storage.database.engine import open_database
+from storage.database.manifest_tx import Follower
 from storage.errors import contain_panics
 from storage.home_folder import DatabaseFileState, find_lock_owner, inspect_database_file
 from storage.manifest import Manifest
@@ -50,6 +51,7 @@ class Inspection:
     clocks: Clocks | None = None
     corpora: tuple[CorpusInfo, ...] | None = None
     probe: str = ""  # what a search of the corpora finds
+    followers: tuple[Follower, ...] = ()  # how far the homes of the database have followed it
 
 
 HealthCheck = Callable[[Inspection], Awaitable[Sequence[CheckResult]]]
@@ -125,7 +127,7 @@ async def _inspect_database(scene: Inspection) -> Inspection:
         with open_database(settings.database, home=settings.home, read_only=True) as database:
             manifest = Manifest(database)
             scene = replace(scene, clocks=await read_clocks(database), probe=await find_probe(manifest))
-            return replace(scene, corpora=await manifest.corpora())
+            return replace(scene, corpora=await manifest.corpora(), followers=await manifest.followers())
     except Exception as error:  # noqa: BLE001 - the check of the database tells of it
         return replace(scene, fault=error)
 

@@ -22,6 +22,7 @@ from bot.server.control.control_server import serve_control
 from bot.server.health import build_readiness_checks, watch_event_loop, watch_readiness
 from bot.server.record_upkeep import RecordUpkeep, build_outlets, keep_record
 from bot.server.refresh.citation_recheck import CitationRecheck, keep_citations
+from bot.server.refresh.following import keep_following
 from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_nights
 from bot.server.refresh.run_history import build_history
 from bot.server.server_log import build_redactor, collect_secrets
@@ -134,6 +135,8 @@ async def _run_server(
         told, watch, corpora = NightNotifier(settings.schedule, there), build_night_watch(app), await home.corpora()
         await stack.enter_async_context(schedule_nights(settings, home.refresh, told, watch=watch, corpora=corpora))
         await stack.enter_async_context(keep_record(build_record_upkeep(app, there)))
+        if settings.database:  # who has one to himself follows what he writes
+            await stack.enter_async_context(keep_following(app.passages))
         rechecked = CitationRecheck(app, there, make_owner_id(), system_clock)
         await stack.enter_async_context(keep_citations(rechecked))
         await stack.enter_async_context(arrivals.arriving(arrived))

@@ -29,7 +29,9 @@ _COUNT_CHANGES = (
         passages=corpora.c.passages + sa.bindparam("_passages"),
     )
 )
-_SETTLED = sa.delete(pending).where(pending.c.corpus == sa.bindparam("_corpus"), pending.c.key == sa.bindparam("_key"))
+_SETTLED = sa.delete(pending).where(
+    *(pending.c[name] == sa.bindparam(f"_{name}") for name in ("corpus", "key", "follower"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,28 @@ class _Standing(NamedTuple):
     passages: int
 
 
-def begin_changes(connection: sa.Connection, names: Collection[DocumentId]) -> None:
-    """Record of which documents the vectors are about to be changed."""
+def begin_changes(connection: sa.Connection, names: Collection[DocumentId], follower: str) -> None:
+    """Record of which documents a home is about to change the vectors."""
     adding = INSERTS[connection.dialect.name](pending).on_conflict_do_nothing()
-    execute_each(connection, adding, ({"corpus": corpus, "key": key} for corpus, key in sorted(set(names))))
+    rows = ({"corpus": corpus, "key": key, "follower": follower} for corpus, key in sorted(set(names)))
+    execute_each(connection, adding, rows)
 
 
-def settle_changes(connection: sa.Connection, names: Iterable[DocumentId]) -> None:
-    execute_each(connection, _SETTLED, ({"_corpus": corpus, "_key": key} for corpus, key in names))
+def settle_changes(connection: sa.Connection, names: Iterable[DocumentId], follower: str) -> None:
+    rows = ({"_corpus": corpus, "_key": key, "_follower": follower} for corpus, key in names)
+    execute_each(connection, _SETTLED, rows)
+
+
+def adopt_changes(connection: sa.Connection, follower: str, at: datetime) -> tuple[DocumentId, ...]:
+    """Return what a home left unsettled, and with it what those left that were not seen for minutes.
+
+    Whoever was seen is at work: its vectors stand before the document that they are of.
+    """
+    living = sa.select(followers.c.name).where(followers.c.seen >= at - LIVING, followers.c.name != follower)
+    left = connection.execute(sa.select(pending).where(pending.c.follower.not_in(living))).all()
+    begin_changes(connection, {(row.corpus, row.key) for row in left}, follower)
+    connection.execute(sa.delete(pending).where(pending.c.follower.not_in(living), pending.c.follower != follower))
+    return tuple(sorted({(row.corpus, row.key) for row in left}))
 
 
 def commit_versions(connection: sa.Connection, planned: Sequence[VersionChange]) -> Commit:
@@ -192,6 +208,20 @@ def record_follower(connection: sa.Connection, name: str, followed: int, at: dat
     if connection.execute(sa.delete(documents).where(*gone)).rowcount:
         connection.execute(sa.update(sequence).where(sequence.c.purged < passed).values(purged=passed))
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """How many changes the index of a home lacks, and when it last said so."""
+
+    lacks: int
+    seen: datetime
+
+
+def fetch_followers(connection: sa.Connection) -> tuple[Follower, ...]:
+    head = sa.select(sequence.c.value).scalar_subquery()
+    query = sa.select((head - followers.c.followed).label("lacks"), followers.c.seen).order_by(followers.c.seen.desc())
+    return tuple(Follower(row.lacks, row.seen) for row in connection.execute(query))
 
 
 LIVING = timedelta(minutes=5)

@@ -114,11 +114,12 @@ bodies = _table(
     Column("seal", Text, nullable=False),
 )
 
-# Documents whose vectors are being changed. What is left of a process that ended is mended by the next one.
+# Documents whose vectors a home is changing. What is left of one that ended is mended by the next that looks.
 pending = _table(
     "pending",
     Column("corpus", Text, primary_key=True),
     Column("key", Text, primary_key=True),
+    Column("follower", Text, primary_key=True),
 )
 
 # Up to which change the lexical index of each home has followed, and when it last said so.

@@ -122,6 +122,7 @@ def _get(client: Any, place: ChromaServer, path: str) -> Any:
 @contextmanager
 def translate_chroma_errors(place: ChromaLocation) -> Iterator[None]:
     """Turn what Chroma raises within the block into a `StorageError` that says what to do."""
+    import httpx
     from chromadb.errors import ChromaError
 
     if isinstance(place, Path):
@@ -130,9 +131,10 @@ def translate_chroma_errors(place: ChromaLocation) -> Iterator[None]:
         return
     try:
         yield
-    except StorageError:
-        raise
-    except Exception as error:  # its client raises no narrower one for what it does not know, such as a proxy's reply
+    except Exception as error:
+        # For what its client does not know, such as a proxy's reply, it raises no narrower one.
+        if not isinstance(error, (ChromaError, ValueError, httpx.HTTPError)) and type(error) is not Exception:
+            raise
         cause = place.hide_token(" ".join(str(error).split())[:200])
         hint = "Check [chroma] url, and that the server runs."
         raise StorageError(f"The Chroma server at {place.url} failed ({cause}).", hint=hint) from error

@@ -56,6 +56,7 @@ COLUMNS: Mapping[str, ColumnContent] = MappingProxyType(
         **_classify(ColumnContent.DOCUMENTS, "failures", "corpus key reason"),
         **_classify(ColumnContent.DOCUMENTS, "forgotten", "corpus key title url"),
         **_classify(ColumnContent.OPERATION, "followers", "name"),
+        **_classify(ColumnContent.OPERATION, "pending", "follower"),
         **_classify(ColumnContent.OPERATION, "leases", "name owner"),
         **_classify(ColumnContent.OPERATION, "runs", "corpus state doing fault edition owner"),
         **_classify(ColumnContent.OPERATION, "nights", "owner outcome lines"),

@@ -32,7 +32,7 @@ def empty_home() -> Path:
     """Return a home with nothing in it, to copy: to make one takes ten times as long."""
     folder = Path(tempfile.mkdtemp(prefix="footnote-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with _open_store(folder / "home", WordEmbedder()):
+    with _open_store(folder / "home", WordEmbedder(), folder / "home"):
         return folder / "home"
 
 
@@ -55,20 +55,23 @@ def open_home_database(home: Path) -> Iterator[Database]:
 
 
 @contextmanager
-def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStore]:
-    """Open what `home` holds; threads, indexes and database are closed at the end."""
+def opened(home: Path, embedder: Embedder | None = None, *, beside: Path | None = None) -> Iterator[PassageStore]:
+    """Open what `home` holds; threads, indexes and database are closed at the end.
+
+    A home `beside` another shares its database and its vectors.
+    """
     there = any((home / name).exists() for name in ("footnote.db", "chroma", "lexical"))
-    if not there and not TeamServers.current():
+    if not there and not beside and not TeamServers.current():
         shutil.copytree(empty_home(), home, dirs_exist_ok=True)
-    with _open_store(home, embedder or WordEmbedder()) as store:
+    with _open_store(home, embedder or WordEmbedder(), beside or home) as store:
         yield store
 
 
 @contextmanager
-def _open_store(home: Path, embedder: Embedder) -> Iterator[PassageStore]:
+def _open_store(home: Path, embedder: Embedder, shared: Path) -> Iterator[PassageStore]:
     with ExitStack() as stack:
-        database = stack.enter_context(open_home_database(home))
-        dense = DenseIndex(locate_vectors(home), embedder=embedder.name)
+        database = stack.enter_context(open_home_database(shared))
+        dense = DenseIndex(locate_vectors(shared), embedder=embedder.name)
         stack.callback(dense.close)
         lexical = LexicalIndex(home / "lexical")
         stack.callback(lexical.close)

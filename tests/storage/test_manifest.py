@@ -233,7 +233,7 @@ async def test_a_finished_refresh_leaves_its_time_and_what_it_could_not_read(man
 async def test_a_corpus_that_is_not_there_is_empty(manifest: Manifest) -> None:
     """It is the caller who knows whether that is an error."""
     assert (await manifest.fingerprints("no"), await manifest.listed("no")) == ({}, ())
-    assert (await manifest.failures("no"), await manifest.unsettled("no")) == ((), ())
+    assert (await manifest.failures("no"), await manifest.unsettled("home")) == ((), ())
     assert await manifest.document("no", "a") is None
 
 
@@ -300,11 +300,11 @@ async def test_nothing_is_begun_or_committed_under_a_lease_that_is_another_s(man
     assert await Leases(manifest.database).take(mine.name, theirs.owner, NOON, 60.0)
 
     with pytest.raises(LeaseLost):
-        await manifest.begin([("c", "a")], mine)
+        await manifest.begin([("c", "a")], "home", mine)
     with pytest.raises(LeaseLost):
         await manifest.commit([new("one")], mine)
 
-    assert (await manifest.unsettled(), await manifest.fingerprints("c")) == ((), {})
+    assert (await manifest.unsettled("home"), await manifest.fingerprints("c")) == ((), {})
     await manifest.commit([new("one")], theirs)
     assert await texts(manifest) == ["one"]
 
@@ -319,13 +319,24 @@ async def test_each_commit_moves_its_corpus_on(manifest: Manifest) -> None:
 
 async def test_what_was_begun_is_unsettled_until_it_is_settled(manifest: Manifest) -> None:
     """Beginning it twice is no error."""
-    await manifest.begin([("c", "a"), ("d", "b")])
-    await manifest.begin([("c", "a")])
-    assert set(await manifest.unsettled()) == {("c", "a"), ("d", "b")}
+    await manifest.begin([("c", "a"), ("d", "b")], "home")
+    await manifest.begin([("c", "a")], "home")
+    assert set(await manifest.unsettled("home")) == {("c", "a"), ("d", "b")}
 
     await manifest.settle([("c", "a")], "home", 0)
 
-    assert (await manifest.unsettled("c"), await manifest.unsettled()) == ((), (("d", "b"),))
+    assert await manifest.unsettled("home") == (("d", "b"),)
+
+
+async def test_what_a_home_began_is_mended_by_others_once_it_is_gone(manifest: Manifest) -> None:
+    """While it is seen, it is at work."""
+    for name in ("alive", "home"):
+        await manifest.settle([], name, 0)
+    await manifest.begin([("c", "a"), ("c", "b")], "alive")
+    await manifest.begin([("c", "b"), ("c", "d")], "gone")
+
+    assert await manifest.unsettled("home") == (("c", "b"), ("c", "d"))
+    assert await manifest.unsettled("alive") == (("c", "a"), ("c", "b"))
 
 
 async def test_a_checkpoint_is_kept_until_the_next(manifest: Manifest) -> None:

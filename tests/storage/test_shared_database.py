@@ -183,9 +183,9 @@ async def test_an_older_database_is_brought_to_the_tables_of_today(team_servers,
 
     with open_database(url, home=tmp_path) as database:
         manifest = Manifest(database)
-        ((document, passages),) = (await manifest.stored("c", ["k"])).values()
+        (version,) = (await manifest.stored("c", ["k"])).values()
         (corpus,), (entry, *_) = await manifest.corpora(), await AuditLog(database).turn("t")
-        assert (document.title, [passage.text for passage in passages]) == ("Title", ["A text."])
+        assert (version.document.title, [one.text for one in version.passages]) == ("Title", ["A text."])
         assert (corpus.documents, corpus.passages, corpus.failures) == (1, 1, 1)
         assert entry.body["question"] == "Größe?"
         assert await database.read(compare_tables) == []

@@ -13,6 +13,7 @@ CHECKS: tuple[HealthCheck, ...] = (
     home_checks.check_embedder,
     home_checks.check_vectors,
     home_checks.check_indexes,
+    home_checks.check_followers,
     settings_checks.check_corpora,
     settings_checks.check_channels,
     settings_checks.check_schedule,

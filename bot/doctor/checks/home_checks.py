@@ -19,6 +19,7 @@ from storage.indexes.embedding import open_embedder
 from storage.passages import find_stale_indexes, refuse_lost_database
 
 SKEW = timedelta(seconds=5)  # the least difference of clocks that is reported
+_FOLLOWING = timedelta(minutes=1)  # within which a home that serves has followed
 _FLOOR = 500_000_000
 _SHARE = 10
 _HOUR = 3_600
@@ -115,8 +116,11 @@ def _grown(source: WikipediaSettings) -> int:
 
 def _apart(skew: timedelta) -> str:
     seconds = abs(skew.total_seconds())
-    amount = f"{seconds / _HOUR:.1f} h" if seconds >= _HOUR else f"{seconds:.0f} s"
-    return f"{amount} {'ahead of' if skew > timedelta() else 'behind'}"
+    return f"{_format_seconds(seconds)} {'ahead of' if skew > timedelta() else 'behind'}"
+
+
+def _format_seconds(seconds: float) -> str:
+    return f"{seconds / _HOUR:.1f} h" if seconds >= _HOUR else f"{seconds:.0f} s"
 
 
 _RESTORE = "Restore it from a backup, or move the whole folder away and ingest again."
@@ -173,6 +177,21 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
     if reasons:
         return tuple(CheckResult("fail", f"Indexes: {reason}", REINDEX_HINT) for reason in reasons)
     return (CheckResult("ok", f"Indexes: {said} can be searched."),)
+
+
+async def check_followers(scene: Inspection) -> Sequence[CheckResult]:
+    """Tell how far the homes that share a database have followed it."""
+    if not (scene.settings.database and scene.followers):
+        return ()
+    behind = [one for one in scene.followers if one.lacks]
+    said = f"Homes: {format_count(len(scene.followers), 'home')} follow the database"
+    if not behind:
+        return (CheckResult("ok", f"{said}, all to its last change."),)
+    most = max(behind, key=lambda one: one.lacks)
+    age = _format_seconds((scene.now - most.seen).total_seconds())
+    told = f"{said}; {len(behind)} of them not to its last change: one lacks {most.lacks:,}, seen {age} ago."
+    hint = "A home that serves follows within a minute, another when it is opened; one that is gone is forgotten."
+    return (CheckResult("ok" if most.seen > scene.now - _FOLLOWING else "warn", told, hint),)
 
 
 def _refuse_lost_database(scene: Inspection) -> None:

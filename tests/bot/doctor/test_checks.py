@@ -16,6 +16,7 @@ from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, inspect_h
 from bot.settings.settings_tables import Settings
 from pipeline.errors import ModelRefused, ModelUnavailable
 from storage.database.engine import open_database
+from storage.database.manifest_tx import Follower
 from storage.errors import DatabaseUnusable
 from storage.home_folder import DatabaseFileState, lock_home
 from storage.record.audit_log import Clocks
@@ -311,6 +312,19 @@ def test_a_database_that_homes_share_wants_a_chroma_server_that_they_share() -> 
     level, said = _one(home_checks.check_vectors, _scene(settings=shared))
     assert (level, "does not answer" in said) == ("fail", True)
     assert _found(home_checks.check_vectors, _scene()) == ()
+
+
+@pytest.mark.parametrize(
+    ("lacks", "level", "said"), [((0, 0), "ok", "2 homes follow the database, all"), ((0, 7), "warn", "one lacks 7")]
+)
+def test_how_far_homes_have_followed_their_database_is_told(lacks: tuple[int, ...], level: str, said: str) -> None:
+    """One that is behind for long may be a server that hangs."""
+    followers = tuple(Follower(one, NOW - timedelta(hours=one)) for one in lacks)
+    scene = _scene(settings={"database": "postgresql://me@127.0.0.1/x"}, followers=followers)
+    found = _one(home_checks.check_followers, scene)
+
+    assert (found[0], said in found[1]) == (level, True)
+    assert _found(home_checks.check_followers, _scene()) == ()
 
 
 def test_nothing_ingested_is_told() -> None:

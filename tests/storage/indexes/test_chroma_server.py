@@ -19,6 +19,7 @@ import pytest
 from storage.errors import StorageError
 from storage.indexes.chroma_connection import ChromaServer, connect_chroma, probe_chroma
 from storage.indexes.dense import DenseIndex
+from storage.types import Passage
 from tests.thorough import TEAM
 
 if TYPE_CHECKING:
@@ -159,10 +160,11 @@ def test_cloud_is_used_whole(cloud: ChromaServer) -> None:
     """By token and certificate, in the database that the token is for, and within its quotas."""
     probe_chroma(cloud)
     ids = [f"{number:04}" for number in range(MOST * 2 + 1)]
+    passages = [Passage(one, "c", "d", "", one, 0, one) for one in ids]
     with closing(DenseIndex(cloud, embedder="e")) as index:
         for start in range(0, len(ids), 32):
-            part = ids[start : start + 32]
-            index.upsert("c", part, part, np.eye(3, dtype=np.float32)[[0] * len(part)])
+            part = passages[start : start + 32]
+            index.upsert(part, np.eye(3, dtype=np.float32)[[0] * len(part)])
         assert (len(index.contents("c")), index.corpora()) == (len(ids), ("c",))
         index.delete("c", ids)
         assert index.count("c") == 0

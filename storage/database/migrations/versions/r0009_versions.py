@@ -65,8 +65,7 @@ def _make_tables() -> None:
     )
     op.create_table(
         "pending",
-        sa.Column("corpus", sa.Text, primary_key=True),
-        sa.Column("key", sa.Text, primary_key=True),
+        *(sa.Column(name, sa.Text, primary_key=True) for name in ("corpus", "key", "follower")),
     )
     op.create_table(
         "followers",
