@@ -131,30 +131,20 @@ _HOLLOW_ARGUMENT = lazy_compile(rf"(?<=[|=:])\s*{HOLE}[\s{HOLE}]*(?=\||$)")
 
 
 def expand_template(body: str, language: str = "") -> str:
-    """Return what stands for `{{body}}`; a `HOLE` where its reader would see what we cannot say."""
+    """Return what stands for `{{body}}` in the text: words, rows on lines of their own, or nothing.
+
+    A `HOLE` stands where its reader would see what we cannot say.
+    """
     if HOLE in body:
         body = _HOLLOW_ARGUMENT.sub("", body)
-    said = render_template(body, language)
-    if said or "\n" in body or _is_silent(body.partition("|")[0], language):
-        return said
-    return HOLE
-
-
-@lru_cache(maxsize=65536)
-def _is_silent(name: str, language: str) -> bool:
-    """Tell whether a template shows nothing where it stands: notes, marks, settings."""
-    if ":" in name:
-        return not name.strip().lower().startswith(("#expr", "#invoke", "#property", "formatnum"))
-    return _find_handler(name, language) is _say_nothing
-
-
-def render_template(body: str, language: str = "") -> str:
-    """Return what stands for `{{body}}` in the text: words, rows on lines of their own, or nothing."""
     name, _, rest = body.partition("|")
     if ":" in name and (result := evaluate_function(name, rest, language)) is not None:
-        return result
+        return result or (HOLE if name.lstrip().lower().startswith(_ASKING) else "")
     handler = _find_handler(name, language)
-    return handler(rest) if handler else ""
+    return handler(rest) or ("" if handler is _say_nothing or "\n" in body else HOLE)
+
+
+_ASKING = ("#expr", "#invoke", "#property", "formatnum")  # functions whose result a reader sees
 
 
 def _say_nothing(_: str) -> str:
@@ -162,8 +152,8 @@ def _say_nothing(_: str) -> str:
 
 
 @lru_cache(maxsize=65536)
-def _find_handler(name: str, language: str) -> Callable[[str], str] | None:
-    """Return how a template of this name is read, None if we cannot say what it shows."""
+def _find_handler(name: str, language: str) -> Callable[[str], str]:
+    """Return how a template of this name is read; `_say_nothing` if it shows nothing where it stands."""
     written = " ".join(name.replace("_", " ").split())
     known = written.lower().removeprefix("template:")
     if _ITSELF.fullmatch(written) or written in load_country_names():
