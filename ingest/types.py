@@ -9,6 +9,8 @@ from typing import Literal, Protocol, TypeVar
 
 from storage.types import PackedDocument, PassageKind
 
+Site = Literal["", "jekyll", "hugo", "mkdocs", "docusaurus"]
+"""The generator of the site that files are published on; empty: they are published by their path."""
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
 from rich.text import Text
@@ -18,6 +18,7 @@ from bot.cli.command_context import CommandContext, JsonOption, format_examples,
 from bot.cli.terminal_output import format_count, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.sanitize import sanitize_line
+from ingest.types import Site
 
 if TYPE_CHECKING:
     from bot.server.refresh.document_lookup import ForgottenDocument
@@ -127,6 +128,9 @@ def folder(
     url_base: Annotated[
         str, typer.Option(callback=_validate_address, help="Footnotes link to this address plus the file's path.")
     ] = "",
+    site: Annotated[
+        str, typer.Option(help="What publishes it at --url-base: jekyll, hugo, mkdocs or docusaurus.")
+    ] = "",
     include: Annotated[list[str] | None, typer.Option(help="Only files that match, such as '**/*.md'.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="No files that match, such as 'drafts/**'.")] = None,
     ignore: Annotated[
@@ -142,15 +146,18 @@ def folder(
     as_json: JsonOption = False,
 ) -> None:
     """Ingest a folder of documents: md, rst, txt, html, pdf, docx, pptx, xlsx, epub, e-mail and more."""
+    if site and (site not in get_args(Site) or not url_base):
+        raise typer.BadParameter("--site is one of jekyll, hugo, mkdocs and docusaurus, and wants its --url-base.")
     if corpus is None and not dry_run:
         raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
     with open_command(context, as_json=as_json) as ctx:
         from bot.settings.source_settings import FolderSettings
 
-        globs = {"include": tuple(include or ("**/*",)), "exclude": tuple(exclude or ())}
+        given = {"path": path, "url_base": url_base, "site": site}
+        given |= {"include": tuple(include or ("**/*",)), "exclude": tuple(exclude or ())}
         if ignore is not None:
-            globs["ignore"] = tuple(filter(None, ignore))
-        source = FolderSettings(type="folder", path=path, url_base=url_base, newest_days=None, **globs)
+            given["ignore"] = tuple(filter(None, ignore))
+        source = FolderSettings.model_validate({"type": "folder", **given})
         if dry_run or corpus is None:
             _preview(ctx, source)
         else:

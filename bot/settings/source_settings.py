@@ -21,7 +21,7 @@ from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsT
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.git import git_program as git_address
 from ingest.sources.git.git_program import may_send_token
-from ingest.types import Engine
+from ingest.types import Engine, Site
 from ingest.wikitext.wiki_site import resolve_database
 
 VARIABLE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -51,6 +51,9 @@ def _validate_template(url: str) -> str:
     return validate_web_address(url)
 
 
+_SITE_WANTS_BASE = "must have the url_base of the site whose generator it names"
+
+
 class SourceSettings(SettingsTable):
     """The settings of one source. `type` is a literal in each subclass, by which it is told from the others."""
 
@@ -71,6 +74,7 @@ class GitSettings(SourceSettings):
     folder: Annotated[str, AfterValidator(_validate_folder)] = ""
     url_base: Annotated[str, AfterValidator(_validate_template)] = ""
     """Empty: as GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket show files; none elsewhere."""
+    site: Site = ""  # the generator of the site at `url_base`, by whose habits its addresses are
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     ignore: tuple[str, ...] = DEFAULT_IGNORE  # what nobody would call a document, unless `include` names it
@@ -84,6 +88,8 @@ class GitSettings(SourceSettings):
             raise ValueError("must have either url or path")
         if self.token_env and not git_address.may_send_token(self.url):
             raise ValueError('has a token_env, which can only be sent to an address that begins with "https://"')
+        if self.site and (not self.url_base or "{" in self.url_base):
+            raise ValueError(_SITE_WANTS_BASE)
         return self
 
 
@@ -256,10 +262,17 @@ class FolderSettings(SourceSettings):
     type: Literal["folder"]
     path: FullPath
     url_base: Annotated[str, AfterValidator(validate_web_address)] = ""
+    site: Site = ""  # as of a git repository
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     ignore: tuple[str, ...] = DEFAULT_IGNORE  # as in a git repository
     newest_days: NewestDays = None
+
+    @model_validator(mode="after")
+    def _based(self) -> Self:
+        if self.site and not self.url_base:
+            raise ValueError(_SITE_WANTS_BASE)
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,12 @@ REVISION_FIELDS = ("revision", "version")
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
     """Return the plain fields, named in lower case with `_` for `-`, and the text after them."""
+    fields, rest = load_front_matter(text)
+    return {name: value for name, value in fields.items() if isinstance(value, str | int | float | date)}, rest
+
+
+def load_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
+    """Return all fields, named alike, and the text after them."""
     if match := _YAML_BLOCK.match(text):
         fields = _load_fields(match[1] or "")
     elif match := _TOML_BLOCK.match(text):
@@ -30,12 +36,7 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
         return {}, text
     if fields is None:
         return {}, text
-    plain = {
-        str(name).lower().replace("-", "_"): value
-        for name, value in fields.items()
-        if isinstance(value, str | int | float | date)
-    }
-    return plain, text[match.end() :]
+    return {str(name).lower().replace("-", "_"): value for name, value in fields.items()}, text[match.end() :]
 
 
 def first_field(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:

@@ -11,17 +11,17 @@ import os
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import quote
+from typing import Any, NamedTuple
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox, plan_reading
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.filters import TOO_OLD, SelectionRules, build_path_explainer, utc_now
+from ingest.sources.published_address import build_published_url, read_fields
 from ingest.types import (
     EMPTY,
     ChangedDocument,
@@ -31,6 +31,7 @@ from ingest.types import (
     Listing,
     Page,
     ReadTask,
+    Site,
     SourceUnavailable,
     Unreadable,
     UnreadableDocument,
@@ -89,6 +90,7 @@ class FolderSource:
         path: str | os.PathLike[str],
         *,
         url_base: str = "",
+        site: Site = "",
         include: Sequence[str] = ("**/*",),
         exclude: Sequence[str] = (),
         ignore: Sequence[str] = DEFAULT_IGNORE,
@@ -97,10 +99,10 @@ class FolderSource:
         now: Callable[[], datetime] = utc_now,
         sandbox: Sandbox | None = None,
     ) -> None:
-        """Make addresses of `url_base` and keys; `largest` is in bytes; `sandbox` reads what may do harm."""
+        """Make addresses of `url_base`, keys and `site`; `largest` is in bytes; `sandbox` reads what may do harm."""
         self._root = Path(path)
         self._real = self._root.resolve()
-        self._url_base = url_base
+        self._url_base, self._site = url_base, site
         self._rules = SelectionRules(tuple(include), tuple(exclude), tuple(ignore), newest_days=newest_days)
         self._explain_file = build_path_explainer(self._rules)
         self._explain_folder = build_path_explainer(self._rules, folder=True)
@@ -120,9 +122,13 @@ class FolderSource:
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the file of this address or path within the folder. Blocks. Raises `FolderError`."""
-        for entry in self._find_files():
+        entries = list(self._find_files())
+        for entry in entries:
             if address in (entry.key, self._url(entry.key)):
                 return entry if isinstance(entry, Unreadable) else self._open_document(entry)
+        for entry in entries if address.startswith(("http://", "https://")) else ():
+            if isinstance(entry, _FolderFile) and address == self._read_url(entry):
+                return self._open_document(entry)
         return next((DeletedDocument(key) for key in known if address in (key, self._url(key))), None)
 
     def stop(self) -> None:
@@ -217,7 +223,7 @@ class FolderSource:
         digest = hashlib.sha256(content).hexdigest()
         date = "" if modified is None or file_formats.is_dated(key, content) else modified.isoformat()
         state = f"{file_formats.READER_VERSION}\x1f{digest}\x1f{url}\x1f{date}"
-        fetch = partial(_fetch, read, key, digest, url, modified)
+        fetch = partial(self._fetch, read, key, digest, modified)
         return ChangedDocument(
             key=key,
             fingerprint=hashlib.sha256(state.encode()).hexdigest(),
@@ -226,8 +232,23 @@ class FolderSource:
             fetch=fetch,
         )
 
-    def _url(self, key: str) -> str:
-        return f"{self._url_base.rstrip('/')}/{quote(key)}" if self._url_base else ""
+    def _fetch(self, read: Callable[[], bytes], key: str, digest: str, modified: datetime | None) -> ReadTask:
+        content = read()
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise UnreadableDocument(_CHANGED)
+        url = self._url(key, read_fields(content))
+        return plan_reading(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
+
+    def _read_url(self, file: _FolderFile) -> str:
+        """Return the address of a file, as its front matter may have it; empty for one that cannot be read."""
+        if _explain_unread(file.key, file.status, self._largest):
+            return ""
+        with suppress(UnreadableDocument):
+            return self._url(file.key, read_fields(_read_beneath(self._real, file.place)))
+        return ""
+
+    def _url(self, key: str, fields: Mapping[str, Any] = EMPTY) -> str:
+        return build_published_url(self._url_base, key, fields, self._site)
 
 
 def _set_aside(listed: Iterator[_Entry], left_out: list[LeftOut]) -> Iterator[_FolderFile | Unreadable]:
@@ -290,13 +311,6 @@ def _open_beneath(root: Path, place: Path, flags: int) -> Iterator[int]:
         yield opened
     finally:
         os.close(opened)
-
-
-def _fetch(read: Callable[[], bytes], key: str, digest: str, url: str, modified: datetime | None) -> ReadTask:
-    content = read()
-    if hashlib.sha256(content).hexdigest() != digest:
-        raise UnreadableDocument(_CHANGED)
-    return plan_reading(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
 
 
 def _load(sandbox: Sandbox, fetch: Callable[[], ReadTask]) -> Page:

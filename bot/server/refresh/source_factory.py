@@ -69,6 +69,7 @@ def build_folder(given: FolderSettings) -> FolderSource:
     return FolderSource(
         given.path,
         url_base=given.url_base,
+        site=given.site,
         include=given.include,
         exclude=given.exclude,
         ignore=given.ignore,
@@ -80,7 +81,7 @@ def open_git(given: GitSettings, around: SourceContext) -> LiveSource:
     remote = GitRemote(given.url or str(given.path), around.read_secret(given.token_env))
     mirror = GitMirror(remote, around.home / "git", around.environment, branch=given.branch, depth=given.depth)
     template = choose_url_template(given.url_base, remote.address)
-    return GitSource(mirror, RepositoryScope(given.folder, template, _make_rules(given)))
+    return GitSource(mirror, RepositoryScope(given.folder, template, given.site, _make_rules(given)))
 
 
 def open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveSource:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
@@ -20,6 +21,7 @@ from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter,
 from ingest.sources.folder import DUPLICATE_NAME, HIDDEN, LARGEST_FILE, is_hidden, normalize_name
 from ingest.sources.git.git_mirror import BranchHead, GitMirror, LastChange, TreeEntry
 from ingest.sources.git.git_program import build_file_url
+from ingest.sources.published_address import build_published_url, read_fields
 from ingest.types import (
     EMPTY,
     ChangedDocument,
@@ -28,6 +30,7 @@ from ingest.types import (
     ListedItem,
     Listing,
     Page,
+    Site,
     Unreadable,
     UnreadableDocument,
 )
@@ -48,6 +51,7 @@ class RepositoryScope:
     folder: str = ""  # the folder in the repository, with `/` within it; empty for all
     template: str = ""
     """Of web addresses, with `{path}` and perhaps `{branch}` and `{commit}`; or what the path is appended to."""
+    site: Site = ""  # the generator of the site that it is published on, at the template
     rules: SelectionRules = field(default_factory=partial(SelectionRules, ignore=DEFAULT_IGNORE))
     largest: int = LARGEST_FILE  # bytes
 
@@ -78,15 +82,27 @@ class GitSource:
         look = self._list_branch()
         if "{commit}" in self._wanted.template:
             look = replace(look, changes=self._find_changes(look, look.entries))
-        for key, entry in look.entries.items():
-            if address in (key, self._file_url(look.head, key, look.changes.get(key))):
-                changes = look.changes or self._find_changes(look, {key: entry})
-                return self._make_item(
-                    look, key, entry, changes, self._mirror.blob, self._make_fingerprint(look, key, entry)
-                )
+        keys = (key for key in look.entries if address in (key, self._file_url(look.head, key, look.changes.get(key))))
+        if key := next(keys, "") or self._find_published(look, address):
+            entry = look.entries[key]
+            changes = look.changes or self._find_changes(look, {key: entry})
+            fingerprint = self._make_fingerprint(look, key, entry)
+            return self._make_item(look, key, entry, changes, self._mirror.blob, fingerprint)
         return next(
             (DeletedDocument(key) for key in known if address in (key, self._file_url(look.head, key, None))), None
         )
+
+    def _find_published(self, look: "_BranchListing", address: str) -> str:
+        """Return the key of the file whose front matter gives it this address; empty for none."""
+        if "{path}" in self._wanted.template or not address.startswith(("http://", "https://")):
+            return ""
+        with self._mirror.blobs() as read:
+            for key, entry in look.entries.items():
+                if self._find_refusal(key, entry):
+                    continue
+                if address == self._file_url(look.head, key, look.changes.get(key), read_fields(read(entry.blob))):
+                    return key
+        return ""
 
     def stop(self) -> None:
         self._mirror.git.stop()
@@ -145,7 +161,8 @@ class GitSource:
         if reason := self._find_refusal(key, entry):
             return Unreadable(key, reason)
         change = changes.get(key)
-        load = partial(_load, self._sandbox, read, key, entry, self._file_url(look.head, key, change), change)
+        url_of = partial(self._file_url, look.head, key, change)
+        load = partial(_load, self._sandbox, read, key, entry, url_of, change)
         return ChangedDocument(key, fingerprint, entry.size, load)
 
     def _find_refusal(self, key: str, entry: TreeEntry) -> str:
@@ -163,9 +180,11 @@ class GitSource:
         found = self._mirror.changes(look.head.commit, set(paths))
         return {paths[path]: change for path, change in found.items()}
 
-    def _file_url(self, head: BranchHead, key: str, change: LastChange | None) -> str:
-        if not self._wanted.template:
-            return ""
+    def _file_url(
+        self, head: BranchHead, key: str, change: LastChange | None, fields: Mapping[str, Any] = EMPTY
+    ) -> str:
+        if "{path}" not in self._wanted.template:
+            return build_published_url(self._wanted.template, key, fields, self._wanted.site)
         return build_file_url(
             self._wanted.template,
             path=posixpath.join(self._wanted.folder.strip("/"), key),
@@ -184,10 +203,18 @@ class _BranchListing:
     twice: frozenset[str]  # keys that another file has too
 
 
-def _load(sandbox: Sandbox, read: _ReadBlob, key: str, entry: TreeEntry, url: str, change: LastChange | None) -> Page:
+def _load(
+    sandbox: Sandbox,
+    read: _ReadBlob,
+    key: str,
+    entry: TreeEntry,
+    url_of: Callable[[Mapping[str, Any]], str],
+    change: LastChange | None,
+) -> Page:
     content = read(entry.blob)
     if content.startswith(_LFS_POINTER):
         raise UnreadableDocument("is kept in Git LFS, which is not read: keep the text itself in the repository")
     exact = change if change and change.exact else None
     revision = f"git:{change.commit[:12] if change else entry.blob[:12]}"
+    url = url_of(read_fields(content))
     return sandbox.page(content, key, url=url, revision=revision, modified=exact.date if exact else None)

@@ -115,6 +115,8 @@ def test_the_version_is_told() -> None:
         ["ingest", "--corpus", "handbook"],
         ["forget"],
         ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "docs.example.com"],
+        ["ingest", "folder", "docs", "--corpus", "docs", "--site", "hugo"],
+        ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "https://docs.example.com", "--site", "word"],
     ],
 )
 def test_wrong_usage_exits_with_2_and_nothing_on_stdout(arguments: list[str]) -> None:
@@ -298,7 +300,7 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
     """And reports in the document of the contract; a failed document is no failed command."""
     house = House()
     patterns = ["--url-base", "https://example.com", "--include", "*.md", "--include", "*.txt", "--exclude", "old"]
-    patterns += ["--ignore", "*.lock", "--ignore", ""]
+    patterns += ["--ignore", "*.lock", "--ignore", "", "--site", "mkdocs"]
     result = run("ingest", "folder", "docs", "--corpus", "handbook", *patterns, "--json", house=house)
 
     assert result.exit_code == 0
@@ -322,6 +324,7 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
         {
             "path": Path("docs").absolute(),
             "url_base": "https://example.com",
+            "site": "mkdocs",
             "include": ("*.md", "*.txt"),
             "exclude": ("old",),
             "ignore": ("*.lock",),

@@ -96,6 +96,22 @@ def test_a_document_is_loaded(tmp_path):
     assert page.date == datetime.fromtimestamp(1_700_000_000, UTC)
 
 
+def test_a_document_is_cited_and_found_where_its_site_publishes_it(tmp_path):
+    """By its front matter, else by its generator's habits."""
+    filled(tmp_path, "docs/01-leave.md", "docs/plain.txt")
+    filled(tmp_path, "docs/pay.md", text="---\nslug: /salary\n---\nText.")
+    source = FolderSource(tmp_path, url_base="https://x.org", site="docusaurus")
+
+    assert [found.load().url for found in source.documents()] == [
+        "https://x.org/docs/leave",
+        "https://x.org/docs/salary",
+        "https://x.org/docs/plain.txt",
+    ]
+    assert source.one("https://x.org/docs/salary", {}).key == "docs/pay.md"
+    assert source.one("https://x.org/docs/leave", {}).key == "docs/01-leave.md"
+    assert source.one("https://x.org/docs/none", {}) is None
+
+
 def test_the_fingerprint_follows_what_would_be_stored(tmp_path):
     """The bytes, the address, and the file's date where the document tells none."""
     path = filled(tmp_path, "a.md") / "a.md"

@@ -133,6 +133,17 @@ def test_what_is_merged_is_dated_by_its_merge(tmp_path, team):
     assert dates == {"a.md": day(3), "b.md": day(4)}
 
 
+def test_a_page_is_cited_and_found_where_its_site_publishes_it(tmp_path, team):
+    """Its front matter goes before its generator's habits."""
+    team.commit(content__leave_md="A.", content__pay_md="---\nurl: /salary/\n---\nB.")
+    there = source(tmp_path, team, template="https://x.org", site="hugo")
+
+    assert [item.load().url for item in there.documents()] == ["https://x.org/leave/", "https://x.org/salary/"]
+    assert there.one("https://x.org/salary/", {}).key == "content/pay.md"
+    assert there.one("https://x.org/leave/", {}).key == "content/leave.md"
+    assert there.one("https://x.org/none/", {}) is None
+
+
 def test_the_rules_of_folders_hold(tmp_path, team):
     """What is no document is left out; what cannot be read is told."""
     team.commit(a_md="A.", node_modules__c_md="C.", drafts__d_md="D.", e_png="E", f_md="F" * 2000)
