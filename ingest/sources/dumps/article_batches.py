@@ -131,7 +131,7 @@ def survey_heads(heads: list[PageHead | None], site: WikiSite) -> StreamContent:
     mine = [head for head in heads if head and head.namespace == 0]
     return StreamContent(
         tuple(ArticleHead(head.key, head.title, head.stamp) for head in mine if head.redirect is None),
-        tuple((head.title, site.title(head.redirect)) for head in mine if head.redirect is not None),
+        tuple((head.key, head.title, site.title(head.redirect)) for head in mine if head.redirect is not None),
     )
 
 
@@ -187,7 +187,7 @@ def read_article(page: RawPage, head: PageHead, site: WikiSite, aliases: Aliases
         except Exception as error:  # noqa: BLE001 - a mistake of ours in one page must not end a night's work
             reason = f"its text could not be read: {error!r}"
         else:
-            reason = "" if sections else "there is no text in it but templates and links"
+            reason = "" if sections else "there is no text in it but headings, templates and links"
     if reason:
         return Unreadable(head.key, f"“{head.title}”: {reason} ({page.place}). {_AGAIN}")
     marked = is_disambiguation(head.title, parsed.wikitext)

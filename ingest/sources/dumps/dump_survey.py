@@ -24,7 +24,7 @@ _COMMIT_EVERY = 2_000  # streams
 _TABLES = (("redirects", "stream"), ("unreadable", "stream"), ("streams", "number"))
 _SCHEMA = """
 CREATE TABLE streams (number INTEGER PRIMARY KEY, name TEXT UNIQUE, digest BLOB, articles INTEGER, heads BLOB);
-CREATE TABLE redirects (stream INTEGER, title TEXT, target TEXT);
+CREATE TABLE redirects (stream INTEGER, key INTEGER, title TEXT, target TEXT);
 CREATE INDEX by_stream ON redirects (stream);
 CREATE TABLE unreadable (stream INTEGER, key TEXT, reason TEXT, PRIMARY KEY (stream, key));
 """
@@ -42,10 +42,10 @@ class ArticleHead:
 
 @dataclass(frozen=True, slots=True)
 class StreamContent:
-    """What a stream's pages say of themselves; redirects as (title, target)."""
+    """What a stream's pages say of themselves; redirects as (key, title, target)."""
 
     articles: tuple[ArticleHead, ...]
-    redirects: tuple[tuple[str, str], ...]
+    redirects: tuple[tuple[str, str, str], ...]
 
 
 class DumpSurvey:
@@ -86,8 +86,8 @@ class DumpSurvey:
         values = (name, digest, len(content.articles), heads)
         number = run("INSERT INTO streams (name, digest, articles, heads) VALUES (?, ?, ?, ?)", values).lastrowid
         run("INSERT INTO present VALUES (?)", (number,))
-        rows = [(number, title, target) for title, target in content.redirects]
-        self._database.executemany("INSERT INTO redirects VALUES (?, ?, ?)", rows)
+        rows = [(number, *redirect) for redirect in content.redirects]
+        self._database.executemany("INSERT INTO redirects VALUES (?, ?, ?, ?)", rows)
         self._put += 1
         if self._put % _COMMIT_EVERY == 0:
             self._database.commit()
@@ -134,6 +134,10 @@ class DumpSurvey:
             some = targets[start : start + _MOST_NAMES]
             query = f"SELECT title, target FROM redirects WHERE target IN ({', '.join('?' * len(some))})"  # noqa: S608
             yield from self._database.execute(query, some)
+
+    def redirect_keys(self) -> Iterator[str]:
+        """Yield the keys of the pages that are redirects."""
+        return (str(key) for (key,) in self._database.execute("SELECT key FROM redirects"))
 
     def _any_redirects(self) -> bool:
         if self._redirects is None:

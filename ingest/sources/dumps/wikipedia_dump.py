@@ -143,6 +143,8 @@ class WikipediaDump:
                 reason = f"{twice:,} pages stand in the dump more than once: the first of each was taken"
                 yield Unreadable(f"{self._paths[0].name} (repeated pages)", reason)
             if not whole:
+                for key in found.redirect_keys():
+                    seen.add(key)  # an article that has become a redirect is gone, as it was met
                 yield from (list_unchanged(key, known[key]) for key in known if key not in seen)
 
     def _survey(self) -> _Survey:

@@ -162,6 +162,15 @@ def test_of_a_dump_cut_short_all_that_is_known_stays(tmp_path):
     assert items[2].fingerprint == known["4"]
 
 
+def test_of_a_dump_cut_short_an_article_that_became_a_redirect_is_gone(tmp_path):
+    """It was met, and is no article any more."""
+    known = {item.key: item.fingerprint for item in written(tmp_path, dump(*PAGES)).documents()}
+    moved = dump(page(1, "Ada", "#REDIRECT [[Bob]]", redirect="Bob"), *PAGES[1:])
+    items = list(written(tmp_path, moved[: moved.index(b"Bob is a")]).documents(known))
+
+    assert [item.key for item in items] == ["dump.xml", "4"]
+
+
 def test_of_a_dump_cut_short_before_a_redirect_its_target_stays_as_it_is_known(tmp_path):
     """A title that is not there any more must not be forgotten for that."""
     whole = dump(*PAGES)
@@ -206,7 +215,7 @@ def test_a_page_that_stands_twice_is_taken_once(tmp_path):
         (page(9, "Cy", "x").replace("text", "texts"), "“Cy”: it has no <text> element (line 3, byte"),
         (page(9, "Cy", ""), "“Cy”: its text is empty (line 3, byte"),
         (page(9, "Cy", "a & b"), "“Cy”: its XML is broken"),
-        (page(9, "Cy", "{{stub}}"), "“Cy”: there is no text in it but templates and links"),
+        (page(9, "Cy", "== Notes ==\n{{stub}}"), "“Cy”: there is no text in it but headings, templates and links"),
     ],
 )
 def test_a_page_that_cannot_be_read_says_why_and_where(tmp_path, bad, reason):
