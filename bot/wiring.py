@@ -230,6 +230,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         if not rebuilding:
             await store.recover()
             await store.check()
+        stack.push_async_callback(store.lazy.flush)
         supports, examines = _build_checkers(settings, store.threads.states)
         web = open_web_search(settings.search_engine)
         yield App(

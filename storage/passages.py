@@ -3,21 +3,17 @@
 The manifest in SQL says what exists. Vectors are written before a change is committed to it and removed after, so
 that the dense index may hold more than it, never less. The index of words follows it, and says up to which change: what
 a search sees is the manifest as of that one.
-
-A search fuses scores, not ranks: each retriever's are brought to mean 0 and deviation 1 over all candidates and added,
-which keeps how far ahead the first is. Reciprocal rank fusion measured lower on every set tried.
 """
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from math import inf
 from operator import itemgetter
 from pathlib import Path
-from statistics import fmean, pstdev
 from types import MappingProxyType
 
 import numpy as np
@@ -31,7 +27,9 @@ from storage.home_folder import holds_passages
 from storage.indexes.chroma_connection import ChromaLocation
 from storage.indexes.dense import DenseIndex, DenseRebuild
 from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_text
+from storage.indexes.lazy_vectors import LazyVectors
 from storage.indexes.lexical import CHECKED_BYTES, IndexedVersion, LexicalIndex, Place, index_version
+from storage.indexes.score_fusion import CorpusGroup, apply_bonus, fuse_scores, group_corpora, rank_key
 from storage.manifest import Manifest
 from storage.types import (
     CorpusInfo,
@@ -50,6 +48,8 @@ from storage.types import (
 PassageRow = tuple[Document, Passage]
 
 CANDIDATES = 50  # how many passages each retriever offers to the fusion
+LAZY_DEPTH = 30  # how many of a lazy corpus's best by words are embedded for a question
+KEPT_VECTORS = 100_000  # of lazy corpora
 DISAMBIGUATION_MALUS = 20.0  # deviations of the fused score that disambiguation pages lose, so that they come last
 UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands
 EMBED_BATCH = 64  # passages whose vectors are made at a time; more are not made faster, and keep others waiting
@@ -57,8 +57,6 @@ REINDEX_DOCUMENTS = 100
 FOLLOWED_PASSAGES = 5_000  # of one commit of the index of words while it follows
 PROBE_WORDS = 8  # of a passage of each corpus, to find out whether a search works
 SEARCH_ATTEMPTS = 4  # how often a search is made at most while a refresh commits to the same corpora
-
-CorpusGroup = Sequence[str]  # corpora that compete with each other; each group has as many candidates as another
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,15 @@ class PassageStore:
     own_first: float = 0.0
     """Deviations of the fused score that the team's own passages gain over those of works of reference."""
     polite: bool = False  # leave a core for questions while passages are being embedded
+    kept: int = KEPT_VECTORS
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     _vectors: VectorMemory = field(init=False, repr=False)
+    lazy: LazyVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        pools = self.threads.read, self.threads.write, self.threads.embed
         object.__setattr__(self, "_vectors", VectorMemory(self.embedder))
+        object.__setattr__(self, "lazy", LazyVectors(self.manifest, self.dense, self.embedder, *pools, self.kept))
 
     @property
     def leases(self) -> Leases:
@@ -111,8 +113,11 @@ class PassageStore:
         if not corpora or k < 1:
             return ()
         wanted = max(CANDIDATES, k)
-        found = await self.candidates(text, corpora, wanted)
-        fused = fuse_scores(found.dense, found.lexical, asked=wanted, dense_weight=self.embedder.knows(text))
+        found = await self.candidates(text, corpora, wanted, max(LAZY_DEPTH, k))
+        trust = self.embedder.knows(text)
+        fused = fuse_scores(
+            found.dense, found.lexical, asked=wanted, dense_weight=trust, left_out=found.left_out, unasked=found.unasked
+        )
         listed = found.listed
         bonus = {key: self.own_first for key, (passage, _) in listed.items() if passage.corpus in found.preferred}
         malus = {key: -DISAMBIGUATION_MALUS for key, (_, document) in listed.items() if document.disambiguation}
@@ -122,16 +127,19 @@ class PassageStore:
             for key, score in ranking
         )
 
-    async def candidates(self, text: str, corpora: Sequence[str], k: int) -> "Candidates":
+    async def candidates(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> "Candidates":
         """Return what each index offers: of each group of corpora the `k` nearest passages, and its `k` best by words.
 
-        All are read as of one change of the manifest, that up to which the index of words has followed.
+        Of a lazy corpus the nearest are those of the vectors that are kept, and the `depth` best by words. All are read
+        as of one change of the manifest, that up to which the index of words has followed.
         """
         for _ in range(SEARCH_ATTEMPTS):
             catalogue = await self.manifest.catalogue()
-            own, *reference = group_corpora(corpora, {corpus.name for corpus in catalogue if corpus.reference})
+            modes = {corpus.name: corpus.dense for corpus in catalogue}
+            own, *reference = groups = group_corpora(corpora, {one.name for one in catalogue if one.reference})
+            embedded = [[name for name in group if modes.get(name) is not DenseMode.OFF] for group in groups]
             near, (worded, followed) = await asyncio.gather(
-                self._near(text, [own, *reference], k), self._worded(text, [own, *reference], k)
+                self._near(text, embedded, k), self._worded(text, groups, k)
             )
             names = {(ref.corpus, ref.document) for ref in near}
             versions = await self.manifest.visible(followed, {number for number, _ in worded}, names, corpora)
@@ -139,7 +147,26 @@ class PassageStore:
             # What a commit overtook between the two is no longer there: then the indexes are asked again.
             if found.joined == len(near) + len(worded) or self.lexical.followed == followed:
                 break
-        return found
+        return await self._read_lazy(text, found, groups, modes, depth)
+
+    async def _read_lazy(
+        self, text: str, found: "Candidates", groups: Sequence[CorpusGroup], modes: Mapping[str, DenseMode], depth: int
+    ) -> "Candidates":
+        """Add how near the best by words of lazy corpora are, and leave out the rest of these."""
+        if self.embedder.knows(text) == 0:
+            return found
+        of = {key: found.listed[key][0].corpus for key in found.lexical}
+        unasked = frozenset(key for key, corpus in of.items() if modes.get(corpus) is DenseMode.OFF)
+        lazy = {key: found.lexical[key] for key, corpus in of.items() if modes.get(corpus) is DenseMode.LAZY}
+        by_words = [key for key, _ in sorted(lazy.items(), key=rank_key)]
+        best = [key for group in groups for key in [key for key in by_words if of[key] in group][:depth]]
+        new = [found.listed[key] for key in best if key not in found.dense]
+        if lazy:
+            vectors = await self.lazy.read([(document, passage) for passage, document in new])
+            asked = (await self.threads.embed.run(self._vectors.embed, [text]))[0]
+            dense = {**found.dense, **{key: float(vector @ asked) for key, vector in vectors.items()}}
+            found = replace(found, dense=dense, left_out=frozenset(lazy) - dense.keys())
+        return replace(found, unasked=unasked)
 
     async def _near(self, text: str, groups: Sequence[CorpusGroup], k: int) -> dict[PassageRef, float]:
         if self.embedder.knows(text) == 0:
@@ -173,9 +200,11 @@ class PassageStore:
         Cut short at any moment, nothing is lost: what was not committed has its old fingerprint, so the next refresh
         reads it again. Returns the conflicts, and raises, as `Manifest.commit` does.
         """
-        eager = {one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.EAGER}
-        touched = [change for change in changes if change.corpus in eager and (change.add or change.drop)]
-        fresh = [(change.document, one) for change in touched if change.document for one in change.add]
+        modes = {one.name: one.dense for one in await self.manifest.catalogue()}
+        embedded = [change for change in changes if modes.get(change.corpus) is not DenseMode.OFF]
+        touched = [change for change in embedded if change.add or change.drop]
+        eager = [change for change in touched if modes.get(change.corpus, DenseMode.EAGER) is DenseMode.EAGER]
+        fresh = [(change.document, one) for change in eager if change.document for one in change.add]
         # This takes most of the time, and whoever writes one document meanwhile does not wait for it.
         vectors = await self._embed(fresh)
         async with self._writing:
@@ -209,6 +238,7 @@ class PassageStore:
             }
             await self._follow(ready)
             await self._settle(())
+            await self.lazy.drop(corpus, [one.document.key for one in documents])
         return commit.conflicts
 
     async def remove(self, corpus: str, keys: Collection[str], *, erasing: bool = False) -> Mapping[str, int]:
@@ -252,6 +282,8 @@ class PassageStore:
 
     async def check(self) -> None:
         """Raise `IndexStale` where an index is incomplete, or was made with another embedder or version."""
+        for lazy in [one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.LAZY]:
+            await self.threads.write.run(self.dense.drop_foreign, lazy)  # what it keeps can be made again
         for attempt in range(SEARCH_ATTEMPTS):
             corpora = await self.manifest.corpora()
             reasons = await self.threads.read.run(_stale_reasons, self.dense, self.lexical, corpora)
@@ -290,14 +322,13 @@ class PassageStore:
             return total
 
     async def _rebuild_vectors(self, corpus: CorpusInfo, progress: Callable[[int], None]) -> int:
-        if corpus.dense is DenseMode.OFF:
-            await self.threads.write.run(self.dense.remove, corpus.name)
+        if corpus.dense is not DenseMode.EAGER:
+            lazy = corpus.dense is DenseMode.LAZY
+            await self.threads.write.run(self.dense.drop_foreign if lazy else self.dense.remove, corpus.name)
             return 0
         rebuilt = await self.threads.write.run(self.dense.rebuild, corpus.name)
         done = after = 0
-        while corpus.dense is DenseMode.EAGER and (
-            versions := await self.manifest.listed(corpus.name, after=after, limit=REINDEX_DOCUMENTS)
-        ):
+        while versions := await self.manifest.listed(corpus.name, after=after, limit=REINDEX_DOCUMENTS):
             rows = [(version.document, one) for version in versions for one in version.passages]
             missing = await self.threads.write.run(rebuilt.adopt, [one for _, one in rows])
             fresh = [row for row in rows if row[1].id in missing]
@@ -376,6 +407,8 @@ class Candidates:
     listed: Mapping[str, tuple[Passage, Document]]
     preferred: frozenset[str]  # the team's own corpora, where works of reference are asked for as well
     joined: int  # how many of both indexes' candidates stand in the manifest
+    left_out: frozenset[str] = frozenset()  # those whose vectors nobody has made: others by words come before them
+    unasked: frozenset[str] = frozenset()  # those of corpora without vectors
 
 
 def _join_candidates(
@@ -493,51 +526,3 @@ def _stale_reasons(
     reasons = [dense.stale(corpus.name, corpus.passages) for corpus in corpora if corpus.dense is DenseMode.EAGER]
     expected = sum(corpus.passages for corpus in corpora)
     return tuple(filter(None, (*reasons, lexical.stale(expected, most=most))))
-
-
-Scores = Mapping[str, float]  # passage id -> a retriever's own score; higher is better, and 0 is nothing in common
-
-
-def complete_scores(scores: Scores, candidates: Collection[str], asked: int) -> dict[str, float]:
-    """Return a score for every candidate of a retriever that was asked for its best `asked`.
-
-    One that it left out was no better than the last it returned; where it returned fewer, the rest have nothing in
-    common with the query.
-    """
-    floor = min(scores.values(), default=0.0) if len(scores) >= asked else 0.0
-    return {key: scores.get(key, floor) for key in candidates}
-
-
-def standardise_scores(scores: Scores) -> dict[str, float]:
-    """Return the scores with mean 0 and deviation 1; all 0 where they do not differ."""
-    if not scores:
-        return {}
-    mean, deviation = fmean(scores.values()), pstdev(scores.values())
-    return {key: (score - mean) / deviation if deviation else 0.0 for key, score in scores.items()}
-
-
-def fuse_scores(dense: Scores, lexical: Scores, *, asked: int, dense_weight: float = 1.0) -> list[tuple[str, float]]:
-    """Return (id, fused score) of every candidate, best first; ties in the order of ids.
-
-    Each retriever was asked for `asked` candidates; `dense_weight`, 0 to 1, is how far to trust the embedder.
-    """
-    candidates = {*dense, *lexical}
-    near = standardise_scores(complete_scores(dense, candidates, asked))
-    worded = standardise_scores(complete_scores(lexical, candidates, asked))
-    fused = {key: dense_weight * near[key] + worded[key] for key in candidates}
-    return sorted(fused.items(), key=_rank)
-
-
-def apply_bonus(ranking: Sequence[tuple[str, float]], bonus: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Add a bonus to some candidates and rank again; ties in the order of ids."""
-    return sorted(((key, score + bonus.get(key, 0.0)) for key, score in ranking), key=_rank)
-
-
-def _rank(item: tuple[str, float]) -> tuple[float, str]:
-    return -item[1], item[0]
-
-
-def group_corpora(corpora: Sequence[str], references: Collection[str]) -> list[CorpusGroup]:
-    """Group own corpora apart from works of reference, so that many of these never crowd out few of those."""
-    own = [corpus for corpus in corpora if corpus not in references]
-    return [group for group in (own, [corpus for corpus in corpora if corpus in references]) if group]

@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION = "0009"
+REVISION = "0010"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -128,6 +128,17 @@ followers = _table(
     Column("name", Text, primary_key=True),
     Column("followed", BigInteger, nullable=False),
     Column("seen", Moment, nullable=False),
+)
+
+# The vectors that lazy corpora keep, and how useful each is; see `storage.database.vector_uses`.
+vector_uses = _table(
+    "vector_uses",
+    Column("corpus", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    *_texts("document"),
+    Column("worth", Float, nullable=False),
+    Index("vector_uses_by_worth", "worth", "id"),
+    Index("vector_uses_by_document", "corpus", "document"),
 )
 
 failures = _table(

@@ -75,6 +75,11 @@ class DenseIndex:
         }
 
     @_translating_errors
+    def fitting(self, passages: Sequence[Passage]) -> dict[str, Vectors]:
+        """Return the vectors of those passages of one corpus that the index holds as they are now, by id."""
+        return read_fitting(self._collection(passages[0].corpus), passages)
+
+    @_translating_errors
     def contents(self, corpus: str) -> dict[str, str]:
         """Return the hash of every passage in the index of one corpus by id."""
         return dict(self._pages(corpus))
@@ -100,6 +105,12 @@ class DenseIndex:
         if (count := self.count(corpus)) < expected:
             return f"The dense index of “{corpus}” holds {count:,} of {expected:,} passages."
         return ""
+
+    @_translating_errors
+    def drop_foreign(self, corpus: str) -> None:
+        """Remove the index of a corpus if it cannot be used: made by another embedder or version."""
+        if self.stale(corpus, 0):
+            self.remove(corpus)
 
     @_translating_errors
     def corpora(self) -> tuple[str, ...]:
@@ -188,11 +199,8 @@ class DenseRebuild:
             return set(missing)
 
     def _adopt_old(self, missing: dict[str, Passage]) -> None:
-        found = self._old.get(ids=list(missing), include=["embeddings", "metadatas"])
-        rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
-        fitting = {key: vector for key, vector, of in rows if of and of.get("hash") == missing[key].hash}
-        if fitting:
-            self.upsert([missing.pop(key) for key in fitting], np.asarray(list(fitting.values()), dtype=np.float32))
+        if fitting := read_fitting(self._old, list(missing.values())):
+            self.upsert([missing.pop(key) for key in fitting], np.stack(list(fitting.values())))
 
     def upsert(self, passages: Sequence[Passage], vectors: Vectors) -> None:
         with translate_chroma_errors(self._index.place):
@@ -202,6 +210,17 @@ class DenseRebuild:
         with translate_chroma_errors(self._index.place):
             self._index.remove(self._corpus)
             self._new.modify(name=COLLECTION_PREFIX + self._corpus)
+
+
+def read_fitting(collection: Any, passages: Sequence[Passage]) -> dict[str, Vectors]:
+    of = {one.id: one for one in passages}
+    found = collection.get(ids=list(of), include=["embeddings", "metadatas"])
+    rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
+    return {
+        key: np.asarray(vector, dtype=np.float32)
+        for key, vector, about in rows
+        if about and about.get("hash") == of[key].hash
+    }
 
 
 def write_vectors(collection: Any, passages: Sequence[Passage], vectors: Vectors) -> None:

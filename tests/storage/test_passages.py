@@ -7,6 +7,7 @@ import pytest
 
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.indexes.embedding import Vectors
+from storage.types import DenseMode
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import opened
 
@@ -30,13 +31,15 @@ class Signposts(PageSource):
         return replace(super()._load(key), disambiguation=key == "a")
 
 
-@pytest.fixture
-async def store(tmp_path):
-    """A handbook of one page beside an encyclopedia of many."""
+@pytest.fixture(params=DenseMode)
+async def store(request, tmp_path):
+    """A handbook of one page beside an encyclopedia of many, which is embedded or not."""
     with opened(tmp_path) as opened_store:
         await refresh_corpus(PageSource(OWN), "handbook", opened_store, progress=lambda _: None)
-        await refresh_corpus(Encyclopedia(WIKI), "wiki", opened_store, progress=lambda _: None)
+        source = Encyclopedia(WIKI)
+        await refresh_corpus(source, "wiki", opened_store, progress=lambda _: None, dense=request.param)
         yield opened_store
+        await opened_store.lazy.flush()
 
 
 async def test_the_team_s_own_passages_come_first_where_both_answer(store):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.passages import fuse_scores, standardise_scores
+from storage.indexes.score_fusion import fuse_scores, standardise_scores
 
 scores = st.dictionaries(st.text("abcdef", min_size=1, max_size=2), st.floats(-10, 10), max_size=8)
 
@@ -47,3 +47,15 @@ def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical,
     assert ranking == fuse_scores(
         dict(reversed(dense.items())), dict(reversed(lexical.items())), asked=asked, dense_weight=weight
     )
+
+
+def test_what_nobody_embedded_is_left_out_or_taken_for_average() -> None:
+    """What a retriever was asked for is known to be worse than its last; what it was not, is not."""
+    lexical = {"a": 3.0, "b": 2.0, "c": 1.0}
+
+    left_out = fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=3, left_out={"c"})
+    unasked = dict(fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=2, unasked={"c"}))
+    asked = dict(fuse_scores({"a": 0.1, "b": 0.9}, lexical, asked=2))
+
+    assert {key for key, _ in left_out} == {"a", "b"}
+    assert unasked["c"] > asked["c"]

@@ -1,0 +1,222 @@
+"""The vectors of lazy corpora: made when a question needs them, and kept, the least useful going first.
+
+What is being embedded for one question is not embedded again for another, and questions that ask at once take turns by
+a few passages each. Vectors are written to the dense index once the question has them, and a process that ends before
+loses nothing but their making.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from storage.database.vector_uses import VectorUses
+from storage.database.worker_threads import ThreadPool
+from storage.errors import StorageError
+from storage.indexes.dense import DenseIndex
+from storage.indexes.embedding import Embedder, Vectors, indexed_text
+from storage.manifest import Manifest
+from storage.types import DenseMode, Document, Passage, PassageRef
+
+log = logging.getLogger(__name__)
+
+PassageRow = tuple[Document, Passage]
+
+EMBEDDED_AT_ONCE = 8  # passages of one question, before another question has its turn
+WRITTEN_AT_ONCE = 32  # an upsert holds the interpreter for some tens of milliseconds
+MOST_FRESH = 2_048  # vectors in memory, of 384 numbers each: 3 MB
+SLACK = 50  # so many-th of what may be kept goes at once, so that not every question has to make room
+NOTED_AT_ONCE = 256  # uses that are counted together
+
+
+@dataclass(frozen=True)
+class LazyVectors:
+    """What the dense index keeps of lazy corpora: `most` vectors, of all of them together."""
+
+    manifest: Manifest
+    dense: DenseIndex
+    embedder: Embedder
+    read_pool: ThreadPool
+    write_pool: ThreadPool
+    embed_pool: ThreadPool
+    most: int
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _running: dict[str, asyncio.Task[dict[str, Vectors]]] = field(default_factory=dict)
+    _fresh: dict[str, Vectors] = field(default_factory=dict)  # made lately, some not yet in the index
+    _used: set[PassageRef] = field(default_factory=set)
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    _keeping: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def uses(self) -> VectorUses:
+        return VectorUses(self.manifest.database)
+
+    async def read(self, rows: Sequence[PassageRow]) -> dict[str, Vectors]:
+        """Return the vector of each passage by its id. Raises `EmbeddingUnavailable` and `StorageError`."""
+        found: dict[str, Vectors] = {}
+        for passages in _by_corpus(one for _, one in self._add_fresh(found, rows)):
+            held = await self.read_pool.run(self.dense.fitting, passages)
+            found |= {_name(one): held[one.id] for one in passages if one.id in held}
+        self._used.update(PassageRef(one.corpus, one.document, one.id) for _, one in rows if _name(one) in found)
+        if len(self._used) >= NOTED_AT_ONCE:
+            self._start(self._note_uses())
+        made: list[PassageRow] = []
+        try:
+            while missing := self._add_fresh(found, rows):
+                mine = [row for row in missing if _key(row) not in self._running][:EMBEDDED_AT_ONCE]
+                if mine:
+                    made += mine
+                    task = self._start(self._embed(mine))
+                    self._running.update(dict.fromkeys(map(_key, mine), task))
+                else:
+                    task = self._running[_key(missing[0])]
+                found |= await asyncio.shield(task)
+        finally:
+            if made:
+                self._start(self._keep(made))
+        return {one.id: found[_name(one)] for _, one in rows}
+
+    async def fill(self, rows: Sequence[PassageRow], *, early: float) -> int:
+        """Embed and keep what is not yet kept of these, as if used so many half-lives `early`; return how many."""
+        new: list[PassageRow] = []
+        for passages in _by_corpus(one for _, one in rows):
+            held = await self.read_pool.run(self.dense.fitting, passages)
+            lacking = {one.id for one in passages if one.id not in held}
+            new += [row for row in rows if row[1].id in lacking]
+        for start in range(0, len(new), EMBEDDED_AT_ONCE):
+            part = new[start : start + EMBEDDED_AT_ONCE]
+            await self._start(self._embed(part))
+            await self._keep(part, early=early)
+        return len(new)
+
+    async def room(self) -> int:
+        """Return how many more vectors may be kept."""
+        return self.most - sum([await self._count(name) for name in await self._lazy()])
+
+    async def drop(self, corpus: str, keys: Sequence[str]) -> None:
+        """Keep nothing more of documents that have changed."""
+        if ids := await self.uses.of_documents(corpus, keys):
+            await self.write_pool.run(self.dense.delete, corpus, ids)
+            await self.uses.forget([(corpus, one) for one in ids])
+
+    async def flush(self) -> None:
+        """Wait until all is kept that is to be kept."""
+        self._start(self._note_uses())
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Begin what goes on even if whoever asked for it does not wait for it."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # it was raised where it was waited for
+
+    async def _embed(self, rows: Sequence[PassageRow]) -> dict[str, Vectors]:
+        try:
+            texts = [indexed_text(*row) for row in rows]
+            vectors = await self.embed_pool.run(self.embedder.embed, texts)
+            made = {_key(row): vector for row, vector in zip(rows, vectors, strict=True)}
+            self._fresh.update(made)
+            return made
+        finally:
+            for row in rows:
+                self._running.pop(_key(row), None)
+
+    async def _keep(self, rows: Sequence[PassageRow], *, early: float = 0.0) -> None:
+        """Write vectors that were made; of what was removed meanwhile none stays."""
+        running = {self._running[_key(row)] for row in rows if _key(row) in self._running}
+        await asyncio.gather(*running, return_exceptions=True)
+        ready = [row for row in rows if _key(row) in self._fresh]
+        try:
+            async with self._keeping:
+                if self.most:
+                    await self._write(ready)
+                    refs = [PassageRef(one.corpus, one.document, one.id) for _, one in ready]
+                    await self.uses.note(refs, self.now(), early=early)
+                    await self._forget_removed(refs)
+                    await self._make_room()
+        except StorageError as error:
+            log.warning("vectors could not be kept: %s", error)
+        while len(self._fresh) > MOST_FRESH:
+            self._fresh.pop(next(iter(self._fresh)))
+
+    def _add_fresh(self, found: dict[str, Vectors], rows: Iterable[PassageRow]) -> list[PassageRow]:
+        """Add to what was found what was made lately, and return the rest."""
+        missing = [row for row in rows if _key(row) not in found]
+        found |= {_key(row): self._fresh[_key(row)] for row in missing if _key(row) in self._fresh}
+        return [row for row in missing if _key(row) not in found]
+
+    async def _write(self, rows: Sequence[PassageRow]) -> None:
+        for passages in _by_corpus(one for _, one in rows):
+            for start in range(0, len(passages), WRITTEN_AT_ONCE):
+                part = passages[start : start + WRITTEN_AT_ONCE]
+                vectors = np.stack([self._fresh[_name(one)] for one in part])
+                await self.write_pool.run(self.dense.upsert, part, vectors)
+
+    async def _forget_removed(self, refs: Sequence[PassageRef]) -> None:
+        there = await self.manifest.recall({ref.id for ref in refs}, {(ref.corpus, ref.document) for ref in refs})
+        await self._remove([(ref.corpus, ref.id) for ref in refs if ref.id not in there])
+
+    async def _make_room(self) -> None:
+        counts = {name: await self._count(name) for name in await self._lazy()}
+        if (over := sum(counts.values()) - self.most) <= 0:
+            return
+        over += self.most // SLACK
+        await self.uses.forget_others(counts)
+        gone = [*await self._unknown(counts)][:over]
+        gone += await self.uses.least_useful(counts, over - len(gone)) if over > len(gone) else ()
+        await self._remove(gone)
+
+    async def _unknown(self, counts: Mapping[str, int]) -> list[tuple[str, str]]:
+        """Return what the index holds though nobody used it, such as what a corpus has left that was eager before."""
+        found: list[tuple[str, str]] = []
+        for corpus, count in counts.items():
+            used = await self.uses.known(corpus)
+            if count > len(used):
+                held = await self.read_pool.run(self.dense.contents, corpus)
+                found += [(corpus, one) for one in sorted(held.keys() - used)]
+        return found
+
+    async def _remove(self, gone: Sequence[tuple[str, str]]) -> None:
+        for corpus, rows in groupby(sorted(gone), key=lambda row: row[0]):
+            await self.write_pool.run(self.dense.delete, corpus, [one for _, one in rows])
+        if gone:
+            await self.uses.forget(gone)
+
+    async def _note_uses(self) -> None:
+        used = frozenset(self._used)
+        self._used.clear()
+        try:
+            await self.uses.note(used, self.now())
+        except StorageError as error:
+            log.warning("the uses of vectors could not be counted: %s", error)
+
+    async def _lazy(self) -> list[str]:
+        return [one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.LAZY]
+
+    async def _count(self, corpus: str) -> int:
+        return await self.read_pool.run(self.dense.count, corpus)
+
+
+def _name(passage: Passage) -> str:
+    return f"{passage.id}/{passage.hash}"
+
+
+def _key(row: PassageRow) -> str:
+    return _name(row[1])
+
+
+def _by_corpus(passages: Iterable[Passage]) -> list[list[Passage]]:
+    ordered = sorted({one.id: one for one in passages}.values(), key=lambda one: one.corpus)
+    return [list(group) for _, group in groupby(ordered, key=lambda one: one.corpus)]

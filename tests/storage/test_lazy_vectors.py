@@ -1,0 +1,157 @@
+"""Lazy corpora: embedded as they are asked for, and kept within bounds."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.refresh.corpus_refresh import refresh_corpus
+from storage.database.vector_uses import HALF_LIFE, add_use
+from storage.errors import EmbeddingUnavailable
+from storage.passages import LAZY_DEPTH, PassageStore
+from storage.types import DenseMode
+from tests.fakes import PageSource, WordEmbedder
+from tests.storage.stores import opened
+
+PAGES = {f"{n}": {"": f"Gate number {n} of the harbour opens at {n} sharp."} for n in range(60)}
+QUESTION = "When does gate 7 of the harbour open?"
+
+
+@asynccontextmanager
+async def lazy_store(home: Path, embedder: WordEmbedder, kept: int = 1000) -> AsyncIterator[PassageStore]:
+    """Open a store of one lazy corpus; what is to be kept is kept at the end."""
+    with opened(home, embedder) as unbounded:
+        store = replace(unbounded, kept=kept)
+        await refresh_corpus(PageSource(PAGES), "gates", store, progress=lambda _: None, dense=DenseMode.LAZY)
+        yield store
+        await store.lazy.flush()
+
+
+async def test_a_question_embeds_its_best_by_words_and_the_next_one_what_is_new(tmp_path: Path) -> None:
+    """Nothing is embedded when it is read; what is kept serves after a restart, too, and is found by nearness."""
+    async with lazy_store(tmp_path, first := WordEmbedder()) as store:
+        assert first.calls == []
+        found = await store.search(QUESTION, ["gates"], 5)
+        await store.lazy.flush()
+        assert store.dense.count("gates") == LAZY_DEPTH
+    async with lazy_store(tmp_path, second := WordEmbedder()) as store:
+        again = await store.search(QUESTION, ["gates"], 5)
+
+    assert sum(first.calls) == LAZY_DEPTH + 1
+    assert second.calls == [1]
+    assert found[0].document.key == "7"
+    assert [hit.passage.id for hit in found] == [hit.passage.id for hit in again]
+
+
+async def test_what_many_ask_at_once_is_embedded_once(tmp_path: Path) -> None:
+    """Though nothing of it is kept yet."""
+    async with lazy_store(tmp_path, embedder := WordEmbedder()) as store:
+        found = await asyncio.gather(*(store.search(QUESTION, ["gates"], 5) for _ in range(8)))
+
+    assert len({tuple(hit.passage.id for hit in hits) for hits in found}) == 1
+    assert LAZY_DEPTH < sum(embedder.calls) <= LAZY_DEPTH + 8
+
+
+async def test_who_stops_waiting_leaves_the_others_their_answer(tmp_path: Path) -> None:
+    """What he had begun goes on."""
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    class Slow(WordEmbedder):
+        def embed(self, texts, *, polite=False):
+            if len(texts) > 1:
+                loop.call_soon_threadsafe(begun.set)
+            return super().embed(texts, polite=polite)
+
+    async with lazy_store(tmp_path, Slow()) as store:
+        gone, other = (asyncio.create_task(store.search(QUESTION, ["gates"], 5)) for _ in range(2))
+        await begun.wait()
+        gone.cancel()
+        assert len(await other) == 5
+
+
+async def test_no_more_is_kept_than_may_be_and_what_is_used_stays(tmp_path: Path) -> None:
+    """Whatever a corpus has left that was eager before goes first."""
+    async with lazy_store(tmp_path, WordEmbedder(), kept=50) as store:
+        for number in (7, 7, *range(20, 40)):
+            best = (await store.search(f"gate number {number}", ["gates"], 1))[0].passage.id
+            await store.lazy.flush()
+            assert store.dense.count("gates") <= 50
+            assert best in store.dense.contents("gates")
+        assert await store.lazy.uses.known("gates") == store.dense.contents("gates").keys()
+
+
+async def test_nothing_is_kept_of_what_is_changed_or_removed(tmp_path: Path) -> None:
+    """Neither is it found by its old words' nearness."""
+    async with lazy_store(tmp_path, WordEmbedder()) as store:
+        hit = (await store.search(QUESTION, ["gates"], 1))[0]
+        await store.lazy.flush()
+        changed = PageSource(PAGES | {"7": {"": "This gate is closed for good."}})
+        await refresh_corpus(changed, "gates", store, progress=lambda _: None, dense=DenseMode.LAZY)
+        assert hit.passage.id not in store.dense.contents("gates")
+        await store.remove("gates", ["8"])
+        hits = await store.search(QUESTION, ["gates"], 60)
+
+    assert "8" not in {hit.document.key for hit in hits}
+    assert hit.passage.id not in {hit.passage.id for hit in hits}
+
+
+async def test_what_is_removed_while_it_is_embedded_is_not_kept(tmp_path: Path) -> None:
+    """A vector is written after its question, when the passage may be gone."""
+    async with lazy_store(tmp_path, WordEmbedder()) as store:
+        await store.search(QUESTION, ["gates"], 5)
+        await store.remove("gates", ["7"])
+        await store.lazy.flush()
+        held = store.dense.held("gates", "7")
+
+    assert held == {}
+
+
+async def test_vectors_of_another_embedder_are_made_again(tmp_path: Path) -> None:
+    """What can be made again keeps no server from starting."""
+    async with lazy_store(tmp_path, WordEmbedder()) as store:
+        await store.search(QUESTION, ["gates"], 5)
+    async with lazy_store(tmp_path, WordEmbedder(name="words@2")) as store:
+        await store.check()
+        assert store.dense.count("gates") == 0
+
+
+async def test_a_service_that_fails_fails_those_who_ask(tmp_path: Path) -> None:
+    """And nothing is left of it for the next one."""
+
+    class Failing(WordEmbedder):
+        def embed(self, texts, *, polite=False):
+            if len(texts) > 1:
+                raise EmbeddingUnavailable("The service is away.")
+            return super().embed(texts, polite=polite)
+
+    async with lazy_store(tmp_path, Failing()) as store:
+        for _ in range(2):
+            with pytest.raises(EmbeddingUnavailable):
+                await store.search(QUESTION, ["gates"], 5)
+        assert not store.lazy._running
+
+
+@given(st.lists(st.floats(0, 400), min_size=1, max_size=6), st.lists(st.floats(0, 400), min_size=1, max_size=6))
+def test_a_use_counts_half_as_much_after_each_half_life(one: list[float], other: list[float]) -> None:
+    """Who was used more by that reckoning has the greater worth, whenever one asks."""
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def worth(days: list[float]) -> float:
+        value = None
+        for day in days:
+            value = add_use(value, begin + timedelta(days=day))
+        assert value is not None
+        return value
+
+    def counted(days: list[float]) -> float:
+        return sum(2 ** (day / HALF_LIFE.days) for day in days)
+
+    difference = counted(one) - counted(other)
+    if abs(difference) > 1e-6 * counted(one):
+        assert (worth(one) > worth(other)) == (difference > 0)
