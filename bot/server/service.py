@@ -145,7 +145,7 @@ def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | N
     """Return how any process opens the embedder; None for a service, whose key only this process has."""
     from storage.indexes.embedding import MINILM, open_embedder
 
-    return partial(open_embedder, MINILM, {}, settings.bits) if settings.function == MINILM else None
+    return partial(open_embedder, MINILM, {}, settings.bits, threads=1) if settings.function == MINILM else None
 
 
 if TYPE_CHECKING:

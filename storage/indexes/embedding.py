@@ -250,10 +250,10 @@ def are_comparable(name: str, other: str) -> bool:
     return name.replace(ROUNDED, "") == other.replace(ROUNDED, "")
 
 
-def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32) -> Embedder:
+def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32, threads: int = 0) -> Embedder:
     """Open the embedder that settings name: "minilm", which takes no options, or one of Chroma's functions.
 
-    `bits` are those that "minilm" computes with, 8 or 32.
+    `bits` are those that "minilm" computes with, 8 or 32, in so many `threads`, 0 for one each core.
 
     Raises:
         EmbeddingUnavailable: Nothing has that name, it cannot be opened, or its service does not answer.
@@ -264,7 +264,7 @@ def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32) -> 
         raise EmbeddingUnavailable(f'The embedding function "{MINILM}" takes no options.', hint="remove them")
     from storage.indexes.minilm import open_minilm  # imports onnxruntime
 
-    return open_minilm(bits=bits)
+    return open_minilm(bits=bits, threads=threads)
 
 
 Found = TypeVar("Found")

@@ -5,6 +5,7 @@ it stands neither in the settings nor in what other processes are sent.
 """
 
 import pkgutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from ingest.sources.confluence.confluence_api import ConfluenceAddress, is_cloud
 from ingest.sources.confluence.confluence_export import ConfluenceExport, ExportScope
 from ingest.sources.confluence.confluence_source import ConfluenceScope, ConfluenceSource
 from ingest.sources.dumps.cirrus_dump import CIRRUS_VERSION, CirrusDump
-from ingest.sources.dumps.dump_mirror import DumpMirror, make_article_finder, make_cirrus_finder
+from ingest.sources.dumps.dump_mirror import DumpMirror, make_article_finder, make_cirrus_finder, open_wikitext_dump
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.filters import SelectionRules
 from ingest.sources.folder import FolderSource
@@ -92,10 +93,11 @@ def open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveSo
 
 def open_wikipedia(given: WikipediaSettings, around: SourceContext) -> LiveSource:
     if given.dump:
-        return CirrusDump(given.dump) if given.cirrus else WikipediaDump(given.dump)
+        return CirrusDump(given.dump) if given.cirrus else WikipediaDump(given.dump, engine=around.engine)
     web, folder = _make_client(given), around.home / "dumps"
     if not given.cirrus:
-        return DumpMirror(given.wiki, web, folder, find=make_article_finder(given.mirror, given.wiki), keep=given.keep)
+        find, parse = make_article_finder(given.mirror, given.wiki), partial(open_wikitext_dump, engine=around.engine)
+        return DumpMirror(given.wiki, web, folder, find=find, read=parse, keep=given.keep)
 
     def read(paths: tuple[Path, ...]) -> CirrusDump:
         return CirrusDump(*paths, wiki=given.wiki)

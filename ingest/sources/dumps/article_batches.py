@@ -3,10 +3,11 @@
 import bz2
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from ingest.page_cleanup import isolate_errors, load_page
 from ingest.refresh.document_plan import pack_document
@@ -94,6 +95,10 @@ class StreamRange:
     known: Mapping[str, str] = field(default_factory=dict)
     aliases: Aliases = field(default_factory=dict)
     corpus: str = ""  # as of `ArticleBatch`
+    content: bytes | None = None  # of the stream, for processes that have not the file
+
+    def carry(self) -> Self:
+        return replace(self, content=self._packed())
 
     def read(self) -> ReadStretch:
         """Read every article in the stream unless its revision is known."""
@@ -113,6 +118,8 @@ class StreamRange:
         return SurveyedStream(b"", None) if broken else SurveyedStream(digest, survey_heads(heads, self.site))
 
     def _packed(self) -> bytes:
+        if self.content is not None:
+            return self.content
         with self.path.open("rb") as file:
             file.seek(self.start)
             return file.read(self.end - self.start)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
-from ingest.types import EMPTY, ListedItem, Listing, SingleReadUnsupported, SourceUnavailable, Unreadable
+from ingest.types import EMPTY, Engine, ListedItem, Listing, SingleReadUnsupported, SourceUnavailable, Unreadable
 from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.language.lazy_pattern import lazy_compile
@@ -206,8 +206,8 @@ def make_article_finder(mirror: str, wiki: str) -> FindEdition:
     return partial(_find_articles, mirror.rstrip("/"), wiki)
 
 
-def open_wikitext_dump(paths: tuple[Path, ...]) -> WikipediaDump:
-    return WikipediaDump(*paths)
+def open_wikitext_dump(paths: tuple[Path, ...], engine: Engine | None = None) -> WikipediaDump:
+    return WikipediaDump(*paths, engine=engine)
 
 
 class DumpMirror:

@@ -36,7 +36,7 @@ from ingest.sources.dumps.dump_file import (
 from ingest.sources.dumps.dump_survey import DumpSurvey
 from ingest.sources.dumps.page_xml import RawPage, XmlExport, parse_head
 from ingest.sources.dumps.worker_pool import WorkerPool, count_cores
-from ingest.types import EMPTY, ChangedDocument, Listing, Unreadable, list_unchanged
+from ingest.types import EMPTY, ChangedDocument, Engine, Listing, Unreadable, list_unchanged
 from ingest.wikitext.wiki_site import WikiSite
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 
@@ -77,15 +77,24 @@ class WikipediaDump:
 
     reference = True
 
-    def __init__(self, path: Path | str, *more: Path, processes: int = 0, survey: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        *more: Path,
+        processes: int = 0,
+        survey: Path | None = None,
+        engine: Engine | None = None,
+    ) -> None:
         """Use so many `processes` to parse pages; 0 is one for each core, or none but this one if the dump is small.
 
+        An `engine` parses them in place of these, and is sent the bytes of what is to be read.
         What is found in a first pass is kept in the file `survey`, so that the next dump is not unpacked where it is
         the same.
         """
         self._paths = (Path(path), *more)
         self._processes = processes
         self._kept = survey
+        self._engine = engine
         self._corpus = ""
         self._surveyed: _Survey | None = None
         self._articles: int | None = None
@@ -222,7 +231,11 @@ class WikipediaDump:
 
     def _read_articles(self, survey: _Survey, known: Mapping[str, str], pool: WorkerPool) -> Iterator[ReadStretch]:
         failures: list[ArticleItem] = []
-        yield from pool.map(methodcaller("read"), self._split_work(survey, known, failures, pool))
+        work = self._split_work(survey, known, failures, pool)
+        if self._engine is not None:
+            yield from self._engine.map(methodcaller("read"), map(_carry, work))
+        else:
+            yield from pool.map(methodcaller("read"), work)
         yield ReadStretch("", failures)
 
     def _split_work(
@@ -265,6 +278,12 @@ def _list_item(
     if isinstance(item, ReadArticle):
         return list_article(item, site)
     return list_unchanged(item.key, known[item.key]) if isinstance(item, KnownArticle) else item
+
+
+def _carry(
+    work: StreamRange | ArticleBatch | list[ReadStretch],
+) -> StreamRange | ArticleBatch | list[ReadStretch]:
+    return work.carry() if isinstance(work, StreamRange) else work
 
 
 def _survey_stream(work: tuple[StreamRange, bytes]) -> SurveyedStream:

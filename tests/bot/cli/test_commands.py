@@ -426,6 +426,18 @@ def test_ingest_wikipedia_can_fetch_the_latest_dump() -> None:
     assert (house.sources[0]["wiki"], house.sources[0]["contact"]) == ("simplewiki", "ada@example.com")
 
 
+def test_what_reads_and_embeds_is_said_by_an_option() -> None:
+    """Of the commands that read a whole source; else the settings say it."""
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    house = House()
+    run("ingest", "all", "--engine", "ray", house=house)
+    run("ingest", "folder", "docs", "--corpus", "docs", "--engine", "local", house=house)
+    run("ingest", "wikipedia", "--dump", "a.xml", "--corpus", "wiki", house=house)
+
+    assert house.engines == ["ray", "ray", "local", None]
+    assert run("ingest", "all", "--engine", "spark", house=house).exit_code == 2
+
+
 def test_removals_are_confirmed_for_the_corpora_that_are_named() -> None:
     """Until then the ingest says that they were held back, and how to have them removed."""
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")

@@ -7,6 +7,7 @@ import pytest
 from ingest.sources.dumps.dump_file import DumpError
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.types import ChangedDocument, Unreadable, UnreadableDocument
+from tests.ingest.engines.pickling import PicklingEngine
 from tests.ingest.sources.dumps import END, HEADER, dump, page
 
 PAGES = (
@@ -123,6 +124,20 @@ def test_a_multistream_dump_says_the_same_with_its_index_and_without(tmp_path, i
     assert source.expected() == 2
     assert failures == []
     assert [(page.title, page.aliases) for page in pages.values()] == [("Ada", ("Countess",)), ("Bob", ("Robert",))]
+
+
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize("corpus", ["", "wiki"])
+def test_processes_without_the_file_read_the_same(tmp_path, index, corpus):
+    path, engine = multistream(tmp_path, index=index), PicklingEngine(lacks=tmp_path)
+    plain, far = WikipediaDump(path), WikipediaDump(path, engine=engine)
+    plain.pack_for(corpus)
+    far.pack_for(corpus)
+
+    found = [[(item, corpus or item.load()) for item in source.documents()] for source in (plain, far)]
+
+    assert repr(found[1]) == repr(found[0])
+    assert engine.sent
 
 
 def test_what_is_known_of_a_multistream_dump_is_not_parsed(tmp_path):
