@@ -11,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,6 +21,7 @@ from functools import partial
 from typing import Self
 
 from ingest.readers import file_formats
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.sandbox_worker import (
     LONGEST_FRAME,
     MalformedAnswer,
@@ -33,16 +35,17 @@ from ingest.types import Page, ReadTask, SourceUnavailable, UnreadableDocument
 
 _PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TZ")
 """Of the environment; all else may hold a secret."""
-_START_SECONDS = 60.0  # a process may take so long to start
+_START_SECONDS = 300.0  # a process may take so long to start, where many others run
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
     """Limits for reading one document."""
 
-    seconds: float = 60.0  # seconds of computing, where the system counts it
+    seconds: float = 60.0  # of the processor's time, where the system counts it
     memory: int = 1 << 30  # bytes, where the system limits it
-    clock: float = 240.0  # seconds by the clock, for what waits or shares its processor
+    clock: float = 1800.0
+    """Seconds by the clock, for what waits for ever; many times `seconds`, as a busy machine must refuse nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,21 @@ class SandboxProcess:
         self.limits = limits
         self.documents = 0
         """How many it has read."""
+        self._scratch = tempfile.TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True)
         command = [sys.executable, "-P", "-m", "ingest.sandbox_worker", str(limits.seconds), str(limits.memory)]
         pipe = subprocess.PIPE
         try:
+            # What it starts belongs to its group, and is ended with it.
             self._process = subprocess.Popen(  # noqa: S603 - this program itself
-                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=minimal_environment(os.environ)
+                command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=subprocess.DEVNULL,
+                env=minimal_environment(os.environ) | {"TMPDIR": self._scratch.name},
+                process_group=0,
             )
         except OSError as error:
+            self._scratch.cleanup()
             raise _start_failure((error.strerror or type(error).__name__).lower()) from error
         try:
             greeting = self._exchange(None, _START_SECONDS)
@@ -88,12 +99,16 @@ class SandboxProcess:
         return self._exchange(task, self.limits.clock)
 
     def kill(self) -> None:
-        self._process.kill()
+        # A process that was waited for may have left its number to another.
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Kill it, and wait for its end."""
         self.kill()
         self._process.wait()
+        self._scratch.cleanup()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):  # unwritten bytes are lost
@@ -118,7 +133,12 @@ class SandboxProcess:
             answer = read_frame(self._process.stdout, LONGEST_FRAME)
         finally:
             timer.cancel()
-        return ProcessExit(self._process.wait(), late.is_set()) if answer is None else answer
+        if answer is not None:
+            return answer
+        with suppress(ChildProcessError):  # it was waited for before
+            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        self.kill()  # what it had started
+        return ProcessExit(self._process.wait(), late.is_set())
 
 
 def explain_exit(ended: ProcessExit, limits: SandboxLimits) -> str:
@@ -154,14 +174,22 @@ def _start_failure(cause: str) -> SourceUnavailable:
 
 
 def plan_reading(
-    content: bytes, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
+    content: bytes,
+    name: str,
+    *,
+    url: str = "",
+    revision: str = "",
+    modified: datetime | None = None,
+    programs: ReaderPrograms = NO_PROGRAMS,
 ) -> ReadTask:
     """Plan the reading of a file's bytes, as `file_formats.read_file` does it."""
-    work = partial(file_formats.read_file, content, name, url=url, revision=revision, modified=modified)
+    given = partial(file_formats.read_file, content, name, url=url, revision=revision, modified=modified)
+    work = partial(given, programs=programs)
     return ReadTask(work, harmless=file_formats.is_harmless(name, len(content)))
 
 
 _DEFAULT_LIMITS = SandboxLimits()
+_OCR_LIMITS = SandboxLimits(seconds=600.0, clock=4 * 3600.0)  # a book of scanned pages takes hours
 
 
 class Sandbox:
@@ -170,8 +198,10 @@ class Sandbox:
     Within a `with` block the process is kept for the next document; outside of one, each document has its own.
     """
 
-    def __init__(self, limits: SandboxLimits = _DEFAULT_LIMITS) -> None:
-        self._limits = limits
+    def __init__(self, limits: SandboxLimits | None = None, programs: ReaderPrograms = NO_PROGRAMS) -> None:
+        self._limits = limits or (_OCR_LIMITS if programs.ocr else _DEFAULT_LIMITS)
+        self.programs = programs
+        """Of this machine, which readers may call."""
         self._process: SandboxProcess | None = None
         self._within = 0
         self._stopped = False
@@ -203,7 +233,9 @@ class Sandbox:
             UnreadableDocument: With a reason that a person can act upon; also for exceeded limits.
             SourceUnavailable: No process could be started, or reading was stopped.
         """
-        return self.run(plan_reading(content, name, url=url, revision=revision, modified=modified))
+        return self.run(
+            plan_reading(content, name, url=url, revision=revision, modified=modified, programs=self.programs)
+        )
 
     def run(self, task: ReadTask) -> Page:
         """Do what a task says. Blocks; raises as `page`."""

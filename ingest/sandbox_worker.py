@@ -167,7 +167,7 @@ def _exit_with_parent(parent: int) -> None:
     """Exit once the parent was killed: nothing else notices while a document is read."""
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK_SECONDS)
-    os._exit(1)
+    os.killpg(os.getpgrp(), signal.SIGKILL)  # its own group, with the programs that it called
 
 
 if __name__ == "__main__":

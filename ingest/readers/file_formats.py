@@ -10,9 +10,9 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any
 
 from ingest.readers import parsed_document, plain_text
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.readers.parsed_document import ParsedDocument
 from ingest.types import Page, Section, UnreadableDocument
 from storage.language.detection import detect_language
@@ -49,9 +49,15 @@ class DocumentFormat:
     (`footnote evaluate hostile`, and those files at smaller sizes) take about two seconds at most. By default a file is
     always read in a process of its own: right for large libraries, for C, and for what may grow while it is read."""
 
-    def read(self, content: bytes) -> ParsedDocument:
-        read: Callable[[Any], ParsedDocument] = pkgutil.resolve_name(self.reader)
-        return read(plain_text.decode_text(content) if self.text else content)
+    programs: bool = False
+    """Whether its reader is given, beside the bytes, which programs of this machine it may call."""
+    refusal: str = ""
+    """What to do with such a file where LibreOffice may not be called, without which it is not read."""
+
+    def read(self, content: bytes, programs: ReaderPrograms = NO_PROGRAMS) -> ParsedDocument:
+        read: Callable[..., ParsedDocument] = pkgutil.resolve_name(self.reader)
+        given = plain_text.decode_text(content) if self.text else content
+        return read(given, programs) if self.programs else read(given)
 
 
 def _text_format(name: str, suffixes: str, reader: str, harmless: int, *, text: bool = True) -> DocumentFormat:
@@ -67,6 +73,11 @@ def _text_format(name: str, suffixes: str, reader: str, harmless: int, *, text: 
 
 def _binary_format(name: str, suffixes: str, reader: str, *, dated: bool = True) -> DocumentFormat:
     return DocumentFormat(name, tuple(suffixes.split()), f"ingest.readers.{reader}", dated=dated)
+
+
+def _older_format(name: str, suffixes: str, reader: str, refusal: str) -> DocumentFormat:
+    reader = f"ingest.readers.{reader}"
+    return DocumentFormat(name, tuple(suffixes.split()), reader, dated=True, programs=True, refusal=refusal)
 
 
 _BUILT_IN = (
@@ -95,9 +106,11 @@ _BUILT_IN = (
     DocumentFormat("e-mail", (".eml",), "ingest.readers.mail:read_eml", dated=True, harmless=16 * _KB),
     _binary_format("mailbox", ".mbox", "mail:read_mbox"),
     _binary_format("Outlook", ".msg", "mail:read_msg"),
-    _binary_format("PDF", ".pdf", "pdf:read_pdf"),
+    DocumentFormat("PDF", (".pdf",), "ingest.readers.pdf:read_pdf", dated=True, programs=True),
     _binary_format("Word", ".docx .docm .dotx", "office:read_word"),
     _binary_format("PowerPoint", ".pptx .pptm .ppsx", "office:read_slides"),
+    _older_format("Word", ".doc .dot .rtf", "office:read_older_word", "save it as .docx or .pdf"),
+    _older_format("PowerPoint", ".ppt .pps .pot", "office:read_older_slides", "save it as .pptx or .pdf"),
     _binary_format("OpenDocument", ".odt .ott", "open_document:read_text_document"),
     _binary_format("OpenDocument", ".odp .otp", "open_document:read_presentation"),
     _binary_format("OpenDocument", ".ods .ots", "open_document:read_ods"),
@@ -137,8 +150,8 @@ _REFUSALS: Mapping[str, str] = {
     **dict.fromkeys((".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v"), "films are not read: add a transcript"),
     **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz", ".7z", ".rar"), "archives are not read: unpack it"),
     **dict.fromkeys((".exe", ".dll", ".so", ".bin", ".dmg", ".iso", ".jar", ".class", ".pyc"), "programs are not read"),
-    **dict.fromkeys((".doc", ".dot", ".rtf", ".pages"), "this format is not read: save it as .docx or .pdf"),
-    **dict.fromkeys((".ppt", ".key"), "this format is not read: save it as .pptx or .pdf"),
+    ".pages": "this format is not read: save it as .docx or .pdf",
+    ".key": "this format is not read: save it as .pptx or .pdf",
     **dict.fromkeys((".numbers", ".xlsb"), "this format is not read: save it as .xlsx or .csv"),
 }
 
@@ -150,12 +163,21 @@ _DATED = lazy_compile(
 _SAMPLE = 4000  # characters that the language of a page is told from
 
 
-def explain_refusal(name: str) -> str:
+def explain_refusal(name: str, programs: ReaderPrograms = NO_PROGRAMS) -> str:
     """Return why files of this name are not read at all, in plain words; empty if they are."""
     suffix = _suffix(name)
-    if suffix in load_formats():
+    if known := load_formats().get(suffix):
+        if known.refusal and not programs.libreoffice:
+            return f"this format is not read: {known.refusal}, or set libreoffice = true in [ingest]"
         return ""
     return _REFUSALS.get(suffix, f"{suffix} files are not read")
+
+
+def make_reader_mark(name: str, programs: ReaderPrograms) -> str:
+    """Return the part of a file's fingerprint that tells how it is read, as it is read again where that changes."""
+    known = load_formats().get(_suffix(name))
+    scanned = known is not None and known.programs and not known.refusal and programs.ocr
+    return READER_VERSION + (f"+{'+'.join(programs.ocr_languages)}" if scanned else "")
 
 
 def is_dated(name: str, content: bytes) -> bool:
@@ -164,20 +186,27 @@ def is_dated(name: str, content: bytes) -> bool:
 
 
 def read_file(
-    content: bytes, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
+    content: bytes,
+    name: str,
+    *,
+    url: str = "",
+    revision: str = "",
+    modified: datetime | None = None,
+    programs: ReaderPrograms = NO_PROGRAMS,
 ) -> Page:
     """Read a file's bytes; `name` is its path with suffix. `revision` and `modified` stand in for what it does not say.
 
     A date that it states and that is not understood is None, for `modified` would make it look new.
     """
-    return build_page(_read_content(content, name), name, url=url, revision=revision, modified=modified)
+    return build_page(_read_content(content, name, programs), name, url=url, revision=revision, modified=modified)
 
 
 def build_page(
     reading: ParsedDocument, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
 ) -> Page:
     """Make a page of what was read. Raises `UnreadableDocument` if that is no text."""
-    given_title = reading.title or parsed_document.find_title(reading.items) or reading.fallback_title
+    heading = "" if reading.untitled else parsed_document.find_title(reading.items)
+    given_title = reading.title or heading or reading.fallback_title
     title = " ".join(given_title.split()) or title_from_name(name)
     found = parsed_document.group_sections(reading.items, title)
     if not found:
@@ -192,8 +221,8 @@ def build_page(
     )
 
 
-def _read_content(content: bytes, name: str) -> ParsedDocument:
-    if reason := explain_refusal(name):
+def _read_content(content: bytes, name: str, programs: ReaderPrograms) -> ParsedDocument:
+    if reason := explain_refusal(name, programs):
         raise UnreadableDocument(reason)
     if not content.strip():
         raise UnreadableDocument("is empty")
@@ -201,7 +230,7 @@ def _read_content(content: bytes, name: str) -> ParsedDocument:
     if kind.largest is not None and len(content) > kind.largest:
         raise UnreadableDocument(f"holds more than {kind.largest // 2**20} MB of text: split it")
     try:
-        return kind.read(content)
+        return kind.read(content, programs)
     except (UnreadableDocument, MemoryError):
         raise
     except Exception as error:  # A foreign parser may raise anything over a broken file

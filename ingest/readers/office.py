@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
 
-from ingest.readers import html_tree, table_rows, value_parsers, web_page
+from ingest.readers import external_programs, html_tree, table_rows, value_parsers, web_page
+from ingest.readers.external_programs import ReaderPrograms
 from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.readers.value_parsers import Element
 from ingest.types import Block, UnreadableDocument
@@ -91,6 +92,17 @@ def read_word(content: bytes) -> ParsedDocument:
             file, style_map=_STYLES, convert_image=mammoth.images.img_element(lambda _image: {})
         )
     return ParsedDocument(items=html_tree.read_html(_write_boxes(markup.value)), fallback_title=title, date=modified)
+
+
+def read_older_word(content: bytes, programs: ReaderPrograms) -> ParsedDocument:
+    """Read what Word wrote before 2007, and rich text, as LibreOffice saves it anew."""
+    del programs  # that it may be read is known by now
+    return read_word(external_programs.convert_document(content, ".doc", ".docx"))
+
+
+def read_older_slides(content: bytes, programs: ReaderPrograms) -> ParsedDocument:
+    del programs
+    return read_slides(external_programs.convert_document(content, ".ppt", ".pptx"))
 
 
 def _write_boxes(markup: str) -> str:

@@ -28,6 +28,7 @@ class ParsedDocument:
     title: str = ""  # A title that somebody gave on purpose: it goes before any heading
     fallback_title: str = ""
     """A title from metadata that is often wrong or stale: used only where there is no first heading."""
+    untitled: bool = False  # whether its first heading is no title
     date: datetime | None = None
     dated: bool = False
     """Whether it states a date, be it one that is not understood: then its file's date would be a guess."""

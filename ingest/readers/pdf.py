@@ -3,17 +3,20 @@
 import ctypes
 import math
 import re
+import statistics
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
-from ingest.readers import pdf_direction, pdf_layout, value_parsers
-from ingest.readers.parsed_document import ParsedDocument
+from ingest.readers import external_programs, pdf_direction, pdf_layout, value_parsers
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms, RecognizedWord
+from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.readers.pdf_direction import PdfChar
 from ingest.readers.pdf_layout import TextSegment
-from ingest.types import UnreadableDocument
+from ingest.types import Block, UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
 
 _ONE_AT_A_TIME = threading.Lock()  # PDFium may not be called by two threads at once
@@ -27,12 +30,20 @@ _NO_TITLE = lazy_compile(
     r"\(?(?:anonymous|untitled|unspecified)\)?.*|.*\.(?:docx?|pptx?|xlsx?|indd|tex|pdf)|.*\S_\S.*", re.IGNORECASE
 )
 _BY_WORD = lazy_compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
+_SCAN_DENSITY = 300 / 72  # pixels a point
+_MOST_PIXELS = 25_000_000
+_SCAN_LEVEL = 2
+_READ_BULLET = lazy_compile(r"^[*°¢«=»+] ")  # what bullets are taken for
+_SCAN_CELL = 1.0  # of a letter's height: how wide the gap between two words of one cell may be
 _UNPRINTABLE = lazy_compile("[\x00-\x01\x03-\x1f\ufffe\uffff]+")
 _HYPHEN_AT_LINE_END = "\x02"
 
 
-def read_pdf(content: bytes) -> ParsedDocument:
-    """Read a PDF's bytes. Raises `UnreadableDocument` if it is protected, broken, or pictures of pages."""
+def read_pdf(content: bytes, programs: ReaderPrograms = NO_PROGRAMS) -> ParsedDocument:
+    """Read a PDF's bytes; pages that are pictures are read by tesseract, where it may be called.
+
+    Raises `UnreadableDocument` if it is protected, broken, or holds pictures alone.
+    """
     from pypdfium2 import PdfDocument, PdfiumError  # type: ignore[import-untyped]  # it ships no types
 
     with _ONE_AT_A_TIME:
@@ -47,16 +58,78 @@ def read_pdf(content: bytes) -> ParsedDocument:
             if len(document) > _MOST_PAGES:
                 raise UnreadableDocument(f"has more than {_MOST_PAGES:,} pages: split it")
             pages = [list(_segments(page)) for page in document]
+            scanned = [at for at, page in enumerate(pages) if not page] if programs.ocr else []
+            recognized = _recognize_pages(document, scanned, programs, needed=len(scanned) == len(pages))
         finally:
             document.close()
-    if not any(pages):
-        raise UnreadableDocument("holds no text: scanned pages need text recognition (OCR) first")
+    if not any(pages) and not programs.ocr:
+        raise UnreadableDocument("holds no text: scanned pages need text recognition (ocr = true in [ingest])")
     title = _BY_WORD.sub("", " ".join(metadata.get("Title", "").split()))
     return ParsedDocument(
-        items=tuple(pdf_layout.read_layout(pages)),
+        items=(*pdf_layout.read_layout(pages), *recognized),
+        untitled=not any(pages),
         fallback_title="" if _NO_TITLE.fullmatch(title) else title,
         date=value_parsers.parse_pdf_date(metadata.get("ModDate", ""))
         or value_parsers.parse_pdf_date(metadata.get("CreationDate", "")),
+    )
+
+
+def _recognize_pages(
+    document: Any, scanned: Sequence[int], programs: ReaderPrograms, *, needed: bool
+) -> list[ContentItem]:
+    try:
+        return [item for at in scanned for item in _recognize_page(document[at], at + 1, programs)]
+    except UnreadableDocument:
+        if needed:
+            raise
+        return []  # what stands on the other pages is read all the same
+
+
+def _recognize_page(page: Any, number: int, programs: ReaderPrograms) -> Iterator[ContentItem]:
+    """Have a page read that holds no text, if anything is drawn on it; its heading tells that this was done."""
+    try:
+        if next(iter(page.get_objects(max_depth=1)), None) is None:
+            return
+        scale = min(_SCAN_DENSITY, math.sqrt(_MOST_PIXELS / max(page.get_width() * page.get_height(), 1.0)))
+        pixels = page.render(scale=scale, grayscale=True).to_numpy()
+    finally:
+        page.close()
+    height, width = pixels.shape[:2]
+    picture = b"P5 %d %d 255\n" % (width, height) + pixels.tobytes()
+    words = external_programs.recognize_words(picture, programs.ocr_languages)
+    found = pdf_layout.read_layout([list(_word_segments(words, height))])
+    if found:
+        yield Heading(_SCAN_LEVEL, f"Page {number} (OCR)")
+        # Larger letters are no heading where their size is a guess.
+        yield from (Block(item.text) if isinstance(item, Heading) else item for item in found)
+
+
+def _word_segments(words: Sequence[RecognizedWord], page: int) -> Iterator[TextSegment]:
+    """Yield what stands together on the lines of a page of so many pixels, all in one size."""
+    if not words:
+        return
+    size = float(statistics.median(word.height for word in words))
+    for _, line in groupby(words, key=lambda word: word.line):
+        run: list[RecognizedWord] = []
+        for word in line:
+            if run and not -size < word.left - run[-1].left - run[-1].width < _SCAN_CELL * size:
+                yield _join_words(run, page, size)
+                run = []
+            run.append(word)
+        yield _join_words(run, page, size)
+
+
+def _join_words(run: Sequence[RecognizedWord], page: int, size: float) -> TextSegment:
+    text = _READ_BULLET.sub("• ", " ".join(word.text for word in run))
+    parted = text.endswith("-") and text[-2:-1].isalpha()
+    return TextSegment(
+        left=min(word.left for word in run),
+        bottom=page - max(word.top + word.height for word in run),
+        right=max(word.left + word.width for word in run),
+        top=page - min(word.top for word in run),
+        text=text[:-1] + pdf_layout.HYPHEN if parted else text,
+        size=size,
+        bold=False,
     )
 
 

@@ -1,0 +1,138 @@
+"""Call the programs of this machine that read what libraries do not: tesseract, and LibreOffice without a window.
+
+Both are called within the process that reads a document apart, and end with it. LibreOffice has a profile of its own
+that runs no macros and follows no links, and no network where the system lets a process give it up.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.types import UnreadableDocument
+
+OFFICE_COMMANDS = ("soffice", "libreoffice")
+OCR_COMMAND = "tesseract"
+_COLUMNS = 12  # of tesseract's table: page, block, paragraph, line, word, place, confidence, text
+_SECONDS = 900.0  # by the clock, for one call; the processor's time is limited by the process that calls
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderPrograms:
+    """Say which programs of this machine readers may call."""
+
+    ocr: bool = False  # tesseract, for pages of a PDF that are pictures
+    ocr_languages: tuple[str, ...] = ("eng",)  # by tesseract's names
+    libreoffice: bool = False  # for older formats of Office
+
+
+NO_PROGRAMS = ReaderPrograms()
+
+
+def find_program(names: Iterable[str]) -> str | None:
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+class RecognizedWord(NamedTuple):
+    """A word in a picture; places in pixels, from its upper left corner."""
+
+    line: tuple[str, ...]  # the same for all words of a line
+    left: int
+    top: int
+    width: int
+    height: int
+    text: str
+
+
+def recognize_words(picture: bytes, languages: Sequence[str], *, command: str = OCR_COMMAND) -> list[RecognizedWord]:
+    """Return the words in a picture of a page, as they are read. Raises `UnreadableDocument`."""
+    program = shutil.which(command)
+    if program is None:
+        raise UnreadableDocument("holds scanned pages, and tesseract, which reads them, is not on this machine")
+    call = [program, "stdin", "stdout", "-l", "+".join(languages), "tsv"]
+    done = _run(call, picture, environment={"OMP_THREAD_LIMIT": "1"})
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise UnreadableDocument(f"holds scanned pages that tesseract cannot read: {(said or ['no reason given'])[-1]}")
+    rows = [line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines()[1:]]
+    return [
+        RecognizedWord(tuple(row[1:5]), int(row[6]), int(row[7]), int(row[8]), int(row[9]), row[11].strip())
+        for row in rows
+        if len(row) == _COLUMNS and row[11].strip()
+    ]
+
+
+def convert_document(content: bytes, suffix: str, target: str, *, commands: Sequence[str] = OFFICE_COMMANDS) -> bytes:
+    """Have LibreOffice save a document in another format, by their suffixes. Raises `UnreadableDocument`."""
+    program = find_program(commands)
+    if program is None:
+        raise UnreadableDocument(f"needs LibreOffice, which is not on this machine: save it as {target}")
+    with tempfile.TemporaryDirectory(prefix="footnote-") as made:
+        folder = Path(made)
+        source, profile = folder / f"document{suffix}", folder / "profile"
+        source.write_bytes(content)
+        (profile / "user").mkdir(parents=True)
+        (profile / "user" / "registrymodifications.xcu").write_text(_PROFILE, encoding="utf-8")
+        call = [
+            *_without_network(),
+            *(program, "--headless", "--norestore", "--nologo", "--nodefault", "--nolockcheck"),
+            f"-env:UserInstallation={profile.as_uri()}",
+            *("--convert-to", target.removeprefix("."), "--outdir", str(folder / "saved"), str(source)),
+        ]
+        done = _run(call, b"", environment={"HOME": str(folder)})
+        saved = folder / "saved" / f"document{target}"
+        if done.returncode or not saved.is_file():
+            raise UnreadableDocument(f"cannot be opened by LibreOffice: save it as {target}")
+        return saved.read_bytes()
+
+
+def _run(call: Sequence[str], given: bytes, environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(  # noqa: S603 - programs that were found on the path, and no words of a document
+            call, input=given, capture_output=True, timeout=_SECONDS, check=False, env={**os.environ, **environment}
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UnreadableDocument(f"takes longer than {_SECONDS:g} s to be read: split it, or leave it out") from error
+
+
+@cache
+def _without_network() -> tuple[str, ...]:
+    """Return what begins a command that shall see no network; nothing where the system does not allow it."""
+    unshare = shutil.which("unshare")
+    call = (unshare or "", "--user", "--map-current-user", "--net", "--")
+    if unshare and not subprocess.run([*call, "true"], capture_output=True, check=False).returncode:  # noqa: S603
+        return call
+    return ()
+
+
+_OPTIONS: Mapping[str, Mapping[str, object]] = {
+    "/org.openoffice.Office.Common/Security/Scripting": {
+        "MacroSecurityLevel": 3,
+        "DisableMacrosExecution": "true",
+        "BlockUntrustedRefererLinks": "true",
+        "DisableActiveContent": "true",
+    },
+    "/org.openoffice.Office.Writer/Content/Update": {"Link": 0},
+    "/org.openoffice.Office.Calc/Content/Update": {"Link": 1},
+    "/org.openoffice.Inet/Settings": {
+        "ooInetProxyType": 2,
+        "ooInetHTTPProxyName": "127.0.0.1",
+        "ooInetHTTPProxyPort": 9,
+        "ooInetHTTPSProxyName": "127.0.0.1",
+        "ooInetHTTPSProxyPort": 9,
+    },
+}
+_PROFILE = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<oor:items xmlns:oor="http://openoffice.org/2001/registry">'
+    + "".join(
+        f'<item oor:path="{path}"><prop oor:name="{name}" oor:op="fuse"><value>{value}</value></prop></item>'
+        for path, options in _OPTIONS.items()
+        for name, value in options.items()
+    )
+    + "</oor:items>\n"
+)
