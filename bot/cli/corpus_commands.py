@@ -338,7 +338,7 @@ def _preview(ctx: CommandContext, source: "FolderSettings") -> None:
     """Print which files of a folder would be read, and why the others would not."""
     from bot.server.refresh.source_factory import build_folder
 
-    files = list(build_folder(source).preview())
+    files = list(build_folder(source, ctx.settings.ingest.programs).preview())
     document = rendering.json_documents.build_preview_document(files)
     ctx.output.give(document, rendering.corpus_view.render_preview(files))
 

@@ -138,7 +138,7 @@ class LocalService:
     def _around(self) -> SourceContext:
         from bot.settings.source_settings import SourceContext
 
-        return SourceContext(self.app.settings.home, os.environ)
+        return SourceContext(self.app.settings.home, os.environ, programs=self.app.settings.ingest.programs)
 
 
 def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:

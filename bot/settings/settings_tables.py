@@ -34,6 +34,7 @@ from bot.settings.pages_settings import PagesSettings
 from bot.settings.record_settings import RecordSettings
 from bot.settings.search_engine_settings import SearchEngineSettings
 from bot.settings.source_settings import AnySource, SourceSettings
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.types import EngineName
 from pipeline.kit import Limits, Policy, Utility
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
@@ -118,10 +119,20 @@ class LogSettings(SettingsTable):
 
 
 class IngestSettings(SettingsTable):
-    """Where documents are read and embedded."""
+    """Where documents are read and embedded, and by which programs of this machine."""
 
     engine: EngineName = "local"
     ray_address: str = ""  # of a Ray cluster; empty: RAY_ADDRESS, or one that is started on this machine
+    ocr: bool = False  # whether tesseract reads the pages of PDFs that are pictures
+    ocr_languages: tuple[Annotated[str, StringConstraints(pattern=r"^[A-Za-z][\w/-]*$")], ...] = Field(
+        default=NO_PROGRAMS.ocr_languages, min_length=1
+    )
+    """By tesseract's names: `footnote doctor` tells those that are installed."""
+    libreoffice: bool = False  # whether LibreOffice opens .doc, .ppt, .rtf
+
+    @property
+    def programs(self) -> ReaderPrograms:
+        return ReaderPrograms(self.ocr, self.ocr_languages, self.libreoffice)
 
 
 class ScheduleSettings(SettingsTable):

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsTable, require, validate_web_address
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.git import git_program as git_address
 from ingest.sources.git.git_program import may_send_token
@@ -283,6 +284,7 @@ class SourceContext:
     environment: Mapping[str, str]
     """Where its secrets are: they stand neither in the settings nor in what other processes are sent."""
     engine: Engine | None = None  # what reads for it, in place of processes of its own
+    programs: ReaderPrograms = NO_PROGRAMS  # of this machine, which readers may call
 
     def read_secret(self, name: str) -> str:
         """Return what the variable of this name holds, or the file that `NAME_FILE` names; empty where `name` is.

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ingest.readers import file_formats
+from ingest.readers.external_programs import ReaderPrograms
 from ingest.sandbox import Sandbox, plan_reading
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.filters import TOO_OLD, SelectionRules, build_path_explainer, utc_now
@@ -145,7 +146,7 @@ class FolderSource:
         """
         for entry in self._list_files():
             if isinstance(entry, _FolderFile):
-                yield entry.key, _explain_unread(entry.key, entry.status, self._largest)
+                yield entry.key, _explain_unread(entry.key, entry.status, self._largest, self._sandbox.programs)
             else:
                 yield entry.key, entry.reason
 
@@ -213,7 +214,7 @@ class FolderSource:
     def _open_document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
         key, place, status = file
         read, url = partial(_read_beneath, self._real, place), self._url(key)
-        if reason := _explain_unread(key, status, self._largest):
+        if reason := _explain_unread(key, status, self._largest, self._sandbox.programs):
             return Unreadable(key, reason)
         try:
             content = read()
@@ -222,7 +223,7 @@ class FolderSource:
         modified = _modified(status)
         digest = hashlib.sha256(content).hexdigest()
         date = "" if modified is None or file_formats.is_dated(key, content) else modified.isoformat()
-        state = f"{file_formats.READER_VERSION}\x1f{digest}\x1f{url}\x1f{date}"
+        state = f"{file_formats.make_reader_mark(key, self._sandbox.programs)}\x1f{digest}\x1f{url}\x1f{date}"
         fetch = partial(self._fetch, read, key, digest, modified)
         return ChangedDocument(
             key=key,
@@ -237,11 +238,13 @@ class FolderSource:
         if hashlib.sha256(content).hexdigest() != digest:
             raise UnreadableDocument(_CHANGED)
         url = self._url(key, read_fields(content))
-        return plan_reading(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
+        programs = self._sandbox.programs
+        revision = f"sha256:{digest[:12]}"
+        return plan_reading(content, key, url=url, revision=revision, modified=modified, programs=programs)
 
     def _read_url(self, file: _FolderFile) -> str:
         """Return the address of a file, as its front matter may have it; empty for one that cannot be read."""
-        if _explain_unread(file.key, file.status, self._largest):
+        if _explain_unread(file.key, file.status, self._largest, self._sandbox.programs):
             return ""
         with suppress(UnreadableDocument):
             return self._url(file.key, read_fields(_read_beneath(self._real, file.place)))
@@ -272,12 +275,12 @@ def _refuse_duplicates(found: Iterator[_Entry]) -> Iterator[_Entry]:
             yield entry
 
 
-def _explain_unread(key: str, status: os.stat_result, largest: int) -> str:
+def _explain_unread(key: str, status: os.stat_result, largest: int, programs: ReaderPrograms) -> str:
     """Return why a file is not read, by its name and status; empty where it is."""
     if not stat.S_ISREG(status.st_mode):
         return _IRREGULAR
     too_large = f"is larger than {largest // 2**20} MB" if status.st_size > largest else ""
-    return file_formats.explain_refusal(key) or too_large
+    return file_formats.explain_refusal(key, programs) or too_large
 
 
 def _read_beneath(root: Path, place: Path) -> bytes:

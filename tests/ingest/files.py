@@ -84,12 +84,13 @@ def pdf(
     title: str = "",
     modified: str = "",
     letters: str = "",
+    drawing: bool = False,
 ) -> bytes:
     """Make a PDF: each page is its texts, each with place from the left and the bottom, and size, in points.
 
-    `letters` are what `a`, `b` and so on stand for.
+    `letters` are what `a`, `b` and so on stand for; with a `drawing`, something is drawn on each page.
     """
-    contents = [_drawn(texts) for texts in pages]
+    contents = [_drawn(texts) + (b"\n20 20 99 99 re f" if drawing else b"") for texts in pages]
     numbers = range(len(contents))
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",

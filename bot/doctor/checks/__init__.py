@@ -1,6 +1,6 @@
 """Register every check of `footnote doctor`, in the order in which they are shown."""
 
-from bot.doctor.checks import home_checks, server_checks, settings_checks
+from bot.doctor.checks import home_checks, reader_checks, server_checks, settings_checks
 from bot.doctor.diagnosis import HealthCheck
 from bot.platforms.registry import load_platforms
 
@@ -19,6 +19,7 @@ CHECKS: tuple[HealthCheck, ...] = (
     settings_checks.check_schedule,
     server_checks.check_sources,
     server_checks.check_git,
+    reader_checks.check_reader_programs,
     server_checks.check_model,
     server_checks.check_search_engine,
     settings_checks.check_systems,

@@ -29,7 +29,9 @@ _MOUNT_HINT = "Correct the path in footnote.toml, or mount what belongs there; w
 async def check_sources(scene: Inspection) -> Sequence[CheckResult]:
     """Check that each source can be opened here: its folder or file is there, its secrets are set."""
     return await asyncio.to_thread(
-        examine_sources, scene.settings.sources, SourceContext(scene.settings.home, os.environ)
+        examine_sources,
+        scene.settings.sources,
+        SourceContext(scene.settings.home, os.environ, programs=scene.settings.ingest.programs),
     )
 
 

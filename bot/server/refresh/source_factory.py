@@ -24,6 +24,8 @@ from bot.settings.source_settings import (
     SourceSettings,
     WikipediaSettings,
 )
+from ingest.readers.external_programs import ReaderPrograms
+from ingest.sandbox import Sandbox
 from ingest.sources.confluence.confluence_api import ConfluenceAddress, is_cloud
 from ingest.sources.confluence.confluence_export import ConfluenceExport, ExportScope
 from ingest.sources.confluence.confluence_source import ConfluenceScope, ConfluenceSource
@@ -62,11 +64,11 @@ def _make_client(
     return WebClient(policy, headers=headers, auth=basic, credential=credential)
 
 
-def open_folder(given: FolderSettings, _around: SourceContext) -> LiveSource:
-    return build_folder(given)
+def open_folder(given: FolderSettings, around: SourceContext) -> LiveSource:
+    return build_folder(given, around.programs)
 
 
-def build_folder(given: FolderSettings) -> FolderSource:
+def build_folder(given: FolderSettings, programs: ReaderPrograms) -> FolderSource:
     return FolderSource(
         given.path,
         url_base=given.url_base,
@@ -75,6 +77,7 @@ def build_folder(given: FolderSettings) -> FolderSource:
         exclude=given.exclude,
         ignore=given.ignore,
         newest_days=given.newest_days,
+        sandbox=Sandbox(programs=programs),
     )
 
 
@@ -82,7 +85,8 @@ def open_git(given: GitSettings, around: SourceContext) -> LiveSource:
     remote = GitRemote(given.url or str(given.path), around.read_secret(given.token_env))
     mirror = GitMirror(remote, around.home / "git", around.environment, branch=given.branch, depth=given.depth)
     template = choose_url_template(given.url_base, remote.address)
-    return GitSource(mirror, RepositoryScope(given.folder, template, given.site, _make_rules(given)))
+    scope = RepositoryScope(given.folder, template, given.site, _make_rules(given))
+    return GitSource(mirror, scope, sandbox=Sandbox(programs=around.programs))
 
 
 def open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveSource:
@@ -109,7 +113,7 @@ def open_wikipedia(given: WikipediaSettings, around: SourceContext) -> LiveSourc
 def open_site(given: SiteSettings, around: SourceContext) -> LiveSource:
     token = around.read_secret(given.token_env)
     web = _make_client(given, bearer=token, credential=given.token_env, gap=given.gap)
-    return SiteSource(SiteScope(given.url, _make_rules(given)), web)
+    return SiteSource(SiteScope(given.url, _make_rules(given)), web, sandbox=Sandbox(programs=around.programs))
 
 
 def open_mediawiki(given: MediaWikiSettings, around: SourceContext) -> LiveSource:
@@ -131,11 +135,12 @@ def open_confluence(given: ConfluenceSettings, around: SourceContext) -> LiveSou
         credential=given.token_env,
         **_read_page_options(given),
     )
-    return ConfluenceSource(scope, web)
+    return ConfluenceSource(scope, web, sandbox=Sandbox(programs=around.programs))
 
 
-def open_confluence_export(given: ConfluenceExportSettings, _around: SourceContext) -> LiveSource:
-    return ConfluenceExport(ExportScope(path=given.path, base=given.url_base, **_read_page_options(given)))
+def open_confluence_export(given: ConfluenceExportSettings, around: SourceContext) -> LiveSource:
+    scope = ExportScope(path=given.path, base=given.url_base, **_read_page_options(given))
+    return ConfluenceExport(scope, sandbox=Sandbox(programs=around.programs))
 
 
 def _read_page_options(given: ConfluencePages) -> dict[str, Any]:

@@ -225,11 +225,13 @@ class ConfluenceExport:
 
     reference = False
 
-    def __init__(self, given: ExportScope, *, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self, given: ExportScope, *, now: Callable[[], datetime] = utc_now, sandbox: Sandbox | None = None
+    ) -> None:
         self._given = given
         self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
         self._stopped = False
-        self._sandbox = Sandbox()
+        self._sandbox = sandbox or Sandbox()
         self._failed = False  # whether anything could not be read since the last listing began
 
     def expected(self) -> None:
@@ -363,7 +365,7 @@ def _read_body(node: PageNode, body: ExportEntity, people: Mapping[str, str]) ->
 
 def _read_attached(there: ZipArchive, file: AttachedFile, sandbox: Sandbox) -> Iterator[ListedItem]:
     node = file.node
-    if file_formats.explain_refusal(node.title):
+    if file_formats.explain_refusal(node.title, sandbox.programs):
         return
     if there.holds(file.entry) and there.size(file.entry) > _LARGEST_FILE:
         yield Unreadable(node.id, f"is larger than {_LARGEST_FILE >> 20} MB")

@@ -122,12 +122,19 @@ class ConfluenceSource:
 
     reference = False
 
-    def __init__(self, given: ConfluenceScope, web: WebClient, *, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        given: ConfluenceScope,
+        web: WebClient,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        sandbox: Sandbox | None = None,
+    ) -> None:
         self._given = given
         self._web = web
         self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
         self._people: dict[str, str] = {}
-        self._sandbox = Sandbox()
+        self._sandbox = sandbox or Sandbox()
 
     def expected(self) -> None:
         """Nobody knows before all is listed."""

@@ -59,9 +59,16 @@ class RepositoryScope:
 class GitSource:
     reference = False
 
-    def __init__(self, mirror: GitMirror, wanted: RepositoryScope, *, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        mirror: GitMirror,
+        wanted: RepositoryScope,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        sandbox: Sandbox | None = None,
+    ) -> None:
         self._mirror, self._wanted, self._now = mirror, wanted, now
-        self._sandbox = Sandbox()
+        self._sandbox = sandbox or Sandbox()
         self._listed_branch: _BranchListing | None = None
         self.left_out: Sequence[LeftOut] = ()
         """What the last listing left out."""
@@ -166,12 +173,13 @@ class GitSource:
         return ChangedDocument(key, fingerprint, entry.size, load)
 
     def _find_refusal(self, key: str, entry: TreeEntry) -> str:
-        if reason := _REASONS.get(entry.kind) or file_formats.explain_refusal(key):
+        if reason := _REASONS.get(entry.kind) or file_formats.explain_refusal(key, self._sandbox.programs):
             return reason
         return f"is larger than {self._wanted.largest // 2**20} MB" if entry.size > self._wanted.largest else ""
 
     def _make_fingerprint(self, look: "_BranchListing", key: str, entry: TreeEntry) -> str:
-        state = "\x1f".join((file_formats.READER_VERSION, entry.blob, self._file_url(look.head, key, None)))
+        mark = file_formats.make_reader_mark(key, self._sandbox.programs)
+        state = "\x1f".join((mark, entry.blob, self._file_url(look.head, key, None)))
         return hashlib.sha256(state.encode()).hexdigest()
 
     def _find_changes(self, look: "_BranchListing", entries: Mapping[str, TreeEntry]) -> dict[str, LastChange]:

@@ -45,11 +45,18 @@ class SiteScope:
 class SiteSource:
     reference = False
 
-    def __init__(self, wanted: SiteScope, web: WebClient, *, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        wanted: SiteScope,
+        web: WebClient,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        sandbox: Sandbox | None = None,
+    ) -> None:
         self._wanted, self._web, self._now = wanted, web, now
         self._origin = get_origin(wanted.url)
         self._listed_site: tuple[SitePages, PageFetcher] | None = None
-        self._sandbox = Sandbox()
+        self._sandbox = sandbox or Sandbox()
 
     def expected(self) -> int:
         """Count the pages that are listed: reads the sitemaps. Blocks. Raises `SourceUnavailable`."""

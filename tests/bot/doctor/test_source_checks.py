@@ -1,6 +1,10 @@
 """What the sources of corpora need of this machine."""
 
+import pytest
+
+from bot.doctor.checks.reader_checks import examine_programs
 from bot.doctor.checks.server_checks import _check_git_version
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 
 
 def test_git_is_looked_for(tmp_path):
@@ -17,3 +21,31 @@ def test_git_is_looked_for(tmp_path):
         assert bool(found.hint) is (level == "fail")
     missing = _check_git_version(None, "handbook")
     assert (missing.level, "not installed" in missing.what, bool(missing.hint)) == ("fail", True, True)
+
+
+@pytest.mark.parametrize(
+    ("programs", "there", "told"),
+    [
+        (NO_PROGRAMS, {}, []),
+        (ReaderPrograms(ocr=True), {}, [("fail", "tesseract is not there")]),
+        (ReaderPrograms(ocr=True), {"tesseract": "eng\nosd"}, [("ok", "reads them, in eng")]),
+        (
+            ReaderPrograms(ocr=True, ocr_languages=("eng", "deu"), libreoffice=True),
+            {"tesseract": "eng"},
+            [("fail", "know deu"), ("fail", "not there")],
+        ),
+        (ReaderPrograms(libreoffice=True), {"soffice": ""}, [("ok", "soffice opens .doc")]),
+    ],
+)
+def test_programs_that_readers_may_call_are_looked_for(programs, there, told):
+    """With the languages of scans; each fault says what to install."""
+    found = list(
+        examine_programs(
+            programs, lambda names: next(filter(there.__contains__, names), None), lambda call: there[call[0]]
+        )
+    )
+
+    assert [(one.level, any(words in one.what for _, words in told)) for one in found] == [
+        (level, True) for level, _ in told
+    ]
+    assert all(one.hint for one in found if one.level == "fail")

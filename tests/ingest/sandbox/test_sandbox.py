@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.sandbox import Sandbox, SandboxLimits
 from ingest.sources.folder import FolderSource
 from ingest.types import ChangedDocument, SourceUnavailable, UnreadableDocument
@@ -161,3 +162,11 @@ def test_no_thread_is_left_behind():
         apart.done(readers.where)
 
     wait_for(lambda: threading.active_count() <= before)
+
+
+def test_a_busy_machine_refuses_nothing():
+    """The processor's time is limited; by the clock, what shares it with many others has many times as much."""
+    for programs in (NO_PROGRAMS, ReaderPrograms(ocr=True)):
+        limits = Sandbox(programs=programs)._limits
+
+        assert limits.clock >= 20 * limits.seconds

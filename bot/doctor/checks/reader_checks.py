@@ -1,0 +1,53 @@
+"""Check the programs of this machine that readers of documents may call: tesseract and LibreOffice."""
+
+import asyncio
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+
+from bot.doctor.diagnosis import CheckResult, Inspection
+from ingest.readers.external_programs import OCR_COMMAND, OFFICE_COMMANDS, ReaderPrograms, find_program
+
+_SECONDS = 20.0
+
+Ask = Callable[[Sequence[str]], str]
+"""Call a program, and return what it says."""
+
+
+async def check_reader_programs(scene: Inspection) -> Sequence[CheckResult]:
+    """Check that what `[ingest]` lets readers call is there, with the languages that it names."""
+    return await asyncio.to_thread(lambda: tuple(examine_programs(scene.settings.ingest.programs)))
+
+
+def examine_programs(
+    programs: ReaderPrograms,
+    find: Callable[[Sequence[str]], str | None] = find_program,
+    ask: Ask | None = None,
+) -> Iterator[CheckResult]:
+    """Yield what is found out of each program that may be called. Blocks."""
+    if programs.ocr:
+        yield _examine_ocr(programs.ocr_languages, find((OCR_COMMAND,)), ask or _ask)
+    if programs.libreoffice:
+        path = find(OFFICE_COMMANDS)
+        hint = "Install it (Debian: libreoffice-writer-nogui, libreoffice-impress-nogui), or set libreoffice = false."
+        if path is None:
+            yield CheckResult("fail", "LibreOffice: it is not there, and .doc, .ppt and .rtf are not read.", hint)
+        else:
+            yield CheckResult("ok", f"LibreOffice: {path} opens .doc, .ppt and .rtf.")
+
+
+def _examine_ocr(languages: Sequence[str], path: str | None, ask: Ask) -> CheckResult:
+    if path is None:
+        hint = "Install it (Debian: tesseract-ocr), or set ocr = false in [ingest]."
+        return CheckResult("fail", "Scanned pages: tesseract is not there, and they are not read.", hint)
+    known = set(ask([path, "--list-langs"]).split())
+    missing = [name for name in languages if name not in known]
+    if missing:
+        packages = ", ".join(f"tesseract-ocr-{name.replace('_', '-')}" for name in missing)
+        hint = f"Install them (Debian: {packages}), or change ocr_languages in [ingest]."
+        return CheckResult("fail", f"Scanned pages: tesseract does not know {', '.join(missing)}.", hint)
+    return CheckResult("ok", f"Scanned pages: tesseract reads them, in {', '.join(languages)}.")
+
+
+def _ask(call: Sequence[str]) -> str:
+    done = subprocess.run(call, capture_output=True, text=True, timeout=_SECONDS, check=False)  # noqa: S603 - was found
+    return done.stdout

@@ -1,0 +1,155 @@
+"""Scanned pages and older formats, by programs of this machine: fakes that speak as they do."""
+
+import os
+import stat
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from pptx import Presentation
+
+from ingest.readers import file_formats, pdf
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
+from ingest.readers.parsed_document import Heading
+from ingest.sandbox import Sandbox
+from ingest.types import Block, SourceUnavailable, UnreadableDocument
+from storage.types import PassageKind
+from tests.ingest import files
+from tests.ingest.sandbox.test_sandbox import PATIENCE, wait_for
+
+SCANS = ReaderPrograms(ocr=True, ocr_languages=("eng", "deu"))
+TESSERACT = """#!{python}
+import sys
+assert sys.argv[1:] == ["stdin", "stdout", "-l", "eng+deu", "tsv"], sys.argv
+head, pixels = sys.stdin.buffer.read().split(b" 255\\n", 1)
+magic, width, height = head.split()
+assert magic == b"P5" and int(width) * int(height) == len(pixels)
+print("level page_num block_num par_num line_num word_num left top width height conf text".replace(" ", "\\t"))
+page = (((100, "Item"), (900, "Price")), ((100, "Tea"), (900, "5")), ((100, "*"), (130, "Cash")))
+for line, words in enumerate(page):
+    for number, (left, text) in enumerate(words):
+        print(5, 1, 1, 1, line, number, left, 100 + 60 * line, 20 * len(text), 30, 96.5, text, sep="\\t")
+"""
+SOFFICE = """#!{python}
+import pathlib, shutil, sys
+target, folder, source = sys.argv[-4], pathlib.Path(sys.argv[-2]), pathlib.Path(sys.argv[-1])
+profile = next(part for part in sys.argv if part.startswith("-env:UserInstallation=file://"))
+assert "DisableMacrosExecution" in (pathlib.Path(profile[29:]) / "user/registrymodifications.xcu").read_text()
+folder.mkdir()
+if source.read_bytes() != b"broken":
+    shutil.copy("{made}", folder / f"document.{{target}}")
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Put programs of these names first on the path, or take all others from it."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+
+    def put(name, text, **values):
+        program = tmp_path / "bin" / name
+        program.write_text(text.format(python=sys.executable, **values), encoding="utf-8")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    return put
+
+
+def scan(*texts):
+    """Make pages of a PDF, of which an empty one is a drawing without text."""
+    return files.pdf([[(72, 700, 10, text)] if text else [] for text in texts], drawing=True)
+
+
+def test_a_scanned_page_is_read_and_says_so(install):
+    """Its heading reaches the footnote, what stands side by side is a row, and no heading of a page is a title."""
+    install("tesseract", TESSERACT)
+
+    read = pdf.read_pdf(scan("", "The rest is text."), SCANS)
+
+    assert read.items == (
+        Block("The rest is text."),
+        Heading(2, "Page 1 (OCR)"),
+        Block("Item: Tea; Price: 5", PassageKind.TABLE),
+        Block("- Cash"),
+    )
+    page = file_formats.read_file(scan(""), "team/old-scan.pdf", programs=SCANS)
+    assert (page.title, page.sections[0].path) == ("Old scan", ("Page 1 (OCR)",))
+
+
+@pytest.mark.usefixtures("install")
+def test_without_tesseract_a_scan_says_so_and_other_pages_are_read():
+    with pytest.raises(UnreadableDocument, match="tesseract, which reads them, is not on this machine"):
+        pdf.read_pdf(scan(""), SCANS)
+    with pytest.raises(UnreadableDocument, match=r"ocr = true in \[ingest\]"):
+        pdf.read_pdf(scan(""), NO_PROGRAMS)
+    assert pdf.read_pdf(scan("", "Text."), SCANS).items == (Block("Text."),)
+
+
+def test_a_language_that_tesseract_lacks_is_told(install):
+    install("tesseract", "#!{python}\nimport sys\nsys.exit('Error opening data file deu.traineddata')")
+
+    with pytest.raises(UnreadableDocument, match=r"cannot read: Error opening data file deu\.traineddata"):
+        pdf.read_pdf(scan(""), SCANS)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a.doc", ".docx"), ("a.RTF", ".docx"), ("a.ppt", ".pptx")])
+def test_older_formats_of_office_are_opened_by_libreoffice(install, tmp_path, name, kind):
+    """Where the settings let it, and it is there; what it cannot open is told."""
+    made = tmp_path / "made"
+    deck = Presentation()
+    deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "Kept."
+    deck.save(made)
+    if kind == ".docx":
+        made.write_bytes(files.docx(files.paragraph("Kept.")))
+    programs = ReaderPrograms(libreoffice=True)
+    with pytest.raises(UnreadableDocument, match=f"not on this machine: save it as {kind}"):
+        file_formats.read_file(b"old", name, programs=programs)
+    install("soffice", SOFFICE, made=made)
+
+    assert file_formats.read_file(b"old", name, programs=programs).sections[0].blocks == (Block("Kept."),)
+    with pytest.raises(UnreadableDocument, match=f"cannot be opened by LibreOffice: save it as {kind}"):
+        file_formats.read_file(b"broken", name, programs=programs)
+    assert "set libreoffice = true" in file_formats.explain_refusal(name)
+    assert not file_formats.explain_refusal(name, programs)
+
+
+def test_files_are_read_again_where_scans_are_read_by_now():
+    marks = [
+        file_formats.make_reader_mark(name, programs) for name in ("a.pdf", "a.md") for programs in (NO_PROGRAMS, SCANS)
+    ]
+
+    assert marks[0] != marks[1]
+    assert marks[0] == marks[2] == marks[3]
+
+
+def test_what_a_reader_called_ends_with_it(install, tmp_path):
+    """Nothing of a document is left behind, in a process or on the disk."""
+    mark = tmp_path / "mark"
+    install(
+        "soffice",
+        "#!{python}\nimport os, pathlib, sys, time\n"
+        "pathlib.Path('{mark}').write_text(str(os.getpid()) + ' ' + sys.argv[-1])\ntime.sleep(3600)",
+        mark=mark,
+    )
+    box = Sandbox(programs=ReaderPrograms(libreoffice=True))
+
+    with box, ThreadPoolExecutor(1) as thread:
+        reading = thread.submit(box.page, b"old", "a.doc")
+        pid, path = wait_for(lambda: mark.exists() and mark.read_text()).split()
+        box.stop()
+        with pytest.raises(SourceUnavailable, match="stopped"):
+            reading.result(PATIENCE)
+
+    wait_for(lambda: has_ended(int(pid)))
+    assert not Path(path).exists()
+
+
+def has_ended(pid):
+    """Tell whether a process has ended, be it that nobody has asked for its end yet."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    state = Path(f"/proc/{pid}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z"
