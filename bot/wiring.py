@@ -300,7 +300,9 @@ def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack, *, reb
     stack.callback(lexical.close)
     # They end first: what was cancelled may still be in the middle of a commit.
     threads = IndexThreads.start(stack)
-    return PassageStore(manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first)
+    return PassageStore(
+        manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first, kept=chosen.kept
+    )
 
 
 def digest_settings(settings: Settings) -> str:

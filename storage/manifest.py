@@ -185,9 +185,9 @@ class Manifest:
         """Return the corpora by name, and what they hold."""
         return await self.database.read(_fetch_corpora)
 
-    async def describe(self, corpus: str, *, reference: bool, dense: DenseMode = DenseMode.EAGER) -> None:
-        """Record what a corpus is, before anything of it is indexed."""
-        values = {"reference": reference, "dense": dense.value}
+    async def describe(self, corpus: str, *, reference: bool, dense: DenseMode | None = None) -> None:
+        """Record what a corpus is, before anything of it is indexed; without `dense` that stays as it is."""
+        values = {"reference": reference} | ({"dense": dense.value} if dense else {})
         described = sa.update(corpora).where(corpora.c.name == corpus).values(values)
 
         def describe(connection: sa.Connection) -> None:

@@ -6,7 +6,7 @@ a search sees is the manifest as of that one.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,6 +32,7 @@ from storage.indexes.lexical import CHECKED_BYTES, IndexedVersion, LexicalIndex,
 from storage.indexes.score_fusion import CorpusGroup, apply_bonus, fuse_scores, group_corpora, rank_key
 from storage.manifest import Manifest
 from storage.types import (
+    KEPT_VECTORS,
     CorpusInfo,
     DenseMode,
     Document,
@@ -49,7 +50,6 @@ PassageRow = tuple[Document, Passage]
 
 CANDIDATES = 50  # how many passages each retriever offers to the fusion
 LAZY_DEPTH = 30  # how many of a lazy corpus's best by words are embedded for a question
-KEPT_VECTORS = 100_000  # of lazy corpora
 DISAMBIGUATION_MALUS = 20.0  # deviations of the fused score that disambiguation pages lose, so that they come last
 UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands
 EMBED_BATCH = 64  # passages whose vectors are made at a time; more are not made faster, and keep others waiting
@@ -293,6 +293,28 @@ class PassageStore:
             if not reasons:
                 return
             await self.tidy()  # another home committed between the two
+
+    async def embed_missing(self, corpus: str, progress: Callable[[int], Awaitable[None]]) -> None:
+        """Embed what a corpus holds and nobody has embedded, telling `progress` how much; cut short, it goes on."""
+        done = after = 0
+        while versions := await self.manifest.listed(corpus, after=after, limit=REINDEX_DOCUMENTS):
+            rows = [(version.document, one) for version in versions for one in version.passages]
+            known = await self.threads.read.run(self.dense.fitting, [one for _, one in rows]) if rows else {}
+            fresh = [row for row in rows if row[1].id not in known]
+            vectors = [row for part in await self._embed(fresh) for row in part]
+            async with self._writing:  # of what was changed meanwhile nothing is written
+                names = {(corpus, one.document) for _, one in fresh}
+                there = await self.manifest.recall({one.id for _, one in fresh}, names)
+                kept = [(one, row) for (_, one), row in zip(fresh, vectors, strict=True) if one.id in there]
+                parts = (kept[start : start + EMBED_BATCH] for start in range(0, len(kept), EMBED_BATCH))
+                batches = [np.stack([row for _, row in part]) for part in parts]
+                await self._upsert([one for one, _ in kept], batches)
+            after, done = versions[-1].number, done + len(rows)
+            await progress(done)
+
+    async def drop_vectors(self, corpus: str) -> None:
+        """Remove all vectors of a corpus that is found by words alone from now on."""
+        await self.threads.write.run(self.dense.remove, corpus)
 
     async def probe(self) -> None:
         """Search both indexes for what is listed, as a question would. Raises `StorageError` where that fails."""

@@ -208,6 +208,9 @@ class ApprovedExample:
     pinned: bool = False  # whether it is shown before all others, whatever is asked
 
 
+KEPT_VECTORS = 100_000  # of lazy corpora, about 3 kB each
+
+
 class DenseMode(StrEnum):
     """How much of a corpus is embedded."""
 

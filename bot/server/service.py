@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshReport
     from pipeline.types import Event
     from storage.indexes.embedding import Embedder
-    from storage.types import CorpusInfo, Hit
+    from storage.types import CorpusInfo, DenseMode, Hit
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,20 @@ class LocalService:
                 corpus,
                 store,
                 progress=tell,
+                dense=await self._choose_dense(corpus, source),
                 confirm_removal=confirm_removal,
                 source_digest=hash_source(source),
                 night=night,
             )
+
+    async def _choose_dense(self, corpus: str, source: SourceSettings) -> DenseMode | None:
+        from storage.types import DenseMode
+
+        wanted = next((one.dense for one in self.app.settings.corpus if one.name == corpus), "")
+        if wanted:
+            return DenseMode(wanted)
+        known = {one.name for one in await self.app.manifest.catalogue()}
+        return None if corpus in known or not is_large_dump(source) else DenseMode.LAZY
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
         """Ingest the document of an address, from these sources by corpus; return a report for each corpus."""
@@ -150,6 +160,18 @@ def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | N
 
 if TYPE_CHECKING:
     BotService: TypeAlias = LocalService | RemoteService
+
+
+_LARGE = {".xml": 240_000_000}  # bytes of a dump that make 200,000 passages, about
+_LARGE_PACKED = 60_000_000
+
+
+def is_large_dump(source: SourceSettings) -> bool:
+    """Return whether a source is a dump whose passages would take hours to embed, as a mirror's may be."""
+    if getattr(source, "type", "") != "wikipedia":
+        return False
+    dump = getattr(source, "dump", None)
+    return dump is None or (dump.is_file() and dump.stat().st_size > _LARGE.get(dump.suffix, _LARGE_PACKED))
 
 
 def hash_source(source: SourceSettings) -> str:

@@ -41,6 +41,7 @@ from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSetti
 from pipeline.model import Budget
 from pipeline.stages import STAGES
 from storage.language.lazy_pattern import lazy_compile
+from storage.types import KEPT_VECTORS
 
 
 class DeskSettings(SettingsTable):
@@ -301,6 +302,8 @@ class EmbeddingSettings(SettingsTable):
     function: str = Field(default="minilm", min_length=1)
     options: dict[str, Any] = Field(default_factory=dict)
     bits: Annotated[int, require(lambda bits: bits in {8, 32}, "must be 8 or 32")] = 8  # of minilm
+    kept: int = Field(default=KEPT_VECTORS, ge=0)
+    """How many vectors of lazy corpora are kept."""
 
 
 class ChromaSettings(SettingsTable):
@@ -320,6 +323,7 @@ class CorpusSettings(SettingsTable):
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
     visible_to: tuple[ReaderId, ...] = Field(default=(), validation_alias=AliasChoices("visible_to", "readers"))
     """Empty means nobody but the terminal."""
+    dense: Literal["", "eager", "lazy", "off"] = ""  # empty: as it is; new ones eager, but for large dumps
     owner: PersonId | Literal[""] = ""  # who is named to admins beside what its documents leave unanswered
     source: AnySource | None = None
 

@@ -86,6 +86,9 @@ class _RunState:
         self.tell(step)
         await self.record.progress(step)
 
+    async def notify_embedded(self, passages: int) -> None:
+        await self.notify(f"embeds what was found by words before: {passages:,} passages")
+
 
 async def refresh_corpus(
     source: DocumentSource,
@@ -93,7 +96,7 @@ async def refresh_corpus(
     store: PassageStore,
     *,
     progress: Callable[[RefreshProgress], None],
-    dense: DenseMode = DenseMode.EAGER,
+    dense: DenseMode | None = None,
     most_removed: float = MOST_REMOVED,
     confirm_removal: bool = False,
     source_digest: str = "",
@@ -112,7 +115,7 @@ async def refresh_corpus(
         corpus: The corpus to refresh.
         store: Where it is kept.
         progress: Is told the progress.
-        dense: Whether passages are embedded now, lazily, or not at all.
+        dense: Whether passages are embedded now, lazily, or not at all; None: as before, and a new corpus now.
         most_removed: The share of the corpus, 0 to 1, that is removed without confirmation; a few documents always are.
         confirm_removal: Whether a person confirmed that more are removed.
         source_digest: A digest of the source's settings: when they change, all is listed again.
@@ -132,7 +135,11 @@ async def refresh_corpus(
         read_source(source) as reader,
     ):
         run = await _start_run(corpus, store, record, lease, progress)
-        run.packs = dense is not DenseMode.EAGER
+        before = await _find_dense(store, corpus)
+        # What becomes eager is searched lazily until all of it is embedded.
+        catches_up = dense is DenseMode.EAGER and bool(run.known) and before is not DenseMode.EAGER
+        mode = before if catches_up else dense or before
+        run.packs = mode is not DenseMode.EAGER
         if run.packs and (pack_for := getattr(source, "pack_for", None)):
             await reader.run(pack_for, corpus)
         run.total = await reader.run(source.expected)
@@ -144,7 +151,9 @@ async def refresh_corpus(
         if run.total is None:  # what is downloaded to be listed can be counted now
             run.total = await reader.run(source.expected)
         record.report = replace(record.report, edition=listing.edition)
-        await store.manifest.describe(corpus, reference=source.reference, dense=dense)
+        await store.manifest.describe(corpus, reference=source.reference, dense=mode)
+        if mode is DenseMode.OFF:
+            await store.drop_vectors(corpus)
         batches = await _read_all(run, reader, listing)
         record.report = replace(run.report, left_out=count_left_out(source))
         if not listing.whole:
@@ -158,10 +167,18 @@ async def refresh_corpus(
             checkpoint = replace(last, edition=listing.edition)
         failures = await _collect_failures(run, batches)
         await store.manifest.finish(corpus, clock(), failures, checkpoint)
+        if catches_up:
+            await store.embed_missing(corpus, run.notify_embedded)
+            await store.manifest.describe(corpus, reference=source.reference, dense=DenseMode.EAGER)
         run.total = run.done
         await run.notify()
         record.report = replace(run.report, seconds=time.monotonic() - run.started)
     return record.report
+
+
+async def _find_dense(store: PassageStore, corpus: str) -> DenseMode:
+    known = {one.name: one.dense for one in await store.manifest.catalogue()}
+    return known.get(corpus, DenseMode.EAGER)
 
 
 async def _start_run(

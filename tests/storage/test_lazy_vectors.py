@@ -155,3 +155,30 @@ def test_a_use_counts_half_as_much_after_each_half_life(one: list[float], other:
     difference = counted(one) - counted(other)
     if abs(difference) > 1e-6 * counted(one):
         assert (worth(one) > worth(other)) == (difference > 0)
+
+
+async def test_a_corpus_may_change_its_mode(tmp_path: Path) -> None:
+    """The next refresh embeds what is missing, keeps what may be used again, or removes it; each time all is found."""
+    async with lazy_store(tmp_path, embedder := WordEmbedder()) as store:
+        found = []
+        for mode, held in ((DenseMode.EAGER, 60), (DenseMode.LAZY, 60), (DenseMode.OFF, 0), (DenseMode.LAZY, 0)):
+            await refresh_corpus(PageSource(PAGES), "gates", store, progress=lambda _: None, dense=mode)
+            await store.check()
+            assert store.dense.count("gates") == held
+            found.append((await store.search(QUESTION, ["gates"], 1))[0].document.key)
+            await store.lazy.flush()
+
+        assert found == ["7"] * 4
+        assert sum(embedder.calls) == 60 + 1 + LAZY_DEPTH
+        (corpus,) = await store.manifest.corpora()
+        assert corpus.dense is DenseMode.LAZY
+
+
+async def test_one_page_that_is_read_again_leaves_its_corpus_lazy(tmp_path: Path) -> None:
+    """Nobody is asked for its mode then."""
+    async with lazy_store(tmp_path, WordEmbedder()) as store:
+        await store.manifest.describe("gates", reference=False)
+        await store.check()
+        (corpus,) = await store.manifest.catalogue()
+
+    assert corpus.dense is DenseMode.LAZY

@@ -5,8 +5,9 @@ import bz2
 import pytest
 
 from bot.server.refresh.source_factory import open_source
+from bot.server.service import is_large_dump
 from bot.settings.settings_errors import SettingsError
-from bot.settings.source_settings import SiteSettings, SourceContext, WikipediaSettings
+from bot.settings.source_settings import FolderSettings, SiteSettings, SourceContext, WikipediaSettings
 from tests.ingest.servers.dump_mirror import FakeMirror
 from tests.ingest.servers.site import FakeSite
 from tests.ingest.servers.web import serve
@@ -57,3 +58,17 @@ def test_a_site_is_read_by_rules_and_its_token_is_no_setting(tmp_path):
     named = SiteSettings(type="sitemap", url="https://docs.example.com", contact="ops@example.com", token_env="DOCS")
     with pytest.raises(SettingsError, match="DOCS, which a source names, is not set"):
         open_source(named, SourceContext(tmp_path, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "large"),
+    [("small.xml.bz2", 1_000, False), ("large.xml.bz2", 100_000_000, True), ("short.xml", 100_000_000, False)],
+)
+def test_a_dump_whose_passages_would_take_hours_to_embed_is_large(tmp_path, name, size, large):
+    """By its packed size; what a mirror will give may be."""
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(size)
+
+    assert is_large_dump(WikipediaSettings(type="wikipedia", dump=tmp_path / name)) is large
+    assert is_large_dump(WikipediaSettings(type="wikipedia", wiki="simple", contact="a@b.example"))
+    assert not is_large_dump(FolderSettings(type="folder", path=tmp_path))
