@@ -185,11 +185,11 @@ def plan_reading(
     """Plan the reading of a file's bytes, as `file_formats.read_file` does it."""
     given = partial(file_formats.read_file, content, name, url=url, revision=revision, modified=modified)
     work = partial(given, programs=programs)
-    return ReadTask(work, harmless=file_formats.is_harmless(name, len(content)))
+    return ReadTask(work, harmless=file_formats.is_harmless(name, len(content)), slow=programs.ocr)
 
 
 _DEFAULT_LIMITS = SandboxLimits()
-_OCR_LIMITS = SandboxLimits(seconds=600.0, clock=4 * 3600.0)  # a book of scanned pages takes hours
+OCR_LIMITS = SandboxLimits(seconds=600.0, clock=4 * 3600.0)  # a book of scanned pages takes hours
 
 
 class Sandbox:
@@ -199,7 +199,7 @@ class Sandbox:
     """
 
     def __init__(self, limits: SandboxLimits | None = None, programs: ReaderPrograms = NO_PROGRAMS) -> None:
-        self._limits = limits or (_OCR_LIMITS if programs.ocr else _DEFAULT_LIMITS)
+        self._limits = limits or (OCR_LIMITS if programs.ocr else _DEFAULT_LIMITS)
         self.programs = programs
         """Of this machine, which readers may call."""
         self._process: SandboxProcess | None = None

@@ -50,6 +50,7 @@ class ReadTask:
 
     work: Callable[[], Page]
     harmless: bool = False  # whether it need not be done in a sandbox
+    slow: bool = False  # whether it may take as long as text recognition does
 
 
 @dataclass(frozen=True, slots=True)

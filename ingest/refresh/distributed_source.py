@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ingest.chunking import split_page
 from ingest.page_cleanup import LARGEST_DOCUMENT, clean_page, isolate_errors, limit_length, load_page
 from ingest.refresh.document_plan import pack_document
-from ingest.sandbox import Sandbox
+from ingest.sandbox import OCR_LIMITS, Sandbox
 from ingest.types import (
     ChangedDocument,
     Engine,
@@ -103,13 +103,13 @@ _opened: dict[str, Embedder] = {}  # of this process
 
 
 def _read_apart(task: ReadTask) -> Page:
-    return _sandbox().run(task)
+    return _sandbox(slow=task.slow).run(task)
 
 
 @cache
-def _sandbox() -> Sandbox:
-    """Return the sandbox of this process; it ends with it."""
-    return Sandbox().__enter__()
+def _sandbox(*, slow: bool) -> Sandbox:
+    """Return a sandbox of this process; it ends with it."""
+    return Sandbox(OCR_LIMITS if slow else None).__enter__()
 
 
 def distribute(
