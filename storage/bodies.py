@@ -26,23 +26,60 @@ def pack_passages(passages: Iterable[Passage]) -> bytes:
     return zlib.compress(text.encode("utf-8", "surrogatepass"), _LEVEL)
 
 
+class PackedBody:
+    """The passages of a version, each made when it is asked for: a search wants few of a long page."""
+
+    def __init__(self, document: Document, body: bytes) -> None:
+        """Unpack a body. Raises `BodyDamaged`."""
+        self._document = document
+        try:
+            rows = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
+            self._rows = [(str(section), str(text), PassageKind(kind)) for section, text, kind in rows]
+        except (zlib.error, ValueError, TypeError) as error:
+            raise BodyDamaged(str(error)) from error
+        self._made: dict[int, Passage] = {}
+        self._ordinals: list[int] = []
+        self._positions: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, position: int) -> Passage:
+        if position not in self._made:
+            self._made[position] = self._make(position)
+        return self._made[position]
+
+    def all(self) -> tuple[Passage, ...]:
+        return tuple(self[position] for position in range(len(self)))
+
+    def find(self, identity: str) -> Passage | None:
+        """Return the passage with an id."""
+        if not self._positions:
+            self._positions = {self[position].id: position for position in range(len(self))}
+        position = self._positions.get(identity)
+        return None if position is None else self[position]
+
+    def _make(self, position: int) -> Passage:
+        (section, text, kind), of = self._rows[position], self._document
+        ordinal = (self._ordinals or self._count_equal())[position]
+        identity = make_passage_id(of.corpus, of.key, section, text, ordinal)
+        content = hash_passage(of.title, section, text)
+        return Passage(identity, of.corpus, of.key, section, text, position, content, kind)
+
+    def _count_equal(self) -> list[int]:
+        """Count for each passage the equal ones before it."""
+        seen: Counter[tuple[str, str]] = Counter()
+        ordinals = []
+        for section, text, _ in self._rows:
+            ordinals.append(seen[section, text])
+            seen[section, text] += 1
+        self._ordinals = ordinals
+        return ordinals
+
+
 def unpack_passages(document: Document, body: bytes) -> tuple[Passage, ...]:
     """Return the passages of a document from its body. Raises `BodyDamaged`."""
-    try:
-        rows = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
-        seen: Counter[tuple[str, str]] = Counter()
-        made: list[Passage] = []
-        for position, (section, text, kind) in enumerate(rows):
-            ordinal = seen[section, text]
-            seen[section, text] += 1
-            identity = make_passage_id(document.corpus, document.key, section, text, ordinal)
-            content = hash_passage(document.title, section, text)
-            made.append(
-                Passage(identity, document.corpus, document.key, section, text, position, content, PassageKind(kind))
-            )
-    except (zlib.error, ValueError, TypeError) as error:
-        raise BodyDamaged(str(error)) from error
-    return tuple(made)
+    return PackedBody(document, body).all()
 
 
 def seal_body(title: str, body: bytes) -> str:
@@ -51,28 +88,28 @@ def seal_body(title: str, body: bytes) -> str:
 
 
 class BodyMemory:
-    """The passages of versions that come again, such as those of a page that many ask about; for several threads."""
+    """The bodies of versions that come again, such as those of a page that many ask about; for several threads."""
 
     def __init__(self, most: int = 20_000) -> None:
         """Keep `most` passages, about 1 KB each."""
         self._most, self._held = most, 0
-        self._versions = OrderedDict[tuple[int, str], tuple[Passage, ...]]()
+        self._bodies = OrderedDict[tuple[int, str], PackedBody]()
         self._lock = threading.Lock()
 
-    def unpack(self, number: int, seal: str, document: Document, body: bytes) -> tuple[Passage, ...]:
-        """Return the passages of a version, whose number and seal nothing else has. Raises `BodyDamaged`."""
+    def unpack(self, number: int, seal: str, document: Document, body: bytes) -> PackedBody:
+        """Return the body of a version, whose number and seal nothing else has. Raises `BodyDamaged`."""
         if seal != seal_body(document.title, body):
             raise BodyDamaged("its seal does not fit")
         with self._lock:
-            if known := self._versions.get((number, seal)):
-                self._versions.move_to_end((number, seal))
+            if known := self._bodies.get((number, seal)):
+                self._bodies.move_to_end((number, seal))
                 return known
-        made = unpack_passages(document, body)
+        made = PackedBody(document, body)
         with self._lock:
-            if (number, seal) not in self._versions:
-                self._versions[number, seal] = made
+            if (number, seal) not in self._bodies:
+                self._bodies[number, seal] = made
                 self._held += len(made)
             while self._held > self._most:
-                _, dropped = self._versions.popitem(last=False)
+                _, dropped = self._bodies.popitem(last=False)
                 self._held -= len(dropped)
         return made

@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from storage.bodies import BodyDamaged, BodyMemory
+from storage.bodies import BodyDamaged, BodyMemory, PackedBody, pack_passages
 from storage.database import manifest_tx
 from storage.database.engine import Database, split_chunks
 from storage.database.fingerprint_table import FingerprintTable
@@ -42,6 +42,18 @@ _Row = sa.Row[*tuple[Any, ...]]
 _VERSION = [*manifest_tx.DOCUMENT_COLUMNS, bodies.c.body, bodies.c.seal]
 
 FETCHED_ROWS = 10_000  # that are held at a time where there may be millions
+
+
+_NOTHING = PackedBody(Document("", "", ""), pack_passages([]))
+
+
+@dataclass(frozen=True, slots=True)
+class PackedVersion:
+    """A version of a document whose passages are made when they are asked for."""
+
+    number: int
+    document: Document
+    body: PackedBody
 
 
 @dataclass(frozen=True)
@@ -139,7 +151,7 @@ class Manifest:
 
     async def visible(
         self, followed: int, numbers: Collection[int], named: Collection[DocumentId], within: Collection[str]
-    ) -> tuple[StoredVersion, ...]:
+    ) -> tuple[PackedVersion, ...]:
         """Return the versions of these numbers, and those of the documents `named` that stood at `followed`."""
         by_key = [
             sa.and_(
@@ -156,7 +168,7 @@ class Manifest:
         ]
         queries = [_versions().where(condition) for condition in (*by_number, *by_key)]
         rows = await self.database.read(lambda it: [row for query in queries for row in it.execute(query)])
-        return tuple(self._version(row) for row in {row.number: row for row in rows}.values())
+        return tuple(self._unpack(row) for row in {row.number: row for row in rows}.values())
 
     async def recall(self, ids: Collection[str], among: Collection[DocumentId]) -> dict[str, tuple[Passage, Document]]:
         """Return by id those of these passages that still stand in one of the documents `among`."""
@@ -241,14 +253,18 @@ class Manifest:
         return tuple((row.key, row.reason) for row in await self._all(query))
 
     def _version(self, row: _Row) -> StoredVersion:
+        version = self._unpack(row)
+        return StoredVersion(version.number, version.document, version.body.all())
+
+    def _unpack(self, row: _Row) -> PackedVersion:
         """Return a version; without passages, and logged, where they are not what was stored."""
-        document, found = _document(row), tuple[Passage, ...]()
+        document, body = _document(row), _NOTHING
         try:
-            found = self._memory.unpack(row.number, row.seal, document, row.body)
+            body = self._memory.unpack(row.number, row.seal, document, row.body)
         except BodyDamaged:
             what = "a document is not what was stored, and not quoted: `footnote ingest --only` reads it again"
             log.error(what, extra={"corpus": row.corpus, "document": row.key})  # noqa: TRY400 - where it lies says nothing
-        return StoredVersion(row.number, document, found)
+        return PackedVersion(row.number, document, body)
 
     async def _write(self, function: Callable[[sa.Connection], None]) -> None:
         await self.database.write(function, WritePriority.BATCH)

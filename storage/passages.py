@@ -30,7 +30,7 @@ from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_t
 from storage.indexes.lazy_vectors import LazyVectors
 from storage.indexes.lexical import CHECKED_BYTES, IndexedVersion, LexicalIndex, Place, index_version
 from storage.indexes.score_fusion import CorpusGroup, apply_bonus, fuse_scores, group_corpora, rank_key
-from storage.manifest import Manifest
+from storage.manifest import Manifest, PackedVersion
 from storage.types import (
     KEPT_VECTORS,
     CorpusInfo,
@@ -43,7 +43,6 @@ from storage.types import (
     PackedDocument,
     Passage,
     PassageRef,
-    StoredVersion,
 )
 
 PassageRow = tuple[Document, Passage]
@@ -436,7 +435,7 @@ class Candidates:
 def _join_candidates(
     near: Mapping[PassageRef, float],
     worded: Mapping[Place, float],
-    versions: Sequence[StoredVersion],
+    versions: Sequence[PackedVersion],
     preferred: frozenset[str],
 ) -> Candidates:
     by_number = {version.number: version for version in versions}
@@ -444,17 +443,16 @@ def _join_candidates(
     dense, lexical = dict[str, float](), dict[str, float]()
     for (number, position), score in worded.items():
         version = by_number.get(number)
-        if version and position < len(version.passages):
-            passage = version.passages[position]
+        if version and position < len(version.body):
+            passage = version.body[position]
             lexical[passage.id] = score
             listed[passage.id] = passage, version.document
     by_name = {(version.document.corpus, version.document.key): version for version in versions}
-    ids = {name: {one.id: one for one in version.passages} for name, version in by_name.items()}
     for ref, cosine in near.items():
-        name = ref.corpus, ref.document
-        if near_one := ids.get(name, {}).get(ref.id):
+        named = by_name.get((ref.corpus, ref.document))
+        if named and (one := named.body.find(ref.id)):
             dense[ref.id] = cosine
-            listed[ref.id] = near_one, by_name[name].document
+            listed[ref.id] = one, named.document
     return Candidates(dense, lexical, listed, preferred, len(dense) + len(lexical))
 
 

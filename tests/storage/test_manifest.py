@@ -17,7 +17,7 @@ from storage.bodies import BodyDamaged, pack_passages, unpack_passages
 from storage.database.manifest_tx import Commit, VersionChange, record_follower
 from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
-from storage.manifest import Manifest
+from storage.manifest import Manifest, PackedVersion
 from storage.types import (
     Checkpoint,
     CorpusInfo,
@@ -25,7 +25,6 @@ from storage.types import (
     Lease,
     Passage,
     PassageKind,
-    StoredVersion,
     hash_passage,
     make_passage_id,
 )
@@ -90,9 +89,9 @@ async def texts(manifest: Manifest, key: str = "a", corpus: str = "c") -> list[s
     return [passage.text for passage in await listed_passages(manifest, corpus, key)]
 
 
-def shown(versions: tuple[StoredVersion, ...]) -> Mapping[tuple[str, str], tuple[str, ...]]:
+def shown(versions: tuple[PackedVersion, ...]) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Return what versions say, by their documents."""
-    return {(one.document.corpus, one.document.key): tuple(it.text for it in one.passages) for one in versions}
+    return {(one.document.corpus, one.document.key): tuple(it.text for it in one.body.all()) for one in versions}
 
 
 async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manifest: Manifest) -> None:

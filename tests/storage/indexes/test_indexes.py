@@ -304,3 +304,26 @@ def test_an_index_that_is_made_again_takes_the_place_of_the_old_one_when_it_is_w
     assert [path.name for path in tmp_path.iterdir()] == ["lexical"]
     with closing(LexicalIndex(folder)) as index:
         assert (index.count(), index.followed) == (2, 2)
+
+
+@pytest.mark.parametrize(("large", "small"), [(60, 5), (60, 59), (60, 0), (3, 200)])
+def test_where_the_scope_is_most_of_the_index_the_same_is_found(tmp_path, large, small):
+    """What is out of scope is left out afterwards, or the search made again where it crowds out what is in it."""
+    texts = [f"The bell {'rings ' * (n % 7)} at {n}." for n in range(large)]
+    others = ["The bell rings rings rings rings rings rings rings."] * small
+    with closing(LexicalIndex(tmp_path)) as index:
+        rows = [*((text, "large") for text in texts), *((text, "small") for text in others)]
+        index.follow(
+            [
+                index_version(StoredVersion(n, *_only(row(f"{n}", text, corpus=corpus))))
+                for n, (text, corpus) in enumerate(rows, 1)
+            ],
+            [],
+            len(rows),
+        )
+        found, _ = index.search("bell rings", ["large"], 9)
+        groups = index._expand("bell rings")
+        expected = index._find_scoped(index._index.searcher(), groups, ["large"], 9)
+
+    assert sorted(found.values()) == pytest.approx(sorted(expected.values()))
+    assert {number for number, _ in found} <= set(range(1, large + 1))
