@@ -188,7 +188,7 @@ class Manifest:
     async def catalogue(self) -> tuple[Corpus, ...]:
         """Return the corpora by name, without counts."""
         known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation, corpora.c.dense
-        rows = await self._all(sa.select(*known).order_by(corpora.c.name))
+        rows = await self._all(sa.select(*known).where(_IS_CORPUS).order_by(corpora.c.name))
         return tuple(
             Corpus(row.name, row.refreshed_at, row.reference, row.generation, DenseMode(row.dense)) for row in rows
         )
@@ -242,6 +242,10 @@ class Manifest:
     async def remember(self, corpus: str, keys: Collection[str]) -> None:
         """Let refreshes read these again."""
         await self._write(lambda connection: _remember(connection, corpus, keys))
+
+    async def drop(self, corpus: str) -> None:
+        """Take an emptied corpus off the list, with all that is recorded of it but its past refreshes."""
+        await self._write(lambda connection: _drop(connection, corpus))
 
     async def find(self, address: str) -> tuple[DocumentRef, ...]:
         """Find documents by address (a final slash, fragment or revision does not matter), key or exact title."""
@@ -309,6 +313,13 @@ def _remember(connection: sa.Connection, corpus: str, keys: Collection[str]) -> 
         connection.execute(sa.delete(forgotten).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)))
 
 
+def _drop(connection: sa.Connection, corpus: str) -> None:
+    for table in (failures, forgotten):
+        connection.execute(sa.delete(table).where(table.c.corpus == corpus))
+    emptied = {"refreshed_at": None, "mark": "", "mark_of": "", "edition": "", "generation": corpora.c.generation + 1}
+    connection.execute(sa.update(corpora).where(corpora.c.name == corpus).values(emptied))
+
+
 def _fetch_corpora(connection: sa.Connection) -> tuple[CorpusInfo, ...]:
     runs = fetch_last_runs(connection)
     return tuple(
@@ -327,6 +338,10 @@ def _fetch_corpora(connection: sa.Connection) -> tuple[CorpusInfo, ...]:
     )
 
 
+_IS_CORPUS = sa.or_(corpora.c.documents > 0, corpora.c.refreshed_at.is_not(None))
+"""What holds nothing and never was refreshed to the end is none: it was removed, or its first source was mistyped."""
+
+
 def _versions() -> sa.Select[Any]:
     return sa.select(*_VERSION).join_from(documents, bodies, bodies.c.number == documents.c.number)
 
@@ -336,16 +351,20 @@ def _overview_query() -> sa.Select[Any]:
         of_corpus = table.c.corpus == corpora.c.name
         return sa.select(sa.func.count()).select_from(table).where(of_corpus).scalar_subquery()
 
-    return sa.select(
-        corpora.c.name,
-        corpora.c.documents,
-        corpora.c.passages,
-        corpora.c.dense,
-        corpora.c.refreshed_at,
-        corpora.c.edition,
-        number(failures).label("failures"),
-        number(forgotten).label("forgotten"),
-    ).order_by(corpora.c.name)
+    return (
+        sa.select(
+            corpora.c.name,
+            corpora.c.documents,
+            corpora.c.passages,
+            corpora.c.dense,
+            corpora.c.refreshed_at,
+            corpora.c.edition,
+            number(failures).label("failures"),
+            number(forgotten).label("forgotten"),
+        )
+        .where(_IS_CORPUS)
+        .order_by(corpora.c.name)
+    )
 
 
 def _document(row: _Row) -> Document:

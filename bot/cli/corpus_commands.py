@@ -1,9 +1,8 @@
 """Run `footnote ingest`, `forget`, `corpora` and `reindex`: what is indexed, and where it comes from."""
 
 import re
-import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -140,6 +139,7 @@ def folder(
         ),
     ] = None,
     *,
+    restore: Annotated[bool, typer.Option("--restore", help="Read in again what was forgotten, too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be read, and why not.")] = False,
     confirm_removal: ConfirmRemovalOption = None,
     engine: EngineOption = None,
@@ -161,7 +161,7 @@ def folder(
         if dry_run or corpus is None:
             _preview(ctx, source)
         else:
-            _ingest(ctx, corpus, source, confirm_removal, engine)
+            _ingest(ctx, corpus, source, confirm_removal, engine, restore=restore)
 
 
 @ingest_app.command(
@@ -239,6 +239,28 @@ def ingest_all(
             raise typer.Exit(1)
 
 
+@ingest_app.command(epilog=format_examples("footnote ingest remove handbook", "footnote ingest remove handbook --yes"))
+def remove(
+    context: typer.Context,
+    corpus: Annotated[str, typer.Argument(metavar="CORPUS", callback=_validate_corpus_name, show_default=False)],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove a corpus with all its documents. The record of past answers keeps what it quoted.
+
+    What the settings give a source is read in anew by the next refresh, until its [[corpus]] is taken out.
+    """
+    with open_command(context, as_json=as_json) as ctx:
+        _confirm(ctx, f"All documents of “{corpus}” will be removed.", confirmed=yes)
+        report = ctx.call_service(lambda service: service.remove(corpus))
+        count = format_count(report.removed, "document")
+        said = f"Removed: {corpus} ({count}, {format_count(report.passages_removed, 'passage')})."
+        if corpus in ctx.settings.sources:
+            said += " Its [[corpus]] still has a source: the next refresh reads it in anew."
+        ctx.output.give(rendering.json_documents.build_ingest_document(report), Text(said))
+
+
 @ingest_app.command("status", epilog=format_examples("footnote ingest status", "footnote ingest status --json"))
 def status(
     context: typer.Context,
@@ -268,19 +290,22 @@ def forget(
 ) -> None:
     """Forget one document at once: it is no longer found or cited, and refreshes leave it out.
 
-    `footnote ingest --only ADDRESS` brings it back. The record of past answers keeps what it quoted.
+    `footnote ingest --only ADDRESS` brings it back, or `footnote ingest folder PATH --corpus NAME --restore` what has
+    no source in the settings. The record of past answers keeps what it quoted.
     """
     with open_command(context, as_json=as_json) as ctx:
         done = ctx.call_service(lambda service: service.forget(address, corpus))
-        ctx.output.give(rendering.json_documents.build_forget_document(done), Text(format_forgotten(done)))
+        said = Text(format_forgotten(done, ctx.settings.sources))
+        ctx.output.give(rendering.json_documents.build_forget_document(done), said)
 
 
-def format_forgotten(done: "ForgottenDocument") -> str:
+def format_forgotten(done: "ForgottenDocument", sources: Collection[str]) -> str:
+    from bot.server.refresh.document_lookup import name_restoring_command
+
     one = done.document
-    where = one.url or one.key
     return sanitize_line(
         f"Forgotten: {one.title}, of {one.corpus} ({format_count(done.passages, 'passage')}). "
-        f"It is no longer found or cited; `footnote ingest --only {shlex.quote(where)}` brings it back."
+        f"It is no longer found or cited; `{name_restoring_command(one, sources)}` brings it back."
     )
 
 
@@ -326,12 +351,21 @@ def _ingest(
     source: "SourceSettings",
     confirmed: Sequence[str] | None,
     engine: "EngineName | None",
+    *,
+    restore: bool = False,
 ) -> None:
     """Refresh one corpus, and print the report."""
-    confirm = corpus in (confirmed or ())
-    report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, engine, confirmed=confirm))
+    options = {"confirm_removal": corpus in (confirmed or ()), "restore": restore}
+    report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, engine, **options))
     document = rendering.json_documents.build_ingest_document(report)
     ctx.output.give(document, rendering.corpus_view.render_reports([report]))
+
+
+def _confirm(ctx: CommandContext, question: str, *, confirmed: bool) -> None:
+    """Ask, unless it is confirmed. Raises `typer.Abort` at a no."""
+    if not confirmed:
+        ctx.output.note(question)
+        typer.confirm("Go on?", abort=True, err=True)
 
 
 def _preview(ctx: CommandContext, source: "FolderSettings") -> None:
@@ -354,7 +388,7 @@ async def _refresh_all(
     reports, faults = list["RefreshReport"](), dict[str, Fault]()
     for corpus, source in wanted.items():
         try:
-            reports.append(await _refresh(ctx, service, corpus, source, engine, confirmed=corpus in confirmed))
+            reports.append(await _refresh(ctx, service, corpus, source, engine, confirm_removal=corpus in confirmed))
         except Exception as error:
             if not isinstance(error, ReportableError):
                 raise
@@ -370,14 +404,17 @@ async def _refresh(
     source: "SourceSettings",
     engine: "EngineName | None",
     *,
-    confirmed: bool,
+    confirm_removal: bool,
+    restore: bool = False,
 ) -> "RefreshReport":
     with show_progress(ctx.output.err, label=corpus, unit="documents") as tell:
 
         def progress(step: "RefreshProgress") -> None:
             tell(step.done, step.total, step.doing or format_count(step.passages, "passage"))
 
-        return await service.refresh(corpus, source, progress, confirm_removal=confirmed, engine=engine)
+        return await service.refresh(
+            corpus, source, progress, confirm_removal=confirm_removal, restore=restore, engine=engine
+        )
 
 
 def _select_sources(ctx: CommandContext, corpus: str) -> "Sources":

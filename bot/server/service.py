@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot import answering
+from storage.errors import UnknownCorpus
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -60,12 +61,14 @@ class LocalService:
         tell: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
+        restore: bool = False,
         engine: EngineName | None = None,
         night: datetime | None = None,
     ) -> RefreshReport:
         """Bring a corpus up to date, one at a time: several at once would be slower. `tell` receives the progress.
 
-        Documents that are gone in suspicious number are removed only with `confirm_removal`. `engine` is what reads and
+        Documents that are gone in suspicious number are removed only with `confirm_removal`; what was forgotten comes
+        back only with `restore`. `engine` is what reads and
         embeds them, else that of the settings. `night` is the night that it is done for, if it is.
         """
         from ingest.refresh.corpus_refresh import refresh_corpus
@@ -83,6 +86,7 @@ class LocalService:
                 progress=tell,
                 dense=await self._choose_dense(corpus, source),
                 confirm_removal=confirm_removal,
+                restore=restore,
                 source_digest=hash_source(source),
                 night=night,
             )
@@ -101,6 +105,16 @@ class LocalService:
         from bot.server.refresh import document_lookup
 
         return await document_lookup.reread_document(self.app, address, sources, self._around)
+
+    async def remove(self, corpus: str) -> RefreshReport:
+        """Remove a corpus with all its documents."""
+        from ingest.refresh.corpus_refresh import remove_corpus
+
+        known = [info.name for info in await self.app.manifest.catalogue()]
+        if corpus not in known:
+            raise UnknownCorpus(f"There is no corpus “{corpus}”.", hint=f"There are: {', '.join(known) or 'none'}.")
+        async with self._refreshing:
+            return await remove_corpus(self.app.passages, corpus)
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
         """Forget the document of an address, a key or a title; an empty `corpus` means any."""

@@ -99,6 +99,7 @@ async def refresh_corpus(
     dense: DenseMode | None = None,
     most_removed: float = MOST_REMOVED,
     confirm_removal: bool = False,
+    restore: bool = False,
     source_digest: str = "",
     night: datetime | None = None,
     clock: Clock = utc_now,
@@ -118,6 +119,7 @@ async def refresh_corpus(
         dense: Whether passages are embedded now, lazily, or not at all; None: as before, and a new corpus now.
         most_removed: The share of the corpus, 0 to 1, that is removed without confirmation; a few documents always are.
         confirm_removal: Whether a person confirmed that more are removed.
+        restore: Whether what was forgotten on purpose is read again.
         source_digest: A digest of the source's settings: when they change, all is listed again.
         night: The night that the run belongs to, for the history.
         clock: Returns the moment, with a time zone.
@@ -154,6 +156,10 @@ async def refresh_corpus(
         await store.manifest.describe(corpus, reference=source.reference, dense=mode)
         if mode is DenseMode.OFF:
             await store.drop_vectors(corpus)
+        if restore:
+            await store.manifest.remember(corpus, run.unwanted)
+            run.unwanted = ()
+            record.report = replace(record.report, forgotten=0)
         batches = await _read_all(run, reader, listing)
         record.report = replace(run.report, left_out=count_left_out(source))
         if not listing.whole:
@@ -344,6 +350,26 @@ async def _plan_removals(store: PassageStore, corpus: str, keys: Collection[str]
     stored = await store.manifest.stored(corpus, keys)
     dropped = {key: tuple(passage.id for passage in version.passages) for key, version in sorted(stored.items())}
     return [DocumentChange(corpus, key, None, drop=ids) for key, ids in dropped.items()]
+
+
+async def remove_corpus(
+    store: PassageStore, corpus: str, *, clock: Clock = utc_now, lease_seconds: float = LEASE_SECONDS
+) -> RefreshReport:
+    """Remove a corpus: its documents, and what is recorded of it but its past refreshes.
+
+    Raises:
+        RefreshRefused: Another process refreshes it.
+        StorageError: The store failed; run again, it goes on.
+    """
+    started, removed, passages = time.monotonic(), 0, 0
+    async with hold_lease(store.leases, corpus, clock=clock, seconds=lease_seconds):
+        keys = sorted(await store.manifest.fingerprints(corpus))
+        for start in range(0, len(keys), REMOVAL_BATCH):
+            counts = await store.remove(corpus, keys[start : start + REMOVAL_BATCH], erasing=True)
+            removed, passages = removed + len(counts), passages + sum(counts.values())
+        await store.manifest.drop(corpus)
+    seconds = time.monotonic() - started
+    return RefreshReport(corpus, removed=removed, passages_removed=passages, seconds=seconds)
 
 
 async def forget_documents(store: PassageStore, corpus: str, keys: Collection[str]) -> RefreshReport:

@@ -151,6 +151,8 @@ class House:
     asked: list[TurnRequest] = field(default_factory=list)
     searched: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
+    restored: list[bool] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
     confirmed: list[bool] = field(default_factory=list)
     """For each refresh whether removals were confirmed."""
     engines: list[EngineName | None] = field(default_factory=list)
@@ -188,8 +190,9 @@ class House:
         del settings
         yield _History(self.runs, self.nights)
 
-    async def reindex(self, progress: Callable[[int, int], None]) -> int:
+    async def reindex(self, progress: Callable[[int, int], None], *, vectors: bool = True) -> int:
         """Say that it was done."""
+        del vectors
         progress(12, 12)
         return 12
 
@@ -233,10 +236,12 @@ class HouseHome:
         tell: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
+        restore: bool = False,
         engine: EngineName | None = None,
     ) -> RefreshReport:
         """Report as scripted."""
         del corpus
+        self.house.restored.append(restore)
         self.house.engines.append(engine)
         self.house.confirmed.append(confirm_removal)
         self.house.sources.append(source.model_dump(exclude={"type"}))
@@ -251,6 +256,13 @@ class HouseHome:
         if isinstance(self.house.report, Exception):
             raise self.house.report
         return (self.house.report,)
+
+    async def remove(self, corpus: str) -> RefreshReport:
+        """Report as scripted."""
+        self.house.removed.append(corpus)
+        if isinstance(self.house.report, Exception):
+            raise self.house.report
+        return self.house.report
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
         """Say what was scripted."""

@@ -209,4 +209,11 @@ def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
     rows = build_table("Corpus", "Title", "Address")
     for one in forgotten:
         rows.add_row(one.corpus, sanitize_line(one.title), sanitize_line(one.url or one.key))
-    return Group(rows, Text(), Text("`footnote ingest --only ADDRESS` brings one back."))
+    return Group(
+        rows,
+        Text(),
+        Text(
+            "`footnote ingest --only ADDRESS` brings one back. Of a corpus without a source in the settings,\n"
+            "`footnote ingest folder PATH --corpus NAME --restore` brings all."
+        ),
+    )

@@ -57,6 +57,7 @@ class RefreshRequest:
     source: AnySource
     confirm_removal: bool = False
     engine: EngineName | None = None
+    restore: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class ReadOneRequest:
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
     address: str
+    corpus: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRequest:
     corpus: str
 
 
@@ -86,7 +92,7 @@ class CorpusList:
     corpora: tuple[CorpusInfo, ...]
 
 
-REQUESTS = (TurnRequest, SearchRequest, RefreshRequest, ReadOneRequest, ForgetRequest)
+REQUESTS = (TurnRequest, SearchRequest, RefreshRequest, ReadOneRequest, ForgetRequest, RemoveRequest)
 EVENTS = (SearchStarted, PassagesFound, PageQuoted, ClaimChecked, ClaimExplained, DraftStarted, SentencePassed)
 RESULTS = (TurnResult, HitList, CorpusList, RefreshReport, ReportList, ForgottenDocument, Failure, ServerHello)
 TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, RefreshProgress, *RESULTS)})

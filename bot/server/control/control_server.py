@@ -71,16 +71,19 @@ def build_control_app(home: "BotService") -> Starlette:
         return protocol.CorpusList(await home.corpora())
 
     async def refresh(wanted: Any, tell: Tell) -> object:
-        options = {"confirm_removal": wanted.confirm_removal, "engine": wanted.engine}
+        options = {name: getattr(wanted, name) for name in ("confirm_removal", "restore", "engine")}
         return await home.refresh(wanted.corpus, wanted.source, tell, **options)
 
     async def read_one(wanted: Any, _: Tell) -> object:
         return protocol.ReportList(await home.read_one(wanted.address, wanted.sources))
 
+    async def remove(wanted: Any, _: Tell) -> object:
+        return await home.remove(wanted.corpus)
+
     async def forget(wanted: Any, _: Tell) -> object:
         return await home.forget(wanted.address, wanted.corpus)
 
-    works = (answer, check, search, corpora, refresh, read_one, forget)
+    works = (answer, check, search, corpora, refresh, read_one, remove, forget)
     routes = [Route(f"/{work.__name__}", _build_endpoint(work), methods=["POST"]) for work in works]
     return Starlette(routes=[Route("/hello", _hello), *routes], max_body_size=MAX_REQUEST_BYTES)
 

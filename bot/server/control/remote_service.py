@@ -77,15 +77,19 @@ class RemoteService:
         tell: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
+        restore: bool = False,
         engine: EngineName | None = None,
     ) -> RefreshReport:
         """Refresh a corpus; the server reads its source's paths and secrets."""
-        wanted = protocol.RefreshRequest(corpus, source, confirm_removal, engine)
+        wanted = protocol.RefreshRequest(corpus, source, confirm_removal, engine, restore)
         return await self._asked("/refresh", wanted, RefreshReport, tell)
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
         wanted = protocol.ReadOneRequest(address, dict(sources))
         return (await self._asked("/read_one", wanted, protocol.ReportList)).reports
+
+    async def remove(self, corpus: str) -> RefreshReport:
+        return await self._asked("/remove", protocol.RemoveRequest(corpus), RefreshReport)
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
         return await self._asked("/forget", protocol.ForgetRequest(address, corpus), ForgottenDocument)

@@ -132,7 +132,8 @@ async def _build_unknown_error(
     """Return the error for an unknown name: what was looked through, and what comes near."""
     names = [info.name for info in await app.manifest.catalogue() if corpus in {"", info.name}]
     if sources is None and select_documents(await app.manifest.find_forgotten(address), address, corpus):
-        again = f"`footnote ingest --only {shlex.quote(address.strip())}` brings it back."
+        (one, *_) = select_documents(await app.manifest.find_forgotten(address), address, corpus)
+        again = f"`{name_restoring_command(one, app.settings.sources)}` brings it back."
         return NoSuchDocument(f"“{address}” was forgotten already.", hint=again)
     looked = ", ".join(names if sources is None else sources) or "any corpus"
     where = f"No document of {looked} is" if sources is None else f"No source of {looked} has"
@@ -141,6 +142,13 @@ async def _build_unknown_error(
     near = [*(f"{_name_document(one)}, which was forgotten" for one in away), *map(_name_document, found)][:MAX_SIMILAR]
     hint = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
     return NoSuchDocument(f"{where} “{address}”.", hint=hint)
+
+
+def name_restoring_command(one: DocumentRef, sources: Collection[str]) -> str:
+    """Return the command that brings a forgotten document back, by which corpora the settings give a source."""
+    if one.corpus in sources or is_web_corpus(one.corpus):
+        return f"footnote ingest --only {shlex.quote(one.url or one.key)}"
+    return f"footnote ingest folder PATH --corpus {one.corpus} --restore"
 
 
 def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:

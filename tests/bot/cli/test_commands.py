@@ -466,15 +466,46 @@ def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> No
     assert "There are: handbook, wikipedia." in run("ingest", "--only", "x", "--corpus", "nothing", house=house).stderr
 
 
+def test_forget_names_the_source_of_the_settings() -> None:
+    """Where they have one."""
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    said = run("forget", "Old rules").stdout
+
+    assert "`footnote ingest --only https://example.com/old.md` brings it back." in " ".join(said.split())
+
+
+def test_remove_asks_and_says_what_is_gone() -> None:
+    """A no leaves all as it was; with a source in the settings it would come back."""
+    house = House(report=RefreshReport("handbook", removed=2, passages_removed=9))
+    asked = run("ingest", "remove", "handbook", house=house)
+
+    assert (asked.exit_code, house.removed) == (1, [])
+    said = run("ingest", "remove", "handbook", "--yes", house=house).stdout
+    assert "Removed: handbook (2 documents, 9 passages)." in said
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    again = run("ingest", "remove", "handbook", "--yes", house=house).stdout
+    assert "the next refresh reads it in anew" in " ".join(again.split())
+    assert house.removed == ["handbook", "handbook"]
+
+
+def test_what_was_forgotten_is_restored_where_it_is_asked_for() -> None:
+    """Not by any other refresh."""
+    house = House()
+    run("ingest", "folder", "docs", "--corpus", "docs", "--restore", house=house)
+    run("ingest", "folder", "docs", "--corpus", "docs", house=house)
+
+    assert house.restored == [True, False]
+
+
 def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
-    """In a line."""
+    """In a line: one command where the settings give its corpus a source, another where they do not."""
     house = House()
     result = run("forget", "Old rules", house=house)
 
     assert result.exit_code == 0
     assert " ".join(result.stdout.split()) == (
         "Forgotten: Old rules, of handbook (4 passages). It is no longer found or cited; "
-        "`footnote ingest --only https://example.com/old.md` brings it back."
+        "`footnote ingest folder PATH --corpus handbook --restore` brings it back."
     )
     assert document(run("forget", "old.md", "--corpus", "handbook", "--json", house=house)) == {
         "corpus": "handbook",

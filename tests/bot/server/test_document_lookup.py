@@ -13,7 +13,9 @@ from bot.settings.settings_tables import Settings
 from bot.settings.source_settings import WikipediaSettings
 from bot.views.error_messages import ReportableError
 from bot.wiring import App
-from ingest.types import SingleReadUnsupported
+from ingest.sources.folder import FolderError
+from ingest.types import RefreshRefused, SingleReadUnsupported
+from storage.errors import UnknownCorpus
 from storage.types import DocumentRef, RunState
 from tests.storage.stores import kept, opened
 
@@ -74,7 +76,7 @@ async def test_what_was_forgotten_comes_back_when_it_is_read_in_by_name(home: Lo
         await home.forget("rules.md", "own")
     (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
 
-    assert "footnote ingest --only rules.md`" in caught.value.hint
+    assert f"footnote ingest --only {BASE}/rules.md`" in caught.value.hint
     assert (report.corpus, report.added) == ("own", 1)
     await home.refresh("own", home.app.settings.sources["own"], lambda _: None)
     assert await _titles(home) == ["Old rules", "The quay"]
@@ -203,3 +205,46 @@ def test_a_key_comes_before_what_is_called_alike() -> None:
     assert select_documents((by_key, by_title), "a.md") == (by_key,)
     assert select_documents((by_key, by_title), "a.md", "other") == ()
     assert select_documents((by_title,), "a.md") == (by_title,)
+
+
+async def test_what_was_forgotten_comes_back_where_it_is_asked_for(home: LocalService) -> None:
+    """All of the corpus, by a refresh that restores; a source that is not there restores nothing."""
+    await _filled(home)
+    await home.forget("rules.md", "own")
+    source = home.app.settings.sources["own"]
+    elsewhere = source.model_copy(update={"path": home.app.settings.home / "nowhere"})
+
+    with pytest.raises(FolderError):
+        await home.refresh("own", elsewhere, lambda _: None, restore=True)
+    assert (await home.refresh("own", source, lambda _: None)).forgotten == 1
+    report = await home.refresh("own", source, lambda _: None, restore=True)
+
+    assert (report.added, report.forgotten) == (1, 0)
+    assert await _titles(home) == ["Old rules", "The quay"]
+
+
+async def test_a_corpus_is_removed_whole(home: LocalService) -> None:
+    """With what was forgotten of it; the other one stays, and it can be read in anew."""
+    await _filled(home)
+    await home.forget("rules.md", "own")
+    report = await home.remove("own")
+
+    assert (report.removed, report.passages_removed) == (1, 1)
+    assert [info.name for info in await home.corpora()] == ["more"]
+    assert await _titles(home) == []
+    assert await _titles(home, "more") == ["Old rules"]
+    with pytest.raises(UnknownCorpus, match="no corpus “own”"):
+        await home.remove("own")
+    assert (await home.refresh("own", home.app.settings.sources["own"], lambda _: None)).added == 2
+
+
+async def test_a_mistyped_path_leaves_no_corpus_behind(home: LocalService) -> None:
+    """Neither one that is not there nor one that holds nothing."""
+    source = home.app.settings.sources["own"]
+    for path in (home.app.settings.home / "nowhere", home.app.settings.home):
+        mistyped = source.model_copy(update={"path": path, "include": ("*.nothing",)})
+        with pytest.raises((FolderError, RefreshRefused)):
+            await home.refresh("typo", mistyped, lambda _: None)
+
+    assert await home.corpora() == ()
+    assert await home.app.manifest.catalogue() == ()

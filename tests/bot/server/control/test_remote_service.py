@@ -92,10 +92,12 @@ async def test_searching_listing_and_refreshing_cross_too() -> None:
         assert await home.refresh("handbook", source, steps.append, **options) == house.report
         assert await home.read_one("quay.md", {"handbook": source}) == (house.report,)
         assert await home.forget("old.md", "handbook") == house.forgotten
+        assert await home.remove("handbook") == house.report
 
     assert house.searched == [("quay", ("a", "b"), 5)]
     assert house.sources == [source.model_dump(exclude={"type"})] * 2
     assert house.confirmed == [False, True]
+    assert house.removed == ["handbook"]
     assert house.engines == [None, "ray"]
     assert house.named == [("quay.md", {"handbook": source}), ("old.md", "handbook")]
     assert steps == [RefreshProgress(3, 3, 9, 1.5)] * 2
