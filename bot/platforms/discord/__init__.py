@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
 from bot.settings.field_types import validate_web_address
@@ -62,7 +62,15 @@ class DiscordSettings(PlatformSettings):
     """Whether people may install the app for themselves, and use its commands wherever they are."""
     shards: int = Field(default=1, ge=0, le=10_000)
     """How many connections share the servers; 0 for as many as Discord advises."""
+    shard_ids: tuple[int, ...] = ()  # which of them this process keeps, counted from 0; empty for all
     privacy: str = Field(default="", max_length=1_500)  # what `/privacy` says; empty for a text of ours
+
+    @field_validator("shard_ids")
+    @classmethod
+    def _are_among_the_shards(cls, ids: tuple[int, ...], found: ValidationInfo) -> tuple[int, ...]:
+        if any(not 0 <= one < found.data.get("shards", 1) for one in ids):
+            raise ValueError("must be numbers from 0, below that of `shards`, which says how many there are in all")
+        return ids
 
 
 PLATFORM = PlatformEntry(

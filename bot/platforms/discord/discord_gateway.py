@@ -253,6 +253,7 @@ class _Client(RedirectedShards):
             gateway_url=settings.gateway_url,
             intents=intents,
             shard_count=settings.shards or None,
+            shard_ids=list(settings.shard_ids) or None,
             enable_debug_events=True,
             max_messages=None,
             chunk_guilds_at_startup=False,
@@ -265,7 +266,7 @@ class _Client(RedirectedShards):
 
     @property
     def is_complete(self) -> bool:
-        return len(self._connected_shards) == self.shard_count
+        return len(self._connected_shards) == (len(self.shard_ids) if self.shard_ids else self.shard_count)
 
     async def before_identify_hook(self, _: int | None, *, initial: bool = False) -> None:
         """Begin one session at a time: Discord takes one in five seconds."""

@@ -221,6 +221,7 @@ def test_settings_are_frozen() -> None:
         ("database = 'mysql://x'", "database must be empty (SQLite in home) or begin with"),
         ("timezone = ", "footnote.toml is not valid TOML:"),
         ("timezone = UTC", "(at line 1, column 12). Correct that line"),
+        ("[discord]\nshards = 2\nshard_ids = [2]", "discord.shard_ids must be numbers from 0, below that of `shards`"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> None:

@@ -140,6 +140,15 @@ async def test_shards_share_the_servers(talk: Talk) -> None:
     assert len(talk.discord.gateway.connected) == 2
 
 
+async def test_a_process_keeps_the_shards_that_are_its_own(talk: Talk) -> None:
+    """Others keep the others, and hear what happens there."""
+    await talk.start(discord={"shards": 2, "shard_ids": [0]})
+    await talk.acts.mention(BUILT)
+    await talk.until(ANSWERS[BUILT])
+
+    assert [session.shard for session in talk.discord.gateway.connected] == [(0, 2)]
+
+
 async def test_an_event_that_cannot_be_read_stops_nothing(talk: Talk) -> None:
     """Whatever discord.py makes of it."""
     await talk.start()
