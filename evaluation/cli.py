@@ -4,7 +4,7 @@ import typer
 
 from evaluation.answers import answers
 from evaluation.claims.claim_report import claims
-from evaluation.retrieval import retrieval
+from evaluation.retrieval import lazy, retrieval
 from evaluation.robustness.crashes import crashes
 from evaluation.robustness.hostile import hostile
 from evaluation.robustness.injection import injection
@@ -14,7 +14,7 @@ from evaluation.speed.desk_benchmark import desk
 from evaluation.speed.embedding_benchmark import embedding
 from evaluation.speed.load_benchmark import turns
 from evaluation.speed.refresh_benchmark import measure_refresh
-from evaluation.speed.search_benchmark import search
+from evaluation.speed.search_benchmark import lazy_search, search
 from evaluation.speed.turn_benchmark import turn
 from evaluation.speed.wikipedia_benchmark import wikipedia
 from evaluation.systems.system_comparison import systems
@@ -26,6 +26,7 @@ app.add_typer(speed, name="speed")
 app.command()(answers)
 app.command()(claims)
 app.command()(retrieval)
+app.command()(lazy)
 app.command()(crashes)
 app.command()(injection)
 app.command()(hostile)
@@ -35,6 +36,7 @@ speed.command()(desk)
 speed.command()(embedding)
 speed.command("refresh")(measure_refresh)
 speed.command()(search)
+speed.command("lazy")(lazy_search)
 speed.command()(serve_model)
 speed.command()(turn)
 speed.command()(turns)

@@ -3,16 +3,28 @@
 import asyncio
 import json
 import math
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from random import Random
 from statistics import fmean
 from typing import Annotated, Any
 
 import typer
 
+from bot.settings.settings_tables import EmbeddingSettings
 from bot.wiring import App
+from evaluation.answers import CachingEmbedder
 from evaluation.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
-from evaluation.workbench import open_corpus, render_table
+from evaluation.speed.workload import generate_texts
+from evaluation.workbench import open_corpus, refresh_quietly, render_table
+from storage.indexes.embedding import MINILM, open_embedder
+from storage.indexes.lazy_vectors import EMBEDDED_AT_ONCE
+from storage.indexes.score_fusion import fuse_scores
+from storage.passages import CANDIDATES, LAZY_DEPTH, PassageStore
+from storage.types import DenseMode
 
 
 def recall_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
@@ -63,6 +75,82 @@ async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
         "questions": len(asked),
         "retrievers": {name: _scores([ranking[name] for ranking in rankings], asked) for name in rankings[0]},
     }
+
+
+DEPTHS = (5, 10, 20, 30, 50, 100)
+WORDS = 120
+
+
+def lazy(
+    sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/questions/README.md.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure what lazy corpora lose, by how many passages are embedded for a question, and how long that takes.
+
+    Every question is asked as if nothing were kept; "in turn", one after the other with what they leave.
+
+    Example: footnote evaluate lazy data/xquad.en.json data/cranfield
+    """
+    report: dict[str, Any] = {"schema": 1, "sets": [asyncio.run(_measure_depths(read_set(path))) for path in sets]}
+    report["milliseconds"] = _time_depths()
+    if as_json:
+        print(json.dumps(report))
+        return
+    names = ["eager", "words", *map(str, DEPTHS), "in turn"]
+    rows = [
+        [one["set"], measure, *(f"{one['depths'][name][measure]:.3f}" for name in names)]
+        for one in report["sets"]
+        for measure in ("R@1", "nDCG@10")
+    ]
+    times = ["", f"ms for passages of {WORDS} words", "", "", *report["milliseconds"].values(), ""]
+    print(render_table(["set", "measure", *names], [*rows, times]))
+
+
+async def _measure_depths(questions: QuestionSet) -> dict[str, Any]:
+    asked = [question for question in questions.questions if question.relevant]
+
+    async def rank(store: PassageStore, depth: int = LAZY_DEPTH) -> dict[str, float]:
+        return _scores([await _rank_fused(store, question.text, depth) for question in asked], asked)
+
+    source, found = build_set_source(questions.texts, questions.language), {}
+    async with open_corpus(source, SET_CORPUS, dense=DenseMode.LAZY) as app:
+        store = replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
+        for depth in DEPTHS:
+            found[str(depth)] = await rank(replace(store, kept=0), depth)
+        found["in turn"] = await rank(store)
+        for name, mode in (("words", DenseMode.OFF), ("eager", DenseMode.EAGER)):
+            await store.lazy.flush()
+            await refresh_quietly(source, SET_CORPUS, replace(app, passages=store), mode)
+            found[name] = await rank(store)
+    return {"set": questions.name, "texts": len(questions.texts), "questions": len(asked), "depths": found}
+
+
+async def _rank_fused(store: PassageStore, text: str, depth: int) -> list[str]:
+    found = await store.candidates(text, [SET_CORPUS], CANDIDATES, depth)
+    ranking = fuse_scores(
+        found.dense,
+        found.lexical,
+        asked=CANDIDATES,
+        dense_weight=store.embedder.knows(text),
+        left_out=found.left_out,
+        unasked=found.unasked,
+    )
+    return list(dict.fromkeys(found.listed[key][1].key for key, _ in ranking))
+
+
+def _time_depths() -> dict[str, float]:
+    """Return how many milliseconds the embedder takes for as many passages as each depth, of its own default bits."""
+    embedder, took, done = open_embedder(MINILM, {}, EmbeddingSettings().bits), 0.0, 0
+    texts = list(islice(generate_texts(Random(1), WORDS), DEPTHS[-1]))
+    embedder.embed(texts[:1])
+    found = {}
+    for depth in DEPTHS:
+        started = time.perf_counter()
+        for start in range(done, depth, EMBEDDED_AT_ONCE):
+            embedder.embed(texts[start : min(start + EMBEDDED_AT_ONCE, depth)])
+        took, done = took + time.perf_counter() - started, depth
+        found[str(depth)] = round(took * 1000)
+    return found
 
 
 async def _rankings(app: App, text: str) -> dict[str, list[str]]:

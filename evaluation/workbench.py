@@ -42,7 +42,7 @@ from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.answer_reader import open_answer_reader
 from storage.indexes.token_states import TokenStates, open_token_states
-from storage.types import Evidence
+from storage.types import DenseMode, Evidence
 
 TERMINAL = Asker(platform="terminal", kind="terminal")
 EXAMPLE_QUESTIONS = Path(__file__).parent / "questions" / "example_handbook.json"
@@ -74,17 +74,19 @@ async def open_home(home: Path | None = None, **settings: Any) -> AsyncIterator[
 
 @asynccontextmanager
 async def open_corpus(
-    source: DocumentSource, name: str, /, home: Path | None = None, **settings: Any
+    source: DocumentSource, name: str, /, home: Path | None = None, *, dense: DenseMode | None = None, **settings: Any
 ) -> AsyncIterator[App]:
     """Open a home with a source's documents in it."""
     async with open_home(home, **settings) as app:
-        await refresh_quietly(source, name, app)
+        await refresh_quietly(source, name, app, dense)
         yield app
 
 
-async def refresh_quietly(source: DocumentSource, corpus: str, app: App) -> RefreshReport:
+async def refresh_quietly(
+    source: DocumentSource, corpus: str, app: App, dense: DenseMode | None = None
+) -> RefreshReport:
     """Refresh a corpus of an open home; nobody watches."""
-    return await refresh_corpus(source, corpus, app.passages, progress=lambda _: None)
+    return await refresh_corpus(source, corpus, app.passages, progress=lambda _: None, dense=dense)
 
 
 def render_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 import typer
 
 from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
-from evaluation.workbench import PageSource
+from evaluation.workbench import PageSource, open_home
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import Block, Page, Section
 from storage.database.engine import Database, open_database
@@ -32,6 +32,7 @@ from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
 
 WORDS = 100
+QUESTION_WORDS = 7
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,84 @@ def search(
     with tempfile.TemporaryDirectory() as scratch:
         report = asyncio.run(_measure(Path(scratch), passages, ingested, questions))
     print(json.dumps(report) if as_json else _lines(report))
+
+
+AT_ONCE = 8
+
+
+def lazy_search(
+    home: Annotated[Path, typer.Argument(help="A home with a lazy corpus in it.", exists=True)],
+    corpus: Annotated[str, typer.Option(help="The corpus that is searched.")] = "wikipedia",
+    questions: Annotated[int, typer.Option(help="How many that were never asked before.")] = 300,
+    seed: Annotated[int, typer.Option(help="Other questions for another number.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Time searches of a lazy corpus: of questions that nobody asked before, the same again, and eight at once.
+
+    Example: footnote evaluate speed lazy .footnote --corpus wikipedia
+    """
+    report = asyncio.run(_measure_lazy(home, corpus, questions, Random(seed)))
+    if as_json:
+        print(json.dumps(report))
+        return
+    print(f"{report['passages']:,} passages, {report['kept']:,} vectors kept; memory {report['memory_mb']:,} MB")
+    for name in ("cold", "warm", "cold, eight at once"):
+        print(f"{name}: p50 {report[name]['p50_ms']} ms, p95 {report[name]['p95_ms']} ms")
+
+
+async def _measure_lazy(home: Path, corpus: str, count: int, random: Random) -> dict[str, Any]:
+    async with open_home(home) as app:
+        store = app.passages
+        asked = [await _make_question(app.manifest, corpus, random) for _ in range(2 * count)]
+        alone, together = asked[:count], asked[count:]
+        await store.search(asked[0], [corpus], 10)
+        cold, warm = [await _time_each(store, corpus, alone) for _ in range(2)]
+        groups = [together[start : start + AT_ONCE] for start in range(0, count, AT_ONCE)]
+        at_once = [one for group in groups for one in await _time_together(store, corpus, group)]
+        (info,) = [one for one in await app.manifest.corpora() if one.name == corpus]
+        await store.lazy.flush()
+        return {
+            "passages": info.passages,
+            "kept": store.dense.count(corpus),
+            "cold": _summary(cold),
+            "warm": _summary(warm),
+            "cold, eight at once": _summary(at_once),
+            "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        }
+
+
+async def _make_question(manifest: Manifest, corpus: str, random: Random) -> str:
+    """Ask about some words of a passage of the corpus."""
+    head = (await manifest.lag(0, 1)).head
+    while True:
+        versions = await manifest.listed(corpus, after=random.randrange(head), limit=1)
+        passages = [one for version in versions for one in version.passages if len(one.text.split()) > QUESTION_WORDS]
+        if passages:
+            words = random.choice(passages).text.split()
+            start = random.randrange(len(words) - QUESTION_WORDS)
+            return f"What is known about {' '.join(words[start : start + QUESTION_WORDS])}?"
+
+
+async def _time_each(store: PassageStore, corpus: str, questions: Sequence[str]) -> list[float]:
+    found = []
+    for text in questions:
+        found.append(await _time_search(store, corpus, text))
+        await store.lazy.flush()  # as people ask with pauses
+    return found
+
+
+async def _time_together(store: PassageStore, corpus: str, questions: Sequence[str]) -> list[float]:
+    return await asyncio.gather(*(_time_search(store, corpus, text) for text in questions))
+
+
+async def _time_search(store: PassageStore, corpus: str, text: str) -> float:
+    started = time.perf_counter()
+    await store.search(text, [corpus], 10)
+    return (time.perf_counter() - started) * 1000
+
+
+def _summary(times: Sequence[float]) -> dict[str, float]:
+    return {"p50_ms": round(statistics.median(times), 1), "p95_ms": round(quantile(times, 0.95), 1)}
 
 
 async def _measure(home: Path, passages: int, ingested: int, questions: int) -> dict[str, Any]:
