@@ -62,6 +62,7 @@ _LATE_BRACKET = lazy_compile(r"\)(?<=[\s,;]\))")
 _REPEATED = lazy_compile(r",(?:\s*[,;])+")
 _LATE_POINT = lazy_compile(r"\.(?<= \.)(?=[\s\"”»)\]]|$)")
 _LATE_COMMA = lazy_compile(r",(?<= ,)(?=\s|$)")
+_STOPPED_COMMA = lazy_compile(r",\.(?!\.)")
 _SPACES = ("\xa0", "\u2009", "\u202f", "\u2002", "\u200b", "\t")
 _ENTITY = lazy_compile(r"&(?:amp;)?(nbsp|#160|thinsp|ensp|emsp|ndash|mdash|minus);")
 _SIGNS = {"ndash": "–", "mdash": "—", "minus": "−"}
@@ -124,7 +125,8 @@ def close_holes(text: str) -> str:
     if "،" in text:
         text = text.replace(" ،", "،")
     text = _REPEATED.sub(",", text)
-    return _strip_before(_LATE_COMMA, " ", _strip_before(_LATE_POINT, " ", text))
+    text = _strip_before(_LATE_COMMA, " ", _strip_before(_LATE_POINT, " ", text))
+    return _STOPPED_COMMA.sub(".", text) if ",." in text else text
 
 
 _AROUND = 120  # characters on either side of a hole that are looked at

@@ -206,6 +206,8 @@ QUANTITY_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "ten_to_the": lambda a: f"10{make_superscript(first(a))}",  # `{{10^|6}}`: 10⁶.
         "power": lambda a: f"{a.at(0)}{make_superscript(a.at(1))}",  # `{{pow|2|8}}`: 2⁸.
         "root": lambda a: f"√{first(a)}",  # `{{sqrt|2}}`: √2.
+        # A temperature of the French Wikipedia; in the Italian one it names another template.
+        "temperature": lambda a: measure(a) if _strip_number(a.at(0)) else "",
         "percent": lambda a: f"{first(a)}%",  # `{{percent|12}}`: 12%.
         "above_sea": lambda a: f"{a.at(0)} m" if a.at(0) else "",  # `{{Höhe|34|DE-NHN}}`: 34 m.
         # `{{fossil range|370|0}}`: 370–0 Ma.

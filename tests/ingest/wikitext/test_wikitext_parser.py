@@ -116,6 +116,7 @@ def test_lists_of_references_and_links_are_dropped_and_prose_stays():
         ("A ({{IPAc-en|a}}) b.", "A b."),
         ("A ({{IPAc-en|a}} or {{IPAc-en|b}}) b.", "A b."),
         ("A {{cn}}, b {{cn}}.", "A, b."),
+        ("A, {{ISBN|1}}.", "A."),
         ("A{{nbsp}}b&nbsp;c &amp; d&ndash;e", "A b c & d–e"),
         ("ベルリン（{{IPA-de|x}}、伯林）は", "ベルリン（伯林）は"),
         ("- {{cite book|title=x}}", "-"),
