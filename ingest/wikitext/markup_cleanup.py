@@ -11,9 +11,11 @@ ROW = "\x02"  # begins a line that is a row of a table or of an infobox
 CODE = "\x03"  # begins a line that is a stretch of code, its line breaks written as `BREAK`
 BREAK = "\x04"  # A line break within a line: `<br>`
 PIPE = "\x05"  # A pipe that separates no arguments: `{{!}}`
+PAGE_NAME = "\x07"  # the title of the page, as `{{PAGENAME}}` says
 HOLE = "\x06"  # what a page shows and we cannot say: a template that asks its wiki, a sound
 
-_MARK_TABLE = str.maketrans("", "", ROW + CODE + BREAK + PIPE + HOLE)
+_MARKS = ROW + CODE + BREAK + PIPE + HOLE + PAGE_NAME
+_MARK_TABLE = str.maketrans("", "", _MARKS)
 _SHELTER = {ord(char): f"&#{ord(char)};" for char in "[]{}|'=*#:;!<>_-~&"}
 _CODE_SHELTER = _SHELTER | {ord(char): f"&#{ord(char)};" for char in " ,.()\t"} | {ord("\n"): BREAK}
 _SUPERSCRIPT = str.maketrans("0123456789+-−–n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ")
@@ -22,9 +24,7 @@ _SUPERSCRIPT_NUMBER = lazy_compile(r"[0-9+\-−–]+n?|n")
 
 def strip_marks(text: str) -> str:
     """Strip our own marks, which only text from elsewhere than a dump can hold."""
-    if ROW in text or CODE in text or BREAK in text or PIPE in text or HOLE in text:
-        return text.translate(_MARK_TABLE)
-    return text
+    return text.translate(_MARK_TABLE) if any(map(text.__contains__, _MARKS)) else text
 
 
 def shelter_text(text: str) -> str:
@@ -60,9 +60,8 @@ _REPEATED_WIDE = lazy_compile(r"([、，])(?:\s*[、，；])+")
 _AFTER_BRACKET = lazy_compile(r"\([\s,;:]+")
 _LATE_BRACKET = lazy_compile(r"\)(?<=[\s,;]\))")
 _REPEATED = lazy_compile(r",(?:\s*[,;])+")
-_LATE_POINT = lazy_compile(r"\.(?<= \.)(?=[\s\"”»)\]]|$)")
+_LATE_POINT = lazy_compile(r"\.(?<=[ ,]\.)(?=[\s\"”»)\]]|$)")
 _LATE_COMMA = lazy_compile(r",(?<= ,)(?=\s|$)")
-_STOPPED_COMMA = lazy_compile(r",\.(?!\.)")
 _SPACES = ("\xa0", "\u2009", "\u202f", "\u2002", "\u200b", "\t")
 _ENTITY = lazy_compile(r"&(?:amp;)?(nbsp|#160|thinsp|ensp|emsp|ndash|mdash|minus);")
 _SIGNS = {"ndash": "–", "mdash": "—", "minus": "−"}
@@ -125,21 +124,19 @@ def close_holes(text: str) -> str:
     if "،" in text:
         text = text.replace(" ،", "،")
     text = _REPEATED.sub(",", text)
-    text = _strip_before(_LATE_COMMA, " ", _strip_before(_LATE_POINT, " ", text))
-    return _STOPPED_COMMA.sub(".", text) if ",." in text else text
+    return _strip_before(_LATE_COMMA, " ", _strip_before(_LATE_POINT, " ,", text))
 
 
 _AROUND = 120  # characters on either side of a hole that are looked at
 _HOLES = HOLE + " "
 _MOST_WORDS = 8
 _NESTED = 3
-_BRACKET_WITH_HOLE = lazy_compile(
-    rf"[(\[（]([^()\[\]（）\n{HOLE}]{{0,200}}+{HOLE}[^()\[\]（）\n]{{0,200}}+)[)\]）]|/{HOLE}/|⟨{HOLE}⟩"
-)
+_BRACKET_WITH_HOLE = lazy_compile(rf"[(\[（]([^()\[\]（）\n{HOLE}]{{0,200}}+{HOLE}[^()\[\]（）\n]{{0,200}}+)[)\]）]")
 _CLAUSE = lazy_compile(r"([,;，、；،])")
 _CLAUSE_WORD = lazy_compile(rf"[^\s{HOLE}:：/~–-]+")
 _LABELLED_HOLE = lazy_compile(rf"[^:：]*[:：]\s*{HOLE}[\s{HOLE}]*")
 _AMOUNT_SIGN = r"(?:(?:\b(?:US|A|C|CA|AU|NZ|HK|NT|R))?[$€£¥₹₩₽₪₺]|\b(?:USD|EUR|GBP|JPY|CHF|INR|Rs\.?))\s?"
+_AMOUNT_ENDS = frozenset("$€£¥₹₩₽₪₺DRPYFs.")  # of the same
 _BEFORE_AMOUNT = lazy_compile(_AMOUNT_SIGN + r"\Z")
 _AMOUNT_WITH_HOLE = lazy_compile(_AMOUNT_SIGN + HOLE)
 _AFTER_AMOUNT = lazy_compile(r"(?:&nbsp;|[\s-])?([^\W\d_]+\.?)")
@@ -147,7 +144,6 @@ _COUNTED = lazy_compile(
     r"(?:&nbsp;|\s)?(?:[人円元年명개%％]|km²?\b|(?:people|inhabitants|residents|habitants|habitantes|abitanti|inwoners)\b|Einwohner)"
 )
 _CLAUSE_ENDS = lazy_compile(r"\s*(?:[.,;:!?)\]}»”。，、；）،؛]|\Z)")
-_LAST_WORD = lazy_compile(r"(?:\A|(?<=[\s(（]))[^\s()（）]+[\s:：]*\Z")
 
 
 def close_gaps(text: str) -> str:
@@ -168,6 +164,7 @@ def close_gaps(text: str) -> str:
 
 
 def _close_line(line: str) -> str:
+    line = line.replace(f"/{HOLE}/", HOLE).replace(f"⟨{HOLE}⟩", HOLE)
     for _ in range(_NESTED):
         line, closed = _BRACKET_WITH_HOLE.subn(_close_bracket, line)
         if not closed:
@@ -184,7 +181,7 @@ def _close_line(line: str) -> str:
 
 def _close_bracket(match: re.Match[str]) -> str:
     """Return a bracket without the clauses that say nothing but for their hole, a hole for one without any others."""
-    *clauses, last = _CLAUSE.split(match[1] or "")
+    *clauses, last = _CLAUSE.split(match[1])
     pairs = [*zip(clauses[::2], clauses[1::2], strict=True), (last, "")]
     kept = "".join(clause + sign for clause, sign in pairs if HOLE not in clause or not _is_hollow(clause))
     return f"{match[0][0]}{kept.strip(' ,;，、；،')}{match[0][-1]}" if kept.strip() else HOLE
@@ -201,7 +198,8 @@ def _is_hollow(clause: str) -> bool:
 def _close_gap(left: str, done: list[str]) -> tuple[str, str]:
     """Return what stands on either side of a hole, without what it governs. `done` is what follows, last part first."""
     tail, right = left[-_AROUND:], done[-1]
-    if amount := _BEFORE_AMOUNT.search(tail):
+    amount = _BEFORE_AMOUNT.search(tail) if tail.rstrip()[-1:] in _AMOUNT_ENDS else None
+    if amount:
         tail = tail[: amount.start()]
         if (after := _AFTER_AMOUNT.match(right)) and after[1].lower() in load_other_names("magnitude"):
             right = right[after.end() :]
@@ -221,10 +219,10 @@ def _strip_governing(tail: str) -> str:
     if bare == tail and tail[-1:].isalnum():
         return tail  # a mark of a word, as those of footnotes
     for _ in range(_MOST_WORDS):
-        word = _LAST_WORD.search(bare)
-        if not word or word[0].strip(" :：").lower() not in governing:
+        last = bare.rpartition(" ")[2].rpartition("(")[2].rpartition("（")[2]
+        if not last or last.rstrip(":：").lower() not in governing:
             break
-        bare = bare[: word.start()].rstrip(" ")
+        bare = bare[: -len(last)].rstrip(" ")
     return bare.rstrip(" ,;，、；،") if bare != tail else tail
 
 

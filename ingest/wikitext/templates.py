@@ -11,7 +11,7 @@ from types import MappingProxyType
 from ingest.wikitext import quantity_templates, word_templates
 from ingest.wikitext.html_tags import render_latex
 from ingest.wikitext.infoboxes import BOX_HANDLERS, is_no_box, render_box
-from ingest.wikitext.markup_cleanup import HOLE, shelter_text
+from ingest.wikitext.markup_cleanup import HOLE, PAGE_NAME, shelter_text
 from ingest.wikitext.quantity_templates import CURRENCY_SIGNS, evaluate_expression, make_money_handler
 from ingest.wikitext.wiki_site import load_country_names, load_template_kinds
 from ingest.wikitext.word_templates import (
@@ -156,6 +156,8 @@ def _find_handler(name: str, language: str) -> Callable[[str], str]:
     """Return how a template of this name is read; `_say_nothing` if it shows nothing where it stands."""
     written = " ".join(name.replace("_", " ").split())
     known = written.lower().removeprefix("template:")
+    if written.endswith(("PAGENAME", "PAGENAMEE")):
+        return lambda _: PAGE_NAME
     if _ITSELF.fullmatch(written) or written in load_country_names():
         said = load_country_names().get(written, written) if language == "en" else written
         return lambda _: said

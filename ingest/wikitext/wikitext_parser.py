@@ -11,7 +11,7 @@ from functools import partial
 from ingest.types import Block, Section
 from ingest.wikitext import markup_cleanup
 from ingest.wikitext.html_tags import replace_tags
-from ingest.wikitext.markup_cleanup import CODE, HOLE, PIPE, ROW, shelter_text, strip_marks
+from ingest.wikitext.markup_cleanup import CODE, HOLE, PAGE_NAME, PIPE, ROW, shelter_text, strip_marks
 from ingest.wikitext.page_layout import PageOutline, read_layout
 from ingest.wikitext.templates import expand_template
 from ingest.wikitext.wiki_site import load_other_names
@@ -141,7 +141,6 @@ class _BracketStack:
 
 WIKITEXT_VERSION = "2"  # of the text that is made of wikitext; a new one has every page read again
 
-_PAGE_NAME = lazy_compile(r"\{\{(?:FULL|BASE|SUB|ROOT|ARTICLE|SUBJECT)?PAGENAMEE?\}\}")
 _BLOCK_KINDS = {ROW: PassageKind.TABLE, CODE: PassageKind.CODE}
 
 
@@ -150,13 +149,13 @@ def parse_wikitext(
 ) -> PageOutline:
     """Read a page's wikitext; `hidden` are the wiki's names of the namespaces of files and categories. Never raises."""
     text = replace_tags(strip_marks(text))
-    if "PAGENAME" in text:
-        text = _PAGE_NAME.sub(lambda _: shelter_text(title), text)
     text = replace_simple_links(text)
     text = expand_brackets(text, partial(expand_template, language=language), partial(get_link_label, hidden=hidden))
     text = markup_cleanup.strip_double_brackets(text)
     if PIPE in text:
         text = text.replace(PIPE, "|")
+    if PAGE_NAME in text:
+        text = text.replace(PAGE_NAME, shelter_text(title))
     text = markup_cleanup.strip_quotes(markup_cleanup.strip_switches(replace_external_links(text)))
     if HOLE in text:
         text = markup_cleanup.close_gaps(text)

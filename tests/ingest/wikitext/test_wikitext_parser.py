@@ -31,9 +31,9 @@ def test_headings_are_paths_and_the_lead_has_none():
 
 
 def test_the_name_of_the_page_is_its_title():
-    page = parse_wikitext("'''{{PAGENAME}}''' is {{lc:{{FULLPAGENAME}}}}.", title="Dong [x]")
+    page = parse_wikitext("'''{{PAGENAME}}''' is {{#if:{{FULLPAGENAME}}|one}}.", title="Dong [x]")
 
-    assert page == (((), ("Dong [x] is dong [x].",)),)
+    assert page == (((), ("Dong [x] is one.",)),)
 
 
 def test_links_are_their_labels():
