@@ -239,7 +239,8 @@ def _read_slide(page: Element, number: int, writer: _HtmlWriter) -> Iterator[Con
         if frame not in titles and frame.get(f"{_SHOW}class") not in ("date-time", "footer", "page-number")
         for item in html_tree.read_html(writer.write(frame))
     ]
-    said = (" ".join("".join(part.itertext()).split()) for part in page.iterfind(f"{_SHOW}notes//{_TEXT}p"))
+    noted = [frame for frame in page.iterfind(f"{_SHOW}notes/{_DRAW}frame") if frame.get(f"{_SHOW}class") == "notes"]
+    said = (" ".join("".join(part.itertext()).split()) for frame in noted for part in frame.iter(f"{_TEXT}p"))
     notes = [Block(f"Notes: {line}" if at == 0 else line) for at, line in enumerate(filter(None, said))]
     if heading.strip() or content or notes:
         yield Heading(_SLIDE_LEVEL, " ".join(heading.split()) or f"Slide {number}")
@@ -248,6 +249,9 @@ def _read_slide(page: Element, number: int, writer: _HtmlWriter) -> Iterator[Con
 
 
 def _place(frame: Element) -> tuple[float, float]:
+    """Return how far down and how far right a frame stands; a group stands where its first part does."""
+    if frame.tag == f"{_DRAW}g":
+        return min(map(_place, frame), default=(0.0, 0.0))
     return _length(frame.get(f"{_SVG}y", "")), _length(frame.get(f"{_SVG}x", ""))
 
 

@@ -72,11 +72,14 @@ def test_a_text_keeps_its_headings_lists_and_tables():
 def test_a_presentation_is_a_section_a_slide():
     """Frames from top to bottom, notes last."""
     frame = '<draw:frame svg:y="{}cm" presentation:class="{}"><draw:text-box>{}</draw:text-box></draw:frame>'
-    notes = f"<presentation:notes>{frame.format(1, 'notes', '<text:p>Mention it.</text:p>')}</presentation:notes>"
+    number = frame.format(9, "page-number", "<text:p><text:page-number>1</text:page-number></text:p>")
+    notes = (
+        f"<presentation:notes>{number}{frame.format(1, 'notes', '<text:p>Mention it.</text:p>')}</presentation:notes>"
+    )
     body = (
         f"<draw:page>{frame.format(9, 'outline', '<text:p>Below</text:p>')}"
-        f"{frame.format(5, 'outline', '<text:p>Above</text:p>')}{frame.format(1, 'title', '<text:p>Plans</text:p>')}"
-        f"{notes}</draw:page>"
+        f"<draw:g>{frame.format(5, 'outline', '<text:p>Above</text:p>')}</draw:g>"
+        f"{frame.format(1, 'title', '<text:p>Plans</text:p>')}{notes}</draw:page>"
     )
 
     assert open_document.read_presentation(written("presentation", body)).items == (
