@@ -288,7 +288,8 @@ def _groups(lines: Sequence[TextLine], looks: _Typography) -> list[list[TextLine
     """Group lines of one size and weight that follow each other closely, or over the end of a column or page."""
     made: list[list[TextLine]] = []
     for line in lines:
-        if made and _continues(made[-1][-1], line, looks.leading.get(line.size, line.size)):
+        over = made and line.page != made[-1][-1].page and line.size > looks.body  # no heading goes on over a page
+        if made and not over and _continues(made[-1][-1], line, looks.leading.get(line.size, line.size)):
             made[-1].append(line)
         else:
             made.append([line])

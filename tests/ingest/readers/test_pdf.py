@@ -91,6 +91,14 @@ def test_a_paragraph_goes_on_over_the_page():
     assert pdf_layout.read_layout(pages) == [Block("The rule holds for all who work in the office.")]
 
 
+def test_no_heading_goes_on_over_the_page():
+    """Slides have a title each, be it written small."""
+    text = page("Text that is set as most of it is, and goes on for a line.", top=600.0)
+    pages = [[*page(title, size=24.0), *text] for title in ("plans", "prices")]
+
+    assert [item.text for item in pdf_layout.read_layout(pages) if isinstance(item, Heading)] == ["plans", "prices"]
+
+
 def test_what_stands_on_every_page_is_left_out():
     """Running heads change in nothing but numbers."""
     pages = [page(f"Handbook, page {n} of 4", f"Text of page {word}.", f"{n}") for n, word in enumerate("abcd", 1)]
