@@ -49,8 +49,8 @@ def compute_block(row: dict[str, bytes], *, work: bytes, code: str) -> dict[str,
             return {"said": "error", "held": pickle.dumps(RuntimeError(repr(error)))}
 
 
-def connect(address: str) -> float:
-    """Join the cluster at an address, or start one here; return how many cores it has."""
+def connect(address: str, folder: str) -> float:
+    """Join the cluster at an address, or start one here in a folder; return how many cores it has."""
     import ray
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "configure_logging": True}
@@ -67,6 +67,7 @@ def connect(address: str) -> float:
             include_dashboard=False,
             object_store_memory=LOCAL_STORE,
             _node_ip_address="127.0.0.1",
+            _temp_dir=folder,
             **quiet,
         )
     import ray.data
@@ -92,9 +93,9 @@ def compute_window(work: bytes, code: str, window: list[bytes]) -> Iterator[_Ans
 
 def serve_windows(pipe: Connection) -> None:
     """Answer the parent until it is gone."""
-    address, code = pipe.recv()
+    address, folder, code = pipe.recv()
     try:
-        cores = connect(address)
+        cores = connect(address, folder)
     except Exception as error:  # noqa: BLE001 - Ray raises what its parts do
         pipe.send(("fault", explain_refusal(error, address)))
         return

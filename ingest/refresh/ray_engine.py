@@ -12,6 +12,7 @@ import platform
 import socket
 import subprocess
 import sys
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -59,6 +60,7 @@ class RayEngine:
         self.doing = ""
         self._address = address
         self._environment = environment
+        self._folder: tempfile.TemporaryDirectory[str] | None = None  # of a cluster that is started here
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._blocks = WINDOW_BLOCKS
@@ -134,6 +136,8 @@ class RayEngine:
             return
         self.check()
         self.doing = f"connects to Ray at {self._address}" if self._address else "starts Ray"
+        if not self._address:
+            self._folder = tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True)
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this program itself
@@ -148,7 +152,7 @@ class RayEngine:
         self._pipe = Connection(ours.detach())
         if self._stopped:
             self._process.kill()
-        self._send((self._address, hash_code()))
+        self._send((self._address, self._folder.name if self._folder else "", hash_code()))
         self._blocks = max(WINDOW_BLOCKS, 2 * int(_unpack(*self._receive())))
         self.doing = ""
 
@@ -168,6 +172,8 @@ class RayEngine:
             self._process.wait(STOP_SECONDS)
         self._process.kill()
         self._process.wait()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 def build_environment(environment: Mapping[str, str], address: str) -> dict[str, str]:
