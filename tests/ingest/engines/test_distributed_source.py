@@ -73,7 +73,7 @@ def folder(tmp_path):
     for number in range(12):
         body = "\n\n".join(f"## Part {part}\n\nDoor {number} opens at {part}." for part in range(number % 4))
         (place / f"{number}.md").write_text(f"# Door {number} &amp;amp; co\n\nIts key is {number}.\n\n{body}")
-    (place / "bad.pdf").write_bytes(b"%PDF-1.4 and nothing more")
+    (place / "bad.md").write_text("")
     return FolderSource(place, url_base="https://docs.example")
 
 
