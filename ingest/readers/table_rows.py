@@ -80,7 +80,7 @@ def _is_unit(label: str) -> bool:
 
 def _join_names(names: Iterable[str]) -> str:
     parts = list(dict.fromkeys(filter(None, names)))
-    return " ".join(part for part in parts if not any(part in other for other in parts if other != part))
+    return " ".join(part for part in parts if not any(f" {part} " in f" {other} " for other in parts if other != part))
 
 
 def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:

@@ -154,6 +154,7 @@ def test_boxes_and_tables_within_tables_of_word():
         (["|Basic|Team", "Price|0|5", "Seats|1|20"], ["Price; Basic: 0; Team: 5", "Seats; Basic: 1; Team: 20"]),
         (["|1|2", "A|x|y", "B|z|w"], ["1; 2", "A; x; y", "B; z; w"]),
         (["Fee|$|5", "Tax|$|1"], ["Fee; $5", "Tax; $1"]),
+        (["||EURO|GBP", "|Day|EUR|GBP", "FY|May|0.9|0.7"], ["FY; Day: May; EURO EUR: 0.9; GBP: 0.7"]),
     ],
 )
 def test_heads_and_signs_of_tables_of_accounts(grid, rows):
