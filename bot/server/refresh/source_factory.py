@@ -4,6 +4,7 @@ A secret is named by its variable, or a file by `_FILE` at its end. It is looked
 it stands neither in the settings nor in what other processes are sent.
 """
 
+import hashlib
 import pkgutil
 from functools import partial
 from pathlib import Path
@@ -96,11 +97,16 @@ def open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveSo
 
 
 def open_wikipedia(given: WikipediaSettings, around: SourceContext) -> LiveSource:
+    folder = around.home / "dumps"
     if given.dump:
-        return CirrusDump(given.dump) if given.cirrus else WikipediaDump(given.dump, engine=around.engine)
-    web, folder = _make_client(given), around.home / "dumps"
+        if given.cirrus:
+            return CirrusDump(given.dump)
+        named = hashlib.sha256(str(given.dump.absolute()).encode()).hexdigest()[:12]
+        return WikipediaDump(given.dump, engine=around.engine, survey=folder / f"{named}.survey")
+    web = _make_client(given)
     if not given.cirrus:
-        find, parse = make_article_finder(given.mirror, given.wiki), partial(open_wikitext_dump, engine=around.engine)
+        parse = partial(open_wikitext_dump, engine=around.engine, survey=folder / f"{given.wiki}.survey")
+        find = make_article_finder(given.mirror, given.wiki)
         return DumpMirror(given.wiki, web, folder, find=find, read=parse, keep=given.keep)
 
     def read(paths: tuple[Path, ...]) -> CirrusDump:

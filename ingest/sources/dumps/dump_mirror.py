@@ -187,6 +187,7 @@ def _with_sizes(web: WebClient, folder: str, day: str, names: list[str]) -> Dump
 
 _FIRST_GROWTH = 12
 """Bytes of the home that a byte of a packed dump becomes, about, when it is read in for the first time."""
+_PACKED_GROWTH = 4  # the same where nothing is embedded
 _NEXT_GROWTH = 1
 
 log = logging.getLogger(__name__)
@@ -206,8 +207,10 @@ def make_article_finder(mirror: str, wiki: str) -> FindEdition:
     return partial(_find_articles, mirror.rstrip("/"), wiki)
 
 
-def open_wikitext_dump(paths: tuple[Path, ...], engine: Engine | None = None) -> WikipediaDump:
-    return WikipediaDump(*paths, engine=engine)
+def open_wikitext_dump(
+    paths: tuple[Path, ...], engine: Engine | None = None, survey: Path | None = None
+) -> WikipediaDump:
+    return WikipediaDump(*paths, engine=engine, survey=survey)
 
 
 class DumpMirror:
@@ -231,6 +234,7 @@ class DumpMirror:
         self._wiki, self._web, self._folder = wiki, web, folder
         self._find, self._read, self._version, self._keep, self._free = find, read, version, keep, free
         self._dump: ReadableDump | None = None
+        self._corpus = ""
         self.doing = ""  # what takes a while just now, in a few words; another thread may read it
 
     def expected(self) -> int | None:
@@ -246,11 +250,17 @@ class DumpMirror:
             if edition is None or edition.day == read_in:
                 day = edition.day if edition else since.partition("-")[0]
                 return Listing(iter(()), whole=False, mark=lambda: since, edition=format_day(day))
-            self._download(edition, growth=_NEXT_GROWTH if known else _FIRST_GROWTH)
+            first = _PACKED_GROWTH if self._corpus else _FIRST_GROWTH
+            self._download(edition, growth=_NEXT_GROWTH if known else first)
         self._dump = self._read(tuple(self._folder / file.name for file in edition.dumps))
+        if self._corpus and (pack_for := getattr(self._dump, "pack_for", None)):
+            pack_for(self._corpus)
         damaged: list[str] = []
         items = _note_damaged(self._dump.documents(known).items, {file.name for file in edition.dumps}, damaged)
         return Listing(items, mark=lambda: self._finish(edition, damaged), edition=format_day(edition.day))
+
+    def pack_for(self, corpus: str) -> None:
+        self._corpus = corpus
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         del known

@@ -9,12 +9,13 @@ import sqlite3
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ingest.sources.dumps.dump_file import DumpError
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 
 _REDIRECT_HOPS = 3  # how far a redirect to a redirect is followed
@@ -144,11 +145,20 @@ class DumpSurvey:
             self._redirects = bool(self._database.execute("SELECT 1 FROM redirects LIMIT 1").fetchone())
         return self._redirects
 
-    def discard(self) -> None:
-        """Remove the file, as it is damaged."""
-        self._database.close()
-        if self.path:
-            self.path.unlink(missing_ok=True)
+    @contextmanager
+    def translating_errors(self) -> Iterator[None]:
+        """Raise `DumpError` in place of the database's errors, and remove a file that is damaged."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            hint = "Look whether the disk is full, or another process has it open; then run the command again."
+            raise DumpError(f"What is kept of the dump in {self.path} cannot be used: {error}.", hint=hint) from error
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            if self.path:
+                self.path.unlink(missing_ok=True)
+            hint = "It was removed, and the next run makes it again."
+            raise DumpError(f"What was kept of the last dump in {self.path} is damaged.", hint=hint) from error
 
     def close(self) -> None:
         if self.path:
@@ -166,16 +176,18 @@ class DumpSurvey:
 
 
 def _open_database(path: Path | None) -> sqlite3.Connection:
-    if path is None:
-        return _prepare(sqlite3.connect("", check_same_thread=False))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    opened = sqlite3.connect(path, check_same_thread=False)
-    try:
-        return _prepare(opened)
-    except sqlite3.DatabaseError:
-        opened.close()
-        path.unlink(missing_ok=True)
-        return _prepare(sqlite3.connect(path, check_same_thread=False))
+    """Open a file, made anew where it is damaged; a temporary one where it cannot be opened at all."""
+    if path is not None:
+        with suppress(OSError, sqlite3.OperationalError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                return _prepare(sqlite3.connect(path, check_same_thread=False))
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                path.unlink()
+                return _prepare(sqlite3.connect(path, check_same_thread=False))
+    return _prepare(sqlite3.connect("", check_same_thread=False))
 
 
 def _prepare(database: sqlite3.Connection) -> sqlite3.Connection:

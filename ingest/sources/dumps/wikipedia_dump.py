@@ -1,7 +1,6 @@
 """Read a Wikipedia dump: its articles, each with the titles that redirect to it, parsed on all cores."""
 
 import hashlib
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,7 +24,6 @@ from ingest.sources.dumps.article_batches import (
 )
 from ingest.sources.dumps.bz2_blocks import BlockRange, UnpackedRange
 from ingest.sources.dumps.dump_file import (
-    DumpError,
     DumpTruncated,
     detect_compression,
     find_index,
@@ -130,7 +128,7 @@ class WikipediaDump:
         """Nothing here blocks for long."""
 
     def _list_documents(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[ChangedDocument | Unreadable]:
-        with survey.found as found, WorkerPool(self._count_workers()) as pool:
+        with survey.found as found, found.translating_errors(), WorkerPool(self._count_workers()) as pool:
             seen = KeySet()
             twice, whole = 0, True
             files = {path.name for path in self._paths}
@@ -160,13 +158,9 @@ class WikipediaDump:
         site = self.site()
         found = DumpSurvey(self._kept)
         try:
-            with WorkerPool(self._count_workers()) as pool:
+            with found.translating_errors(), WorkerPool(self._count_workers()) as pool:
                 files = [self._survey_file(path, site, found, pool) for path in self._paths]
-            found.finish()
-        except sqlite3.DatabaseError as error:
-            found.discard()
-            hint = "It was removed, and is made again by the next run."
-            raise DumpError(f"What was kept of the last dump in {self._kept} is damaged.", hint=hint) from error
+                found.finish()
         except BaseException:
             found.close()
             raise

@@ -303,3 +303,23 @@ def test_a_damaged_survey_is_made_anew(tmp_path, content):
     kept.write_bytes(content)
 
     assert WikipediaDump(path, survey=kept).expected() == 2
+
+
+def test_a_survey_that_is_damaged_later_is_removed(tmp_path):
+    """The run ends in one line, and the next one makes it again."""
+    path, kept = multistream(tmp_path), tmp_path / "survey"
+    known = {item.key: item.fingerprint for item in WikipediaDump(path, survey=kept).documents()}
+    content = bytearray(kept.read_bytes())
+    content[4096:] = b"x" * len(content[4096:])
+    kept.write_bytes(content)
+
+    with pytest.raises(DumpError, match="is damaged"):
+        list(WikipediaDump(path, survey=kept).documents(known))
+    assert {item.key: item.fingerprint for item in WikipediaDump(path, survey=kept).documents()} == known
+
+
+def test_a_survey_that_cannot_be_kept_is_no_fault(tmp_path):
+    """Its folder is a file: the dump is read as if nobody wanted to keep it."""
+    path = multistream(tmp_path)
+
+    assert WikipediaDump(path, survey=path / "survey").expected() == 2
