@@ -25,7 +25,7 @@ from ingest.sources.dumps.dump_file import detect_compression, read_blocks
 from ingest.sources.dumps.page_xml import XmlExport
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.dumps.worker_pool import WorkerPool, count_cores
-from ingest.types import EMPTY, DocumentSource, Listing, RefreshProgress, RefreshReport
+from ingest.types import EMPTY, ChangedDocument, DocumentSource, Listing, RefreshProgress, RefreshReport
 from storage.types import DenseMode
 
 ENGLISH_ARTICLES = 7_000_000
@@ -118,7 +118,7 @@ def estimate_english(taken: DumpTimes, *, packed: bool) -> EnglishEstimate:
 async def _measure(dump: Path, eager: int, cut: int, home: Path | None) -> DumpTimes:
     cut_rate = await asyncio.to_thread(measure_cutting, dump, cut)
     async with open_home(home) as app:
-        first = await _ingest(WikipediaDump(dump), "eagerly", app, DenseMode.EAGER, eager)
+        first = await _ingest(_FirstArticles(dump, eager), "eagerly", app, DenseMode.EAGER)
         survey = app.settings.home / "dumps" / "benchmark.survey"
         held = await asyncio.to_thread(_megabytes, app.settings.home)
         with _watch_memory() as peak:
@@ -157,30 +157,34 @@ class _TimedRefresh:
 
 @dataclass(frozen=True)
 class _FirstArticles:
-    """The first articles of a dump alone."""
+    """The first articles of a dump, without the titles that redirect to them."""
 
-    source: WikipediaDump
+    dump: Path
     number: int
     reference = True
 
     def expected(self) -> int:
-        return min(self.number, self.source.expected())
+        return self.number
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        return Listing(islice(self.source.documents(known, since).items, self.number))
+        del known, since
+        return Listing(islice(self._list_articles(), self.number))
+
+    def _list_articles(self) -> Iterator[ChangedDocument]:
+        for batch in _split_dump(self.dump):
+            for page, head in batch.articles:
+                if isinstance(read := read_article(page, head, batch.site), ReadArticle):
+                    yield list_article(read, batch.site)
 
 
-async def _ingest(source: WikipediaDump, corpus: str, app: App, dense: DenseMode, number: int = 0) -> _TimedRefresh:
-    part: DocumentSource = _FirstArticles(source, number) if number else source
-    if number:
-        await asyncio.to_thread(part.expected)  # of a whole dump, which says nothing of a part
+async def _ingest(source: DocumentSource, corpus: str, app: App, dense: DenseMode) -> _TimedRefresh:
     started = time.monotonic()
     marks: list[tuple[int, float]] = []
 
     def tell(progress: RefreshProgress) -> None:
         marks.append((progress.passages, time.monotonic() - started))
 
-    report = await refresh_corpus(part, corpus, app.passages, progress=tell, dense=dense)
+    report = await refresh_corpus(source, corpus, app.passages, progress=tell, dense=dense)
     return _TimedRefresh(report, time.monotonic() - started, marks)
 
 
@@ -202,13 +206,17 @@ def _rate(before: tuple[int, float], after: tuple[int, float]) -> float:
 
 def measure_cutting(dump: Path, articles: int) -> float:
     """Return how many passages a second are parsed, cleaned and cut in all processes at once, from XML in memory."""
-    export = XmlExport(read_blocks(dump))
-    batches = _take_articles(split_batches(export.pages(), export.site), articles)
+    batches = _take_articles(_split_dump(dump), articles)
     processes = count_cores()
     with WorkerPool(processes) as pool:
         cut = list(pool.map(_cut_batch, batches))
     seconds = sum(seconds for _, seconds in cut)
     return processes * sum(passages for passages, _ in cut) / seconds if seconds else 0.0
+
+
+def _split_dump(dump: Path) -> Iterator[ArticleBatch]:
+    export = XmlExport(read_blocks(dump))
+    return split_batches(export.pages(), export.site)
 
 
 def _take_articles(batches: Iterator[ArticleBatch], number: int) -> Iterator[ArticleBatch]:
