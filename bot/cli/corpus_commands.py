@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.terminal_output import format_count, show_progress
+from bot.cli.terminal_output import build_document, format_count, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.sanitize import sanitize_line
 from ingest.types import Site
@@ -169,11 +169,15 @@ def folder(
         "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",
         "footnote ingest wikipedia --wiki simple --contact you@example.com --corpus wikipedia",
         "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia --engine ray",
+        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --estimate",
     )
 )
 def wikipedia(
     context: typer.Context,
-    corpus: CorpusName,
+    corpus: Annotated[
+        str | None,
+        typer.Option(callback=_validate_given_name, help="The corpus to ingest into; made if it is new."),
+    ] = None,
     dump: Annotated[
         Path | None, typer.Option(help="A file: pages-articles, as .xml, .xml.bz2 or .xml.gz, or CirrusSearch's.")
     ] = None,
@@ -186,11 +190,22 @@ def wikipedia(
     cirrus: Annotated[
         bool, typer.Option("--cirrus", help="It is a dump of CirrusSearch: plain text, quick to read.")
     ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what it would take here: hours, disk and memory.")
+    ] = False,
     confirm_removal: ConfirmRemovalOption = None,
     engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ingest a dump of Wikipedia or of another wiki: its articles, with redirects as their other titles."""
+    if estimate:
+        if dump is None or cirrus:
+            raise typer.BadParameter("--estimate looks into a file of pages-articles: name it with --dump.")
+        with open_command(context, as_json=as_json) as ctx:
+            _estimate(ctx, dump)
+        return
+    if corpus is None:
+        raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
     if bool(wiki) == (dump is not None):
         raise typer.BadParameter("Name either a file with --dump, or a wiki with --wiki.")
     if wiki and not contact:
@@ -375,6 +390,15 @@ def _preview(ctx: CommandContext, source: "FolderSettings") -> None:
     files = list(build_folder(source, ctx.settings.ingest.programs).preview())
     document = rendering.json_documents.build_preview_document(files)
     ctx.output.give(document, rendering.corpus_view.render_preview(files))
+
+
+def _estimate(ctx: CommandContext, dump: Path) -> None:
+    """Print what a dump would take."""
+    from bot.server.refresh.dump_costs import measure_dump
+
+    found = measure_dump(dump, ctx.settings)
+    document = build_document(estimate=asdict(found))
+    ctx.output.give(document, rendering.corpus_view.render_estimate(dump.name, found))
 
 
 async def _refresh_all(

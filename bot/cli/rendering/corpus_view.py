@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
     from bot.server.refresh.run_history import RefreshSummary
+    from ingest.sources.dumps.dump_estimate import DumpEstimate
     from ingest.types import RefreshReport
     from storage.types import CorpusInfo, DocumentRef, NightRecord, RefreshRun
 
@@ -79,6 +80,24 @@ def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
         Text(f"Would be read: {len(wanted):,}."),
         *(Text(f"  {sanitize_line(path)}") for path in wanted),
     )
+
+
+def render_estimate(dump: str, found: DumpEstimate) -> RenderableType:
+    """Render what a dump would take, lazily and eagerly."""
+    table = build_table("", "time", "disk", "memory", numbers=(1, 2, 3))
+    for name, taken in (("lazy", found.lazy), ("eager", found.eager)):
+        table.add_row(name, format_duration(taken.hours * 3600), _gigabytes(taken.disk), _gigabytes(taken.memory))
+    holds = f"{found.articles:,} articles, {found.passages:,} passages"
+    return Group(
+        Text(f"{sanitize_line(dump)}, {_gigabytes(found.bytes)}: about {holds}. On the {found.cores} cores here:"),
+        table,
+        Text("Lazy: found by words, embedded when somebody asks. Eager: all embedded before it can be asked."),
+        Text("Calculated from some stretches of the file, as if the rest were like them and nothing else ran here."),
+    )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 10**9 else f"{count / 1e6:,.0f} MB"
 
 
 def render_forgotten_counts(forgotten: Mapping[str, int]) -> list[Text]:

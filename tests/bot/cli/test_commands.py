@@ -17,6 +17,7 @@ from pipeline.types import Status, Turn
 from storage.errors import HomeLocked
 from storage.types import CorpusInfo, DocumentRef, EntryKind, LogEntry, NightRecord, RefreshRun, RunState
 from tests.bot.house import DAY, House, abstained, answered, hit, logged, refused
+from tests.ingest.sources.dumps import dump, page
 
 COMMANDS = [
     ["init"],
@@ -108,6 +109,7 @@ def test_the_version_is_told() -> None:
         ["ingest", "folder", "docs", "--corpus", "no spaces"],
         ["ingest", "wikipedia", "--corpus", "wikipedia"],
         ["ingest", "wikipedia", "--dump", "wiki.xml"],
+        ["ingest", "wikipedia", "--wiki", "simple", "--contact", "a@example.com", "--estimate"],
         ["ingest", "wikipedia", "--corpus", "wiki", "--dump", "wiki.xml", "--wiki", "simple"],
         ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple"],
         ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple", "--contact", "nobody"],
@@ -125,6 +127,22 @@ def test_wrong_usage_exits_with_2_and_nothing_on_stdout(arguments: list[str]) ->
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_what_a_dump_would_take_is_told_before_it_is_ingested(options: list[str], tmp_path: Path) -> None:
+    """Lazily and eagerly; no corpus is needed."""
+    path = tmp_path / "wiki.xml"
+    path.write_bytes(dump(page(1, "Quay", "The quay was built in 1901."), page(2, "Pier", "The pier is long.")))
+    result = run("ingest", "wikipedia", "--dump", str(path), "--estimate", *options)
+
+    assert result.exit_code == 0, result.stderr
+    if options:
+        estimate = document(result)["estimate"]
+        assert (estimate["articles"], estimate["passages"]) == (2, 2)
+        assert estimate["lazy"]["memory"] < estimate["eager"]["memory"]
+    else:
+        assert "2 articles, 2 passages" in " ".join(result.stdout.split())
 
 
 def test_ask_prints_an_answer() -> None:

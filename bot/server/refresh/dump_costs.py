@@ -1,0 +1,21 @@
+"""What a dump would take here, by a short measurement of this machine."""
+
+import time
+from pathlib import Path
+
+from bot.settings.settings_tables import Settings
+from ingest.sources.dumps.dump_estimate import DumpEstimate, estimate_dump, sample_dump
+from ingest.sources.dumps.worker_pool import count_cores
+from storage.indexes.embedding import open_embedder
+
+
+def measure_dump(dump: Path, settings: Settings) -> DumpEstimate:
+    """Read some of a dump, embed some of its passages, and calculate. Blocks. Raises `DumpError`, `StorageError`."""
+    sample, texts = sample_dump(dump)
+    chosen = settings.embedding
+    embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
+    embedder.embed(texts[:1])  # the first one waits for the model
+    started = time.perf_counter()
+    embedder.embed(texts)
+    seconds = (time.perf_counter() - started) / len(texts)
+    return estimate_dump(sample, count_cores(), seconds, embedder.dimensions)
