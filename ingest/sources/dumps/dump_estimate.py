@@ -121,10 +121,11 @@ def _unpack_stretches(path: Path) -> Iterator[tuple[float, bytes, float]]:
     for start, end in _choose_stretches(path, packed, size):
         started = time.process_time()
         content = _unpack(path, packed, start, end)
-        begin, close = content.find(b"<page>"), content.rfind(b"</page>")
+        begin, close = content.find(b"<page>"), content.rfind(b"</page>") + len(b"</page>")
         if 0 <= begin < close:
-            whole = content[begin : close + len(b"</page>")]
-            share = len(whole) / len(content)
+            whole = content[begin:close]
+            # What stands before the first page of a dump and behind its last is no part of another page.
+            share = ((close if end < size else len(content)) - (begin if start else 0)) / len(content)
             yield share * (end - start), whole, share * (time.process_time() - started)
 
 
