@@ -23,10 +23,13 @@ import typer
 
 from bot.wiring import App
 from evaluation import EvaluationError
-from evaluation.workbench import open_home, refresh_quietly
+from evaluation.workbench import open_home
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.folder import FolderSource
+from ingest.types import DocumentSource
 from storage.indexes.embedding import Vectors
-from storage.types import Document, Passage
+from storage.types import DenseMode, Document, Passage
 
 CORPUS = "crashes"
 _FIRST_INGEST_EVERY = 5  # each fifth kill hits a first ingest, the others a refresh
@@ -44,7 +47,8 @@ class HomeContents:
 
 
 def crashes(
-    folder: Annotated[Path, typer.Argument(help="The documents to ingest.")],
+    path: Annotated[Path, typer.Argument(help="The documents to ingest: a folder, or a dump, which is read lazily.")],
+    before: Annotated[Path | None, typer.Option(help="An older dump, from which most of the kills begin.")] = None,
     moments: Annotated[int, typer.Option(help="How many times to kill it.")] = 10,
     seed: Annotated[int, typer.Option(help="Chooses the moments.")] = 0,
 ) -> None:
@@ -52,22 +56,24 @@ def crashes(
 
     Example: footnote evaluate crashes examples/handbook
     """
+    if path.is_dir() is (before is not None):
+        raise EvaluationError("A dump needs --before, an older one; a folder is made older by itself.")
     random = Random(seed)
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["bot.wiring", "chromadb", "ingest.sources.folder", "onnxruntime", "tantivy"])
     with tempfile.TemporaryDirectory() as scratch:
-        whole, before, killed = (Path(scratch, name) for name in ("whole", "before", "killed"))
-        _, expected = asyncio.run(_resume_refresh(folder, whole))
-        _, older = asyncio.run(_resume_refresh(_copy_older(folder, Path(scratch, "older")), before))
+        whole, earlier, killed = (Path(scratch, name) for name in ("whole", "earlier", "killed"))
+        _, expected = asyncio.run(_resume_refresh(path, whole))
+        _, older = asyncio.run(_resume_refresh(before or _copy_older(path, Path(scratch, "older")), earlier))
         faults: list[str] = []
         taking: dict[Path | None, float] = {}
         for number in range(1, moments + 1):
-            start = before if number % _FIRST_INGEST_EVERY else None
-            dying = _KilledRefresh(processes, folder, killed, start)
+            start = earlier if number % _FIRST_INGEST_EVERY else None
+            dying = _KilledRefresh(processes, path, killed, start)
             if start not in taking:
                 taking[start] = dying.run(None)
             moment, of = dying.killed(random, taking[start]), taking[start]
-            left, found = asyncio.run(_resume_refresh(folder, killed))
+            left, found = asyncio.run(_resume_refresh(path, killed))
             wrong = [*list_torn_documents(older if start else None, expected, left), *list_differences(expected, found)]
             faults += wrong
             what = "a refresh" if start else "a first ingest"
@@ -87,7 +93,7 @@ class _KilledRefresh:
     """A refresh in a process of its own that is killed at some moment of its work."""
 
     processes: BaseContext
-    folder: Path
+    path: Path
     home: Path
     start: Path | None  # the home that it begins with; None for an empty one
 
@@ -104,7 +110,7 @@ class _KilledRefresh:
         if self.start:
             shutil.copytree(self.start, self.home)
         ours, theirs = self.processes.Pipe()
-        process = self.processes.Process(target=_run_refresh, args=(self.folder, self.home, theirs))  # type: ignore[attr-defined]
+        process = self.processes.Process(target=_run_refresh, args=(self.path, self.home, theirs))  # type: ignore[attr-defined]
         process.start()
         theirs.close()
         ours.recv()
@@ -119,11 +125,11 @@ class _KilledRefresh:
         return time.monotonic() - began
 
 
-def _run_refresh(folder: Path, home: Path, started: Connection) -> None:
+def _run_refresh(path: Path, home: Path, started: Connection) -> None:
     async def refresh() -> None:
         async with open_home(home) as app:
             started.send(None)
-            await refresh_quietly(FolderSource(folder), CORPUS, app)
+            await _refresh(path, app)
 
     asyncio.run(refresh())
 
@@ -168,7 +174,7 @@ def list_torn_documents(before: HomeContents | None, after: HomeContents, found:
     half = sorted(key for key, rows in there.items() if rows not in [one.get(key) for one in known])
     lost = [
         f"{name} lacks {len(found.rows.keys() - index.keys())} that are listed"
-        for name, index in (("Chroma", found.dense), ("tantivy", found.lexical))
+        for name, index in (("Chroma", found.dense if after.dense else found.rows), ("tantivy", found.lexical))
         if found.rows.keys() - index.keys()
     ]
     return [*lost, *(f"half of {key}" for key in half)]
@@ -180,11 +186,20 @@ def _by_document(contents: HomeContents) -> dict[str, frozenset[tuple[str, str]]
     return {name: frozenset((key, title) for of, key, title in rows if of == name) for name in names}
 
 
-async def _resume_refresh(folder: Path, home: Path) -> tuple[HomeContents, HomeContents]:
+async def _refresh(path: Path, app: App) -> None:
+    source, mode = _open_source(path)
+    await refresh_corpus(source, CORPUS, app.passages, progress=lambda _: None, dense=mode)
+
+
+def _open_source(path: Path) -> tuple[DocumentSource, DenseMode]:
+    return (FolderSource(path), DenseMode.EAGER) if path.is_dir() else (WikipediaDump(path), DenseMode.LAZY)
+
+
+async def _resume_refresh(path: Path, home: Path) -> tuple[HomeContents, HomeContents]:
     """Refresh a home, and return what it held before and what it holds then."""
     async with open_home(home) as app:
         before = await _read_contents(app)
-        await refresh_quietly(FolderSource(folder), CORPUS, app)
+        await _refresh(path, app)
         return before, await _read_contents(app)
 
 
