@@ -56,6 +56,10 @@ class Home:
         document: dict[str, Any] = json.loads(done.stdout)
         return document
 
+    @property
+    def ready(self) -> bool:
+        return "ready: " in (self.folder / "log").read_text()
+
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(self._command("serve"), **self._options(), stdout=log, stderr=log)
@@ -182,8 +186,7 @@ async def measure(name: str, load: Burst, size: int, folder: Path) -> dict[str, 
     async with serving as fake:
         side: Any = SlackSide(fake, load) if name == "slack" else DiscordSide(fake, load)
         with gathered(folder, _connect(name, fake), size) as team:
-            links = fake.sockets.links if name == "slack" else fake.gateway.links
-            await wait_until(lambda: len(links) >= size, 60)
+            await wait_until(lambda: all(home.ready for home in team.homes), 120)
             began = time.monotonic()
             asked = await ask_all(side, team, texts, load)
             left = await wait_until(lambda: all(all(found) and found for found in side.answers(asked).values()))
@@ -221,7 +224,8 @@ def _connect(name: str, fake: Any) -> dict[str, str]:
         return {**tokens, "FOOTNOTE_SLACK__API_URL": fake.api}
     guild = json.dumps([discord_world.GUILD])
     addresses = {"FOOTNOTE_DISCORD__API_URL": fake.api, "FOOTNOTE_DISCORD__GATEWAY_URL": fake.gateway.url}
-    return {"DISCORD_TOKEN": discord_world.BOT_TOKEN, "FOOTNOTE_DISCORD__SERVERS": guild, **addresses}
+    more = {"FOOTNOTE_DISCORD__SERVERS": guild, "FOOTNOTE_DISCORD__MESSAGE_CONTENT": "true"}
+    return {"DISCORD_TOKEN": discord_world.BOT_TOKEN, **more, **addresses}
 
 
 def main(
