@@ -1,5 +1,6 @@
 """Turn the stretches of text on a PDF's pages into lines, and the lines into headings, paragraphs and tables."""
 
+import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ _LABEL = lazy_compile(r"\(?(?:\.?\d+(?:\.\d+)*|[a-zA-Z]|[ivx]+)[.)]?|[•▪◦�
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _EDGE = 3  # lines at the top and at the bottom of a page where running heads and page numbers stand
 _LEAST_PAGES = 3
+_MOST_ORDERED = 400  # lines of a page
+_SHARED_WIDTH = 0.2  # of the narrower of two lines that stand below each other
 _SMALL = 0.8
 
 
@@ -66,7 +69,35 @@ def _make_line(segments: Sequence[TextSegment], page: int) -> TextLine:
 def find_lines(pages: Sequence[Sequence[TextSegment]]) -> list[TextLine]:
     found = [line for number, page in enumerate(pages) for line in _page_lines(page, number)]
     furniture = _find_furniture(found, len(pages))
-    return [line for line in found if line not in furniture]
+    kept = [line for line in found if line not in furniture]
+    return [line for _, page in groupby(kept, key=lambda line: line.page) for line in _order_by_place(list(page))]
+
+
+def _order_by_place(lines: list[TextLine]) -> list[TextLine]:
+    """Put a page's lines in order where the file draws some after others that stand below them.
+
+    All else keeps the order of the file, which knows its columns: what stands beside is neither above nor below.
+    """
+    if len(lines) > _MOST_ORDERED or all(before.bottom >= line.bottom for before, line in pairwise(lines)):
+        return lines
+    below: list[list[int]] = [[at for at, other in enumerate(lines) if _is_above(line, other)] for line in lines]
+    waiting = Counter(at for found in below for at in found)
+    ready = [at for at in range(len(lines)) if not waiting[at]]  # a heap, as it is sorted
+    made: list[TextLine] = []
+    while ready:
+        first = heapq.heappop(ready)
+        made.append(lines[first])
+        for at in below[first]:
+            waiting[at] -= 1
+            if not waiting[at]:
+                heapq.heappush(ready, at)
+    return made
+
+
+def _is_above(line: TextLine, other: TextLine) -> bool:
+    shared = min(line.right, other.right) - max(line.left, other.left)
+    narrower = min(line.right - line.left, other.right - other.left)
+    return line.bottom > other.bottom + 0.5 * other.size and shared > _SHARED_WIDTH * narrower
 
 
 def _page_lines(segments: Iterable[TextSegment], page: int) -> Iterator[TextLine]:

@@ -91,6 +91,17 @@ def test_a_paragraph_goes_on_over_the_page():
     assert pdf_layout.read_layout(pages) == [Block("The rule holds for all who work in the office.")]
 
 
+def test_lines_are_read_from_top_to_bottom_whenever_they_are_drawn():
+    """But columns one after the other, as the file has them."""
+    left = page("Left one", "left two.", top=600.0)
+    right = page("Right one", "right two.", left=320.0, top=600.0)
+    over = [TextSegment(72, 700, 420, 712, "Over both of the columns there stands a title", 10, bold=False)]
+
+    said = " ".join(item.text for item in pdf_layout.read_layout([[*left, *right, *over]]))
+
+    assert said == "Over both of the columns there stands a title Left one left two. Right one right two."
+
+
 def test_no_heading_goes_on_over_the_page():
     """Slides have a title each, be it written small."""
     text = page("Text that is set as most of it is, and goes on for a line.", top=600.0)
