@@ -143,7 +143,7 @@ def _time_depths() -> dict[str, float]:
     embedder, took, done = open_embedder(MINILM, {}, EmbeddingSettings().bits), 0.0, 0
     texts = list(islice(generate_texts(Random(1), WORDS), DEPTHS[-1]))
     embedder.embed(texts[:1])
-    found = {}
+    found: dict[str, float] = {}
     for depth in DEPTHS:
         started = time.perf_counter()
         for start in range(done, depth, EMBEDDED_AT_ONCE):

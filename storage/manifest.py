@@ -185,6 +185,13 @@ class Manifest:
         query = _versions().where(*of_corpus).order_by(documents.c.number).limit(limit)
         return tuple(map(self._version, await self._all(query)))
 
+    async def count_aliases(self, corpora: Collection[str], after: int, upto: int) -> dict[DocumentId, int]:
+        """Return how many other titles documents have, of those in a stretch of numbers that have any."""
+        stretch = documents.c.number > after, documents.c.number <= upto, documents.c.retired == 0
+        columns = documents.c.corpus, documents.c.key, documents.c.aliases
+        rows = await self._all(sa.select(*columns).where(*stretch, documents.c.aliases != ""))
+        return {(row.corpus, row.key): row.aliases.count("\n") + 1 for row in rows if row.corpus in corpora}
+
     async def catalogue(self) -> tuple[Corpus, ...]:
         """Return the corpora by name, without counts."""
         known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation, corpora.c.dense

@@ -6,6 +6,7 @@ a search sees is the manifest as of that one.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -77,6 +78,13 @@ class IndexThreads:
         return IndexThreads(**{name: stack.enter_context(pool) for name, pool in pools.items()})
 
 
+@dataclass
+class Activity:
+    """When the store was last searched, on `time.monotonic()`."""
+
+    last: float = 0.0
+
+
 @dataclass(frozen=True)
 class PassageStore:
     """Passages, by the manifest and both indexes. Its threads belong to whoever opened it."""
@@ -90,6 +98,7 @@ class PassageStore:
     """Deviations of the fused score that the team's own passages gain over those of works of reference."""
     polite: bool = False  # leave a core for questions while passages are being embedded
     kept: int = KEPT_VECTORS
+    activity: Activity = field(default_factory=Activity, repr=False)
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
     _vectors: VectorMemory = field(init=False, repr=False)
     lazy: LazyVectors = field(init=False, repr=False)
@@ -111,6 +120,7 @@ class PassageStore:
         """Return the `k` best passages of `corpora`, best first, by dense and lexical score fused."""
         if not corpora or k < 1:
             return ()
+        self.activity.last = time.monotonic()
         wanted = max(CANDIDATES, k)
         found = await self.candidates(text, corpora, wanted, max(LAZY_DEPTH, k))
         trust = self.embedder.knows(text)

@@ -20,6 +20,7 @@ from bot.platforms.shared.platform_contract import Platform
 from bot.server import health, http_server
 from bot.server.control.control_server import serve_control
 from bot.server.health import build_readiness_checks, watch_event_loop, watch_readiness
+from bot.server.idle_embedding import IdleEmbedding, embed_when_idle
 from bot.server.record_upkeep import RecordUpkeep, build_outlets, keep_record
 from bot.server.refresh.citation_recheck import CitationRecheck, keep_citations
 from bot.server.refresh.following import keep_following
@@ -109,6 +110,7 @@ async def _run_server(
     async with AsyncExitStack() as stack:
         opened_app = await stack.enter_async_context(open_app(settings))
         app = replace(opened_app, passages=replace(opened_app.passages, polite=True))  # leaves a core for questions
+        stack.push_async_callback(app.passages.lazy.flush)
         await close_abandoned(app, system_clock())
         await stack.enter_async_context(watch_event_loop())
         home, there = LocalService(app), dict[str, Platform]()
@@ -137,6 +139,7 @@ async def _run_server(
         await stack.enter_async_context(keep_record(build_record_upkeep(app, there)))
         if settings.database:  # who has one to himself follows what he writes
             await stack.enter_async_context(keep_following(app.passages))
+        await stack.enter_async_context(embed_when_idle(IdleEmbedding(app.passages, lambda: home.refreshing)))
         rechecked = CitationRecheck(app, there, make_owner_id(), system_clock)
         await stack.enter_async_context(keep_citations(rechecked))
         await stack.enter_async_context(arrivals.arriving(arrived))

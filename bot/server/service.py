@@ -100,6 +100,11 @@ class LocalService:
         known = {one.name for one in await self.app.manifest.catalogue()}
         return None if corpus in known or not is_large_dump(source) else DenseMode.LAZY
 
+    @property
+    def refreshing(self) -> bool:
+        """Whether a corpus is being refreshed by this process."""
+        return self._refreshing.locked()
+
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
         """Ingest the document of an address, from these sources by corpus; return a report for each corpus."""
         from bot.server.refresh import document_lookup

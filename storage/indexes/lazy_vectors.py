@@ -90,7 +90,7 @@ class LazyVectors:
             new += [row for row in rows if row[1].id in lacking]
         for start in range(0, len(new), EMBEDDED_AT_ONCE):
             part = new[start : start + EMBEDDED_AT_ONCE]
-            await self._start(self._embed(part))
+            await self._start(self._embed(part, polite=True))
             await self._keep(part, early=early)
         return len(new)
 
@@ -122,10 +122,10 @@ class LazyVectors:
         if not task.cancelled():
             task.exception()  # it was raised where it was waited for
 
-    async def _embed(self, rows: Sequence[PassageRow]) -> dict[str, Vectors]:
+    async def _embed(self, rows: Sequence[PassageRow], *, polite: bool = False) -> dict[str, Vectors]:
         try:
             texts = [indexed_text(*row) for row in rows]
-            vectors = await self.embed_pool.run(self.embedder.embed, texts)
+            vectors = await self.embed_pool.run(self.embedder.embed, texts, polite=polite)
             made = {_key(row): vector for row, vector in zip(rows, vectors, strict=True)}
             self._fresh.update(made)
             return made

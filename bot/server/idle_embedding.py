@@ -1,0 +1,98 @@
+"""Embed for lazy corpora what is likely to be asked next, while nobody asks and nothing is refreshed.
+
+First come the documents that answers drew on most often, then those that have the most other titles, as what is linked
+most has many. A question stops it within some hundredths of a second.
+"""
+
+import asyncio
+import heapq
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bot.server.supervisor import run_beside
+from storage.errors import StorageError
+from storage.indexes.lazy_vectors import EMBEDDED_AT_ONCE
+from storage.passages import PassageStore
+from storage.record.turn_index import find_drawn_documents
+from storage.types import DenseMode, DocumentId
+
+log = logging.getLogger(__name__)
+
+QUIET_SECONDS = 60.0  # after the last search
+LOOK_SECONDS = 30.0
+REST_SECONDS = 3_600.0  # once all was done, or nothing more can be kept
+MOST_DOCUMENTS = 20_000  # of each kind
+DOCUMENTS_AT_ONCE = 20
+SCANNED_AT_ONCE = 20_000  # numbers of versions
+EARLY = 4.0  # half-lives: what was asked for counts more
+
+
+@dataclass(frozen=True)
+class IdleEmbedding:
+    """What is done in idle hours; `busy` says whether anything else is."""
+
+    passages: PassageStore
+    busy: Callable[[], bool]
+    quiet: float = QUIET_SECONDS
+    clock: Callable[[], float] = time.monotonic
+
+    def idle(self) -> bool:
+        return not self.busy() and self.clock() - self.passages.activity.last >= self.quiet
+
+    async def work(self) -> bool:
+        """Embed until somebody asks; return whether nothing was left to do."""
+        manifest = self.passages.manifest
+        lazy = [one.name for one in await manifest.catalogue() if one.dense is DenseMode.LAZY]
+        if not lazy:
+            return True
+        drawn = await find_drawn_documents(manifest.database, lazy, MOST_DOCUMENTS)
+        if not await self._embed(drawn):
+            return False
+        return await self._embed(await self._find_linked(lazy))
+
+    async def _embed(self, names: Sequence[DocumentId]) -> bool:
+        store = self.passages
+        for start in range(0, len(names), DOCUMENTS_AT_ONCE):
+            some = names[start : start + DOCUMENTS_AT_ONCE]
+            for corpus in sorted({corpus for corpus, _ in some}):
+                stored = await store.manifest.stored(corpus, [key for of, key in some if of == corpus])
+                rows = [(version.document, one) for version in stored.values() for one in version.passages]
+                for first in range(0, len(rows), EMBEDDED_AT_ONCE):
+                    if not self.idle():
+                        return False
+                    if await store.lazy.room() < EMBEDDED_AT_ONCE:
+                        return True
+                    await store.lazy.fill(rows[first : first + EMBEDDED_AT_ONCE], early=EARLY)
+        return True
+
+    async def _find_linked(self, corpora: Sequence[str]) -> list[DocumentId]:
+        """Return the documents with the most other titles, the first of them first; none once somebody asks."""
+        manifest, best = self.passages.manifest, list[tuple[int, DocumentId]]()
+        for start in range(0, (await manifest.lag(0, 1)).head, SCANNED_AT_ONCE):
+            if not self.idle():
+                return []
+            found = await manifest.count_aliases(corpora, start, start + SCANNED_AT_ONCE)
+            best = heapq.nlargest(MOST_DOCUMENTS, [*best, *((count, name) for name, count in found.items())])
+        return [name for _, name in best]
+
+
+@asynccontextmanager
+async def embed_when_idle(work: IdleEmbedding, *, pulse: float = LOOK_SECONDS) -> AsyncIterator[None]:
+    """Embed ahead within the block, whenever there is time."""
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(pulse)
+            try:
+                done = work.idle() and await work.work()
+            except StorageError as error:
+                log.warning("nothing could be embedded ahead", extra={"cause": str(error)})
+                done = True
+            if done:
+                await asyncio.sleep(REST_SECONDS)
+
+    async with run_beside(watch(), name="embedding ahead"):
+        yield
