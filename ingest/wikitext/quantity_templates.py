@@ -211,7 +211,7 @@ QUANTITY_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "percent": lambda a: f"{first(a)}%",  # `{{percent|12}}`: 12%.
         "above_sea": lambda a: f"{a.at(0)} m" if a.at(0) else "",  # `{{Höhe|34|DE-NHN}}`: 34 m.
         # `{{fossil range|370|0}}`: 370–0 Ma.
-        "ages": lambda a: "–".join(filter(None, a.places[:2])) + " Ma" * _strip_number(a.at(0)),
+        "ages": lambda a: "–".join(filter(None, a.places[:2])) + " Ma " * _strip_number(a.at(0)),
         "atom": lambda a: "-".join(filter(None, a.places[:2])),  # `{{SimpleNuclide|uranium|235}}`: uranium-235.
         # A bar of a chart: `{{bar percent|Catholic|green|12.5}}` is a row.
         "labelled_percent": lambda a: f"\n* {a.at(0)}: {a.at(2)}%\n" if a.at(2) else "",

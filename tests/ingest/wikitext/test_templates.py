@@ -54,7 +54,7 @@ from ingest.wikitext.word_templates import TEMPLATE_SIGNS, TEMPLATE_WORDS
         ("#expr: (1", ""),
         ("#expr: {{{x}}} + 1", ""),
         ("pop density|3645257|640081.87|km2|sqmi|prec=1", "5.7/km²"),
-        ("fossil range|370|0", "370–0 Ma"),
+        ("fossil range|370|0", "370–0 Ma "),
         ("ESP", "Spain"),
         ("flag|JPN", "Japan"),
         ("USS|Hornet|CV-12|6", "USS Hornet"),
