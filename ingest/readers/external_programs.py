@@ -19,6 +19,7 @@ from ingest.types import UnreadableDocument
 OFFICE_COMMANDS = ("soffice", "libreoffice")
 OCR_COMMAND = "tesseract"
 _COLUMNS = 12  # of tesseract's table: page, block, paragraph, line, word, place, confidence, text
+_UNSEEN = " \u200e\u200f"  # beside spaces, the marks that turn a line
 _SECONDS = 900.0  # by the clock, for one call; the processor's time is limited by the process that calls
 
 
@@ -61,9 +62,9 @@ def recognize_words(picture: bytes, languages: Sequence[str], *, command: str = 
         raise UnreadableDocument(f"holds scanned pages that tesseract cannot read: {(said or ['no reason given'])[-1]}")
     rows = [line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines()[1:]]
     return [
-        RecognizedWord(tuple(row[1:5]), int(row[6]), int(row[7]), int(row[8]), int(row[9]), row[11].strip())
+        RecognizedWord(tuple(row[1:5]), int(row[6]), int(row[7]), int(row[8]), int(row[9]), text)
         for row in rows
-        if len(row) == _COLUMNS and row[11].strip()
+        if len(row) == _COLUMNS and (text := row[11].strip(_UNSEEN))
     ]
 
 

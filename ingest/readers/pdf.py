@@ -105,14 +105,20 @@ def _recognize_page(page: Any, number: int, programs: ReaderPrograms) -> Iterato
 
 
 def _word_segments(words: Sequence[RecognizedWord], page: int) -> Iterator[TextSegment]:
-    """Yield what stands together on the lines of a page of so many pixels, all in one size."""
+    """Yield what stands together on the lines of a page of so many pixels, all in one size.
+
+    A page that is read from right to left is mirrored, as one with text is.
+    """
     if not words:
         return
+    if pdf_direction.is_rtl("".join(word.text for word in words)):
+        words = [word._replace(left=-word.left - word.width) for word in words]
     size = float(statistics.median(word.height for word in words))
     for _, line in groupby(words, key=lambda word: word.line):
         run: list[RecognizedWord] = []
         for word in line:
-            if run and not -size < word.left - run[-1].left - run[-1].width < _SCAN_CELL * size:
+            # Words from left to right within a line that is not may begin before those that they follow.
+            if run and word.left - max(one.left + one.width for one in run) > _SCAN_CELL * size:
                 yield _join_words(run, page, size)
                 run = []
             run.append(word)
@@ -145,7 +151,7 @@ def _segments(page: Any) -> Iterator[TextSegment]:
             for run in _runs(chars):
                 yield from _segment(text_page, run, "".join(char.char for char in run))
             return
-        rtl = pdf_direction.is_rtl(chars)
+        rtl = pdf_direction.is_rtl(char.char for char in chars)
         for row in pdf_direction.split_rows(chars):
             for run, text in _row_cells(row, rtl=rtl):
                 for segment in _segment(text_page, run, text):
@@ -161,7 +167,7 @@ def _char_at(text_page: Any, at: int) -> PdfChar:
     char = chr(raw.FPDFText_GetUnicode(text_page, at))
     box = raw.FS_RECTF()
     raw.FPDFText_GetLooseCharBox(text_page, at, box)
-    if not unicodedata.combining(char):
+    if char.isascii() or not unicodedata.combining(char):
         return PdfChar(at, char, box.left, box.bottom, box.right, box.top)
     # What a font says of a mark's width is no place: the letter may stand anywhere in it.
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
@@ -171,7 +177,7 @@ def _char_at(text_page: Any, at: int) -> PdfChar:
 
 def _row_cells(row: list[PdfChar], *, rtl: bool) -> Iterator[tuple[list[PdfChar], str]]:
     if rtl or pdf_direction.has_rtl_letters(row):
-        yield from pdf_direction.read_cells(row, _SAME_CELL, rtl=rtl or pdf_direction.is_rtl(row))
+        yield from pdf_direction.read_cells(row, _SAME_CELL, rtl=rtl or pdf_direction.is_rtl(char.char for char in row))
     else:
         yield from ((run, "".join(char.char for char in run)) for run in _runs(row))
 

@@ -63,12 +63,12 @@ class _Cluster:
 
 
 def has_rtl_letters(chars: Iterable[PdfChar]) -> bool:
-    return any(_RIGHT_TO_LEFT.match(char.char) for char in chars)
+    return bool(_RIGHT_TO_LEFT.search("".join(char.char for char in chars)))
 
 
-def is_rtl(chars: Iterable[PdfChar]) -> bool:
+def is_rtl(letters: Iterable[str]) -> bool:
     """Tell whether most letters are of scripts that run from right to left."""
-    kinds = [_kind(char.char) for char in chars]
+    kinds = list(map(_kind, letters))
     return kinds.count("R") > kinds.count("L")
 
 

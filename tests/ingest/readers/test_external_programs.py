@@ -10,7 +10,7 @@ import pytest
 from pptx import Presentation
 
 from ingest.readers import file_formats, pdf
-from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
+from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms, RecognizedWord
 from ingest.readers.parsed_document import Heading
 from ingest.sandbox import Sandbox
 from ingest.types import Block, SourceUnavailable, UnreadableDocument
@@ -75,6 +75,14 @@ def test_a_scanned_page_is_read_and_says_so(install):
     )
     page = file_formats.read_file(scan(""), "team/old-scan.pdf", programs=SCANS)
     assert (page.title, page.sections[0].path) == ("Old scan", ("Page 1 (OCR)",))
+
+
+def test_scanned_words_from_right_to_left_are_one_line():
+    """Tesseract gives them as they are read; those in other letters stand the other way round."""
+    places = ((400, "שלום"), (200, "of"), (230, "two"), (100, "עולם"))
+    words = [RecognizedWord(("1",), left, 0, 20 * len(text), 30, text) for left, text in places]
+
+    assert [segment.text for segment in pdf._word_segments(words, 800)] == ["שלום", "of two עולם"]
 
 
 @pytest.mark.usefixtures("install")
