@@ -64,7 +64,8 @@ def render_box(arguments: TemplateArguments) -> str:
 
 def _is_look(name: str, value: str) -> bool:
     """Tell whether a value only says how something looks, or which file is shown."""
-    if _LOOK_VALUE.fullmatch(value) or _FILE_ENDING.search(value) or value.lower() in _load_words("shown_as"):
+    shown = value if len(value) == 1 else value.lower()  # "N" is north
+    if _LOOK_VALUE.fullmatch(value) or _FILE_ENDING.search(value) or shown in _load_words("shown_as"):
         return True
     return bool(_BARE_LOOK.fullmatch(value)) and _is_measured(name)
 

@@ -132,6 +132,7 @@ _HOLES = HOLE + " "
 _MOST_WORDS = 8
 _NESTED = 3
 _BRACKET_WITH_HOLE = lazy_compile(rf"[(\[（]([^()\[\]（）\n{HOLE}]{{0,200}}+{HOLE}[^()\[\]（）\n]{{0,200}}+)[)\]）]")
+_ENCLOSED_HOLE = lazy_compile(f"[/⟨“„«‘\"'](?={HOLE}){HOLE}[/⟩”“»’\"']")
 _CLAUSE = lazy_compile(r"([,;，、；،])")
 _CLAUSE_WORD = lazy_compile(rf"[^\s{HOLE}:：/~–-]+")
 _LABELLED_HOLE = lazy_compile(rf"[^:：]*[:：]\s*{HOLE}[\s{HOLE}]*")
@@ -164,7 +165,7 @@ def close_gaps(text: str) -> str:
 
 
 def _close_line(line: str) -> str:
-    line = line.replace(f"/{HOLE}/", HOLE).replace(f"⟨{HOLE}⟩", HOLE)
+    line = _ENCLOSED_HOLE.sub(HOLE, line)
     for _ in range(_NESTED):
         line, closed = _BRACKET_WITH_HOLE.subn(_close_bracket, line)
         if not closed:

@@ -89,6 +89,8 @@ def test_an_infobox_within_an_infobox_keeps_its_rows():
         ("population = 185112", "Population: 185112"),
         ("Breite = 12 m", "Breite: 12 m"),
         ("taille = 1,80 m", "Taille: 1,80 m"),
+        ("Larghezza = 28", "Larghezza: 28"),
+        ("Latitudine NS = N", "Latitudine NS: N"),
         ("name = Brot und Bilder", "Name: Brot und Bilder"),
         ("Bildung = Abitur", "Bildung: Abitur"),
         ("position = 4", "Position: 4"),

@@ -148,6 +148,7 @@ def test_holes_are_mended(text, mended):
         ("It believed in{{note of doubt}}.", "It believed in."),
         ("Sent to {{Someone}} by post.", "Sent to by post."),
         ("It was {{cn}}.", "It was."),
+        ("Ann ({{Age|1990|1|1}} years old) said “{{Something}}”, and left.", "Ann said, and left."),
         ("{{#if:{{Whatever}}|yes|no}}", "no"),
     ],
 )
