@@ -512,7 +512,7 @@ def find_stale_indexes(
             filled = [corpus.name for corpus in corpora if corpus.passages]
             lexical.search(probe, filled, 1)
             vector = embedder.embed([probe])[0]
-            for name in filled:
+            for name in [corpus.name for corpus in corpora if corpus.passages and corpus.dense is DenseMode.EAGER]:
                 dense.search(name, vector, 1)
         return reasons
 

@@ -185,6 +185,7 @@ def _render_runs(found: RefreshSummary, zone: tzinfo) -> RenderableType:
     return rows
 
 
+_DENSE = {"eager": "", "lazy": "\nlazy", "off": "\nwords only"}
 TERMINAL_ONLY = "the terminal only"
 
 
@@ -205,7 +206,9 @@ def render_corpora(
         refreshed = format_moment(corpus.refreshed, zone)
         rows.add_row(
             format_corpus(corpus.name, corpus.edition),
-            *(f"{count:,}" for count in (corpus.documents, corpus.passages, corpus.failures)),
+            f"{corpus.documents:,}",
+            f"{corpus.passages:,}{_DENSE[corpus.dense]}",
+            f"{corpus.failures:,}",
             f"{refreshed}\n{format_age(corpus.refreshed, now)} ago" if refreshed else "never finished",
             format_run_outcome(corpus.last_run) if corpus.last_run else "",
             ", ".join(readers.get(corpus.name, ())) or TERMINAL_ONLY,

@@ -111,7 +111,7 @@ def build_corpora_document(
         missing=list(missing),
         corpora=[
             {
-                **pick(corpus, "name documents passages refreshed failures edition forgotten"),
+                **pick(corpus, "name documents passages dense refreshed failures edition forgotten"),
                 "last_run": pick(corpus.last_run, "state begun ended fault") if corpus.last_run else None,
                 "readers": list(readers.get(corpus.name, ())),
             }

@@ -17,6 +17,7 @@ from storage.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma
 from storage.indexes.embedding import open_embedder
 from storage.passages import find_stale_indexes, refuse_lost_database
+from storage.types import CorpusInfo, DenseMode
 
 SKEW = timedelta(seconds=5)  # the least difference of clocks that is reported
 _FOLLOWING = timedelta(minutes=1)  # within which a home that serves has followed
@@ -167,7 +168,7 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
     if not passages:
         return (CheckResult("warn", "Indexes: nothing is ingested yet, so nothing can be answered.", _BEGIN),)
     corpora = "1 corpus" if len(scene.corpora) == 1 else f"{len(scene.corpora)} corpora"
-    said = f"{format_count(passages, 'passage')} of {corpora}"
+    said = f"{format_count(passages, 'passage')} of {corpora}{_tell_lazy(scene.corpora)}"
     if scene.serving:
         await _search_through_server(scene)
         return (CheckResult("ok", f"Indexes: {said} can be searched through the server."),)
@@ -192,6 +193,12 @@ async def check_followers(scene: Inspection) -> Sequence[CheckResult]:
     told = f"{said}; {len(behind)} of them not to its last change: one lacks {most.lacks:,}, seen {age} ago."
     hint = "A home that serves follows within a minute, another when it is opened; one that is gone is forgotten."
     return (CheckResult("ok" if most.seen > scene.now - _FOLLOWING else "warn", told, hint),)
+
+
+def _tell_lazy(corpora: Sequence[CorpusInfo]) -> str:
+    told = {DenseMode.LAZY: "embedded as it is asked for", DenseMode.OFF: "found by words alone"}
+    some = [f"{info.name} is {told[info.dense]}" for info in corpora if info.dense in told]
+    return f" ({', '.join(some)})" if some else ""
 
 
 def _refuse_lost_database(scene: Inspection) -> None:

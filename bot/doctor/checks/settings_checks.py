@@ -95,6 +95,7 @@ def list_configured_platforms(settings: Settings) -> frozenset[str]:
 def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:
     settings = scene.settings
     indexed = {info.name: info.refreshed for info in scene.corpora or ()}
+    modes = {info.name: info.dense.value for info in scene.corpora or () if info.passages}
     if list_configured_platforms(settings):
         unread = [name for name in {**indexed, **settings.visible_to} if not settings.visible_to.get(name)]
         for name in unread:
@@ -104,6 +105,9 @@ def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:
             yield CheckResult(
                 "warn", f"Corpora: {corpus.name} has not been read in to its end.", "Run `footnote ingest all`."
             )
+        if corpus.dense and (mode := modes.get(corpus.name, corpus.dense)) != corpus.dense:
+            said = f"Corpora: {corpus.name} is {mode} until its next refresh makes it {corpus.dense}."
+            yield CheckResult("warn", said, "Run `footnote ingest all`, or wait for the night.")
 
 
 def _check_system(where: str, name: str) -> Iterator[CheckResult]:

@@ -20,7 +20,7 @@ from storage.database.manifest_tx import Follower
 from storage.errors import DatabaseUnusable
 from storage.home_folder import DatabaseFileState, lock_home
 from storage.record.audit_log import Clocks
-from storage.types import CorpusInfo
+from storage.types import CorpusInfo, DenseMode
 from tests.bot.doctor.gold import GoldLLM, opens
 from tests.ingest.servers.search_engines import KEY, Engine
 from tests.ingest.servers.web import serve
@@ -290,6 +290,21 @@ def test_indexes_are_left_to_whoever_owns_the_home() -> None:
     assert level == "ok"
     assert "12 passages of 1 corpus; checked by the process" in said
     assert not Path(".footnote").exists()
+
+
+def test_how_much_of_a_corpus_is_embedded_is_told() -> None:
+    """And what the next refresh makes of it."""
+    wiki = replace(HANDBOOK, name="wiki", dense=DenseMode.LAZY)
+    _, said = _one(home_checks.check_indexes, _scene(corpora=(HANDBOOK, wiki), owner="process 7"))
+    found = _found(
+        settings_checks.check_corpora,
+        _scene(settings={"corpus": [_corpus("wiki") | {"dense": "eager"}]}, corpora=(wiki,)),
+    )
+
+    assert "24 passages of 2 corpora (wiki is embedded as it is asked for)" in said
+    assert [one.what for one in found if "lazy" in one.what] == [
+        "Corpora: wiki is lazy until its next refresh makes it eager."
+    ]
 
 
 def test_indexes_that_are_gone_are_told() -> None:
