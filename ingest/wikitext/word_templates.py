@@ -61,7 +61,8 @@ LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType({
 TemplateHandler = Callable[[TemplateArguments], str]
 
 TEMPLATE_SIGNS: Mapping[str, str] = MappingProxyType({
-    "'": "'", "'s": "'s", "-'": "'", "`": "‘", "=": "=", "!": PIPE, "!!": PIPE * 2, "pipe": PIPE, "(": "(", ")": ")",
+    "'": "'", "' \"": "'\"", "\" '": "\"'", '-"': '"',
+    "'s": "'s", "-'": "'", "`": "‘", "=": "=", "!": PIPE, "!!": PIPE * 2, "pipe": PIPE, "(": "(", ")": ")",
     "(!": "{" + PIPE, "!)": PIPE + "}", "!-": PIPE + "-", "ndash": "–", "–": "–", "en dash": "–", "endash": "–",
     "mdash": "—", "—": "—", "em dash": "—", "emdash": "—", "spaced ndash": " – ", "snd": " – ", "spnd": " – ",
     "spaced en dash": " – ", "sndash": " – ", "snds": " – ", "mdashb": " — ", "spaced mdash": " — ", "nbsp": " ",
@@ -169,6 +170,7 @@ WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "verse": lambda a: " ".join(filter(None, a.places[:2])),  # `{{bibleref|Mark|3:25}}`
         "country": lambda a: load_country_names().get(a.at(0), a.at(0)) if a.language == "en" else a.at(0),
         "old_style": lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}",
+        "hard_space": lambda a: first(a) or " ",  # `45{{esd}}km`
         "parenthesised": lambda a: f"({first(a)})" if first(a) else "",  # `{{ألمانية|Spree}}`, in its language.
         # A town's sister: `{{jumelage|Los Angeles|États-Unis|année=1967}}`.
         "sister": lambda a: ", ".join(filter(None, (*a.places[:2], a.named("année", "מתאריך")))),

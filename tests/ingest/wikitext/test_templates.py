@@ -105,6 +105,8 @@ def test_english_templates_say_what_a_reader_sees(template, said):
         ("fr", "nombre|71|sièges", "71 sièges"),
         ("fr", "tmp|9.5|°C", "9.5 °C"),
         ("it", "tmp|stub", ""),
+        ("es", "esd", " "),
+        ("ar", "ألمانية|Spree", "(Spree)"),
         ("fr", "jumelage|Lyon|France|année=1967", "Lyon, France, 1967"),
         ("ja", "JPN", "JPN"),
         ("fr", "formatnum:98659", "98659"),
