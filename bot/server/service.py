@@ -136,7 +136,7 @@ class LocalService:
             return
         from ingest.refresh.ray_engine import RayEngine
 
-        engine = RayEngine(settings.ray_address or os.environ.get("RAY_ADDRESS", ""))
+        engine = RayEngine(settings.ray_address)
         try:
             yield engine
         finally:

@@ -56,9 +56,9 @@ class RayEngine:
     """Ray, on the cluster at `address` or else on this machine. For one thread; `stop` may come from another."""
 
     def __init__(self, address: str = "", *, environment: Mapping[str, str] = os.environ) -> None:
-        """Take the address of a cluster, and what of the environment may say how to reach it; start nothing yet."""
+        """Take the address of a cluster, else that of RAY_ADDRESS; start nothing yet."""
         self.doing = ""
-        self._address = address
+        self._address = address or environment.get("RAY_ADDRESS", "")
         self._environment = environment
         self._folder: tempfile.TemporaryDirectory[str] | None = None  # of a cluster that is started here
         self._process: subprocess.Popen[bytes] | None = None

@@ -20,6 +20,7 @@ CHECKS: tuple[HealthCheck, ...] = (
     server_checks.check_sources,
     server_checks.check_git,
     reader_checks.check_reader_programs,
+    reader_checks.check_engine,
     server_checks.check_model,
     server_checks.check_search_engine,
     settings_checks.check_systems,

@@ -1,4 +1,4 @@
-"""Check the programs of this machine that readers of documents may call: tesseract and LibreOffice."""
+"""Check what reads documents besides this process: tesseract, LibreOffice, a Ray cluster."""
 
 import asyncio
 import subprocess
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bot.doctor.diagnosis import CheckResult, Inspection
 from ingest.readers.external_programs import OCR_COMMAND, OFFICE_COMMANDS, ReaderPrograms, find_program
+from ingest.refresh.ray_engine import RayEngine
+from ingest.types import Engine, SourceUnavailable
 
 _SECONDS = 20.0
 
@@ -16,6 +18,27 @@ Ask = Callable[[Sequence[str]], str]
 async def check_reader_programs(scene: Inspection) -> Sequence[CheckResult]:
     """Check that what `[ingest]` lets readers call is there, with the languages that it names."""
     return await asyncio.to_thread(lambda: tuple(examine_programs(scene.settings.ingest.programs)))
+
+
+async def check_engine(scene: Inspection) -> Sequence[CheckResult]:
+    """Check that a Ray cluster computes, where `[ingest]` names it."""
+    given = scene.settings.ingest
+    if given.engine == "local":
+        return ()
+    engine = RayEngine(given.ray_address)
+    try:
+        return (await asyncio.to_thread(examine_engine, engine),)
+    finally:
+        await asyncio.to_thread(engine.close)
+
+
+def examine_engine(engine: Engine) -> CheckResult:
+    """Have it do a little work. Blocks."""
+    try:
+        list(engine.map(len, [b""]))
+    except SourceUnavailable as error:
+        return CheckResult("fail", f"Ray: {error}", error.hint)
+    return CheckResult("ok", "Ray: its workers run the same version, and compute.")
 
 
 def examine_programs(

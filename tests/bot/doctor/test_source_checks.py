@@ -2,9 +2,11 @@
 
 import pytest
 
-from bot.doctor.checks.reader_checks import examine_programs
+from bot.doctor.checks.reader_checks import examine_engine, examine_programs
 from bot.doctor.checks.server_checks import _check_git_version
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
+from ingest.refresh.ray_engine import EngineUnavailable
+from tests.ingest.engines.pickling import PicklingEngine
 
 
 def test_git_is_looked_for(tmp_path):
@@ -49,3 +51,19 @@ def test_programs_that_readers_may_call_are_looked_for(programs, there, told):
         (level, True) for level, _ in told
     ]
     assert all(one.hint for one in found if one.level == "fail")
+
+
+class AwayEngine(PicklingEngine):
+    def map(self, work, items):  # noqa: ARG002 - it does nothing
+        raise EngineUnavailable("The Ray cluster at h:1 cannot be reached.", hint="Check the address.")
+
+
+def test_a_cluster_that_reads_is_given_a_little_to_do():
+    away = examine_engine(AwayEngine())
+
+    assert examine_engine(PicklingEngine()).level == "ok"
+    assert (away.level, away.what, away.hint) == (
+        "fail",
+        "Ray: The Ray cluster at h:1 cannot be reached.",
+        "Check the address.",
+    )
