@@ -224,7 +224,8 @@ class PassageStore:
             packed = await self.threads.think.run(_pack_changes, changes)
             commit = await self.manifest.commit(packed, lease)
             await self._follow()
-            await self._drop([change for change in touched if (change.corpus, change.key) not in commit.conflicts])
+            gone = [change for change in touched if (change.corpus, change.key) not in commit.conflicts]
+            await self._drop([(change.corpus, one) for change in gone for one in change.drop], modes)
             await self._settle(set(names) - commit.conflicts)
             if left := commit.conflicts & set(names):
                 await self._mend(sorted(left))
@@ -390,14 +391,14 @@ class PassageStore:
         """Let the dense index hold exactly the passages of these documents that stand."""
         if not names:
             return
-        eager = {one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.EAGER}
+        modes = {one.name: one.dense for one in await self.manifest.catalogue()}
         for corpus, key in names:
             held = await self.threads.write.run(self.dense.held, corpus, key)
             stored = (await self.manifest.stored(corpus, [key])).get(key)
             there = {one.id: one for one in stored.passages} if stored else {}
             gone = [one for one, content in held.items() if one not in there or there[one].hash != content]
-            await self.threads.write.run(self.dense.delete, corpus, gone)
-            if stored and corpus in eager:
+            await self._drop([(corpus, one) for one in gone], modes)
+            if stored and modes.get(corpus) is DenseMode.EAGER:
                 lacking = [(stored.document, one) for one in stored.passages if held.get(one.id) != one.hash]
                 await self._upsert([one for _, one in lacking], await self._embed(lacking))
         await self._settle(names)
@@ -423,10 +424,12 @@ class PassageStore:
                     some = rows[start : start + UPSERT_BATCH]
                     await self.threads.write.run(write, [one for one, _ in some], np.stack([row for _, row in some]))
 
-    async def _drop(self, changes: Sequence[DocumentChange]) -> None:
-        gone = sorted((change.corpus, one) for change in changes for one in change.drop)
-        for corpus, pairs in groupby(gone, key=itemgetter(0)):
-            await self.threads.write.run(self.dense.delete, corpus, [key for _, key in pairs])
+    async def _drop(self, gone: Sequence[tuple[str, str]], modes: Mapping[str, DenseMode]) -> None:
+        for corpus, pairs in groupby(sorted(gone), key=itemgetter(0)):
+            if modes.get(corpus) is DenseMode.LAZY:
+                await self.lazy.remove(list(pairs))
+            else:
+                await self.threads.write.run(self.dense.delete, corpus, [key for _, key in pairs])
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,9 +100,7 @@ class LazyVectors:
 
     async def drop(self, corpus: str, keys: Sequence[str]) -> None:
         """Keep nothing more of documents that have changed."""
-        if ids := await self.uses.of_documents(corpus, keys):
-            await self.write_pool.run(self.dense.delete, corpus, ids)
-            await self.uses.forget([(corpus, one) for one in ids])
+        await self.remove([(corpus, one) for one in await self.uses.of_documents(corpus, keys)])
 
     async def flush(self) -> None:
         """Wait until all is kept that is to be kept."""
@@ -166,7 +164,7 @@ class LazyVectors:
 
     async def _forget_removed(self, refs: Sequence[PassageRef]) -> None:
         there = await self.manifest.recall({ref.id for ref in refs}, {(ref.corpus, ref.document) for ref in refs})
-        await self._remove([(ref.corpus, ref.id) for ref in refs if ref.id not in there])
+        await self.remove([(ref.corpus, ref.id) for ref in refs if ref.id not in there])
 
     async def _make_room(self) -> None:
         counts = {name: await self._count(name) for name in await self._lazy()}
@@ -176,7 +174,7 @@ class LazyVectors:
         await self.uses.forget_others(counts)
         gone = [*await self._unknown(counts)][:over]
         gone += await self.uses.least_useful(counts, over - len(gone)) if over > len(gone) else ()
-        await self._remove(gone)
+        await self.remove(gone)
 
     async def _unknown(self, counts: Mapping[str, int]) -> list[tuple[str, str]]:
         """Return what the index holds though nobody used it, such as what a corpus has left that was eager before."""
@@ -188,7 +186,8 @@ class LazyVectors:
                 found += [(corpus, one) for one in sorted(held.keys() - used)]
         return found
 
-    async def _remove(self, gone: Sequence[tuple[str, str]]) -> None:
+    async def remove(self, gone: Sequence[tuple[str, str]]) -> None:
+        """Keep these no more, which are named by corpus and id. Unknown ones are no error."""
         for corpus, rows in groupby(sorted(gone), key=lambda row: row[0]):
             await self.write_pool.run(self.dense.delete, corpus, [one for _, one in rows])
         if gone:

@@ -53,6 +53,7 @@ COLUMNS: Mapping[str, ColumnContent] = MappingProxyType(
         **_classify(ColumnContent.DOCUMENTS, "documents", "corpus key title url revision language fingerprint aliases"),
         **_classify(ColumnContent.DOCUMENTS, "bodies", "body seal"),
         **_classify(ColumnContent.DOCUMENTS, "pending", "corpus key"),
+        **_classify(ColumnContent.DOCUMENTS, "vector_uses", "corpus id document"),
         **_classify(ColumnContent.DOCUMENTS, "failures", "corpus key reason"),
         **_classify(ColumnContent.DOCUMENTS, "forgotten", "corpus key title url"),
         **_classify(ColumnContent.OPERATION, "followers", "name"),
