@@ -144,9 +144,11 @@ def _segments(page: Any) -> Iterator[TextSegment]:
 
     A page that is read from right to left is mirrored, so that what is read first stands on its left.
     """
+    from pypdfium2 import raw
+
     text_page = page.get_textpage()
     try:
-        chars = [_char_at(text_page, at) for at in range(text_page.count_chars())]
+        chars = [_char_at(raw, text_page, at) for at in range(text_page.count_chars())]
         if not pdf_direction.has_rtl_letters(chars):
             for run in _runs(chars):
                 yield from _segment(text_page, run, "".join(char.char for char in run))
@@ -161,9 +163,7 @@ def _segments(page: Any) -> Iterator[TextSegment]:
         page.close()
 
 
-def _char_at(text_page: Any, at: int) -> PdfChar:
-    from pypdfium2 import raw
-
+def _char_at(raw: Any, text_page: Any, at: int) -> PdfChar:
     char = chr(raw.FPDFText_GetUnicode(text_page, at))
     box = raw.FS_RECTF()
     raw.FPDFText_GetLooseCharBox(text_page, at, box)
