@@ -5,7 +5,7 @@ that Markdown did not accept are restored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, zip_longest
+from itertools import groupby, pairwise, zip_longest
 
 from ingest.readers.parsed_document import ContentItem
 from ingest.readers.value_parsers import Element
@@ -17,8 +17,10 @@ _DIGIT = lazy_compile(r"\d")
 _LETTER = lazy_compile(r"[^\W\d_]")
 _SIGN = lazy_compile(r"[\W_]*")
 _PERIOD = lazy_compile(r"(?:FY|Q[1-4] )?(?:19|20)\d\d(?:[-/–]\d\d(?:\d\d)?)?")
-_OPENING = lazy_compile(r"[$€£¥₹]?\s*\(?")
-_CLOSING = lazy_compile(r"\)?\s*%?\)?")
+_OPENING = lazy_compile(r"[$€£¥₹]\s*\(?|\(")
+_CLOSING = lazy_compile(r"\)\s*%?|%\)?")
+_NUMBER = lazy_compile(r"[$€£¥₹]?\s*\(?[-–—−+]?\s*(?:\d|$)")
+_WIDEST_GAP = 3  # cells from a number to its sign
 _MOST_HEADS = 4  # rows
 _LONGEST_HEADER = 8  # words. A first row whose cells say more than this is taken for data
 _SENTENCE_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
@@ -84,29 +86,44 @@ def _join_names(names: Iterable[str]) -> str:
 
 
 def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Join to their numbers the signs that stand in columns of their own, as accountants set them; drop empty columns.
+    """Join numbers with their signs, and drop empty columns, as accountants set them.
 
     A column's name may stand over any of the columns that a number and its signs take.
     """
-    columns = list(zip_longest(*rows, fillvalue=""))
-    heads = [names[at] if at < len(names) else "" for at in range(len(columns))]
-    made: list[tuple[list[str], list[str]]] = []
-    waiting: list[str] = []  # names of columns that belong to the next one
-    signs: Sequence[str] = ()
+    columns = list(zip_longest(*map(_join_signs, rows), fillvalue=""))
+    made: list[tuple[str, Sequence[str]]] = []
+    waiting = ""  # the name of a column that holds nothing, for the next one if that has none
     for at, column in enumerate(columns):
-        if at and all(not cell or _OPENING.fullmatch(cell) for cell in column) and at + 1 < len(columns):
-            waiting.append(heads[at])
-            signs = [before + own for before, own in zip_longest(signs, column, fillvalue="")]
-        elif at and made[1:] and not any(signs) and all(not cell or _CLOSING.fullmatch(cell) for cell in column):
-            made[-1][0].append(heads[at])
-            made[-1][1][:] = [cell + own for cell, own in zip(made[-1][1], column, strict=True)]
+        name = names[at] if at < len(names) else ""
+        if at and not any(column):
+            waiting = name or waiting
+            continue
+        named = name or waiting
+        waiting = ""
+        if at and name and name == made[-1][0] and not any(map(_both, made[-1][1], column)):
+            made[-1] = name, [before or own for before, own in zip(made[-1][1], column, strict=True)]
         else:
-            cells = [sign + cell for sign, cell in zip_longest(signs, column, fillvalue="")]
-            made.append(([*waiting, heads[at]], cells))
-            waiting, signs = [], ()
+            made.append((named, column))
     if len(made) == len(columns):
         return names, rows
-    return [_join_names(parts) for parts, _ in made], list(zip(*(cells for _, cells in made), strict=True))
+    return [name for name, _ in made], list(zip(*(column for _, column in made), strict=True))
+
+
+def _both(one: str, other: str) -> bool:
+    return bool(one and other)
+
+
+def _join_signs(row: Sequence[str]) -> Sequence[str]:
+    """Put a currency's sign before the number that follows, and a bracket or a percent sign behind the one before."""
+    made = list(row)
+    for at, after in pairwise([at for at, cell in enumerate(row) if cell]):
+        if after - at > _WIDEST_GAP:
+            continue
+        if at and _OPENING.fullmatch(made[at]) and _NUMBER.match(made[after]):
+            made[at], made[after] = "", made[at] + made[after]
+        elif _CLOSING.fullmatch(made[after]) and _NUMBER.match(made[at]):
+            made[at], made[after] = made[at] + made[after], ""
+    return made
 
 
 def is_header_row(row: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
-from ingest.readers import office, spreadsheet, table_rows
+from ingest.readers import html_tree, office, spreadsheet, table_rows
 from ingest.readers.parsed_document import Heading
 from ingest.types import Block, UnreadableDocument
 from storage.types import PassageKind
@@ -154,6 +154,8 @@ def test_boxes_and_tables_within_tables_of_word():
         (["|Basic|Team", "Price|0|5", "Seats|1|20"], ["Price; Basic: 0; Team: 5", "Seats; Basic: 1; Team: 20"]),
         (["|1|2", "A|x|y", "B|z|w"], ["1; 2", "A; x; y", "B; z; w"]),
         (["Fee|$|5", "Tax|$|1"], ["Fee; $5", "Tax; $1"]),
+        (["Name|Notes|Age", "Ann||30", "Bob||25"], ["Name: Ann; Age: 30", "Name: Bob; Age: 25"]),
+        (["Sign|Name", "$|Dollar", "%|Percent"], ["Sign: $; Name: Dollar", "Sign: %; Name: Percent"]),
         (["||EURO|GBP", "|Day|EUR|GBP", "FY|May|0.9|0.7"], ["FY; Day: May; EURO EUR: 0.9; GBP: 0.7"]),
     ],
 )
@@ -162,6 +164,22 @@ def test_heads_and_signs_of_tables_of_accounts(grid, rows):
     split = table_rows.split_header([line.split("|") for line in grid])
 
     assert [block.text for block in table_rows.make_row_blocks(*split)] == rows
+
+
+def test_numbers_that_span_the_columns_of_signs_are_of_one_column():
+    """As reports to the SEC are set: a sign stands in the first row and the last alone."""
+    head = "<tr><td></td><td></td><td colspan=3>Sept 28,<br>2024</td><td></td><td colspan=3>Sept 30,<br>2023</td></tr>"
+    cells = (
+        "<td>Sales</td><td></td><td>$</td><td>294,866</td><td></td><td></td><td>$</td><td>298,085</td><td></td>",
+        "<td>Tax</td><td></td><td colspan=2>(29,749</td><td>)</td><td></td><td colspan=2>(16,741</td><td>)</td>",
+    )
+
+    items = html_tree.read_html(f"<table>{head}{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
+
+    assert [item.text for item in items] == [
+        "Sales; Sept 28, 2024: $294,866; Sept 30, 2023: $298,085",
+        "Tax; Sept 28, 2024: (29,749); Sept 30, 2023: (16,741)",
+    ]
 
 
 def test_a_workbook_is_rows_under_the_names_of_its_sheets():
