@@ -292,8 +292,9 @@ class PassageStore:
 
     async def check(self) -> None:
         """Raise `IndexStale` where an index is incomplete, or was made with another embedder or version."""
-        for lazy in [one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.LAZY]:
-            await self.threads.write.run(self.dense.drop_foreign, lazy)  # what it keeps can be made again
+        lazy = [one.name for one in await self.manifest.catalogue() if one.dense is DenseMode.LAZY]
+        for name in lazy if isinstance(self.dense.place, Path) else ():  # on a server others may be using it
+            await self.threads.write.run(self.dense.drop_foreign, name)  # what it keeps can be made again
         for attempt in range(SEARCH_ATTEMPTS):
             corpora = await self.manifest.corpora()
             reasons = await self.threads.read.run(_stale_reasons, self.dense, self.lexical, corpora)
@@ -556,6 +557,8 @@ def _count_indexed(home: Path, chroma: ChromaLocation) -> int:
 def _stale_reasons(
     dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo], *, most: float = CHECKED_BYTES
 ) -> tuple[str, ...]:
-    reasons = [dense.stale(corpus.name, corpus.passages) for corpus in corpora if corpus.dense is DenseMode.EAGER]
+    wanted = {one.name: one.passages if one.dense is DenseMode.EAGER else 0 for one in corpora}
+    embedded = [one.name for one in corpora if one.dense is not DenseMode.OFF]
+    reasons = [dense.stale(name, wanted[name]) for name in embedded]
     expected = sum(corpus.passages for corpus in corpora)
     return tuple(filter(None, (*reasons, lexical.stale(expected, most=most))))

@@ -29,8 +29,14 @@ def _translating_errors(
 ) -> Callable[Concatenate["DenseIndex", P], T]:
     @wraps(method)
     def translated(index: "DenseIndex", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        from chromadb.errors import NotFoundError
+
         with translate_chroma_errors(index.place):
-            return method(index, *args, **kwargs)
+            try:
+                return method(index, *args, **kwargs)
+            except NotFoundError:  # another process has made a collection again, under another number
+                index.forget_collections()
+                return method(index, *args, **kwargs)
 
     return translated
 
@@ -130,8 +136,11 @@ class DenseIndex:
         if corpus in self.corpora():
             self._client.delete_collection(COLLECTION_PREFIX + corpus)
 
-    def close(self) -> None:
+    def forget_collections(self) -> None:
         self._collections.clear()
+
+    def close(self) -> None:
+        self.forget_collections()
         if close := getattr(self._client, "close", None):
             close()
 

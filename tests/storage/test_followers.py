@@ -64,6 +64,20 @@ class Disturbed:
         return done
 
 
+async def test_vectors_that_another_home_made_again_are_found(homes):
+    """Under the collection's new number."""
+    one, other = homes
+    await refresh(one, PAGES)
+    await other.tidy()
+    assert other.dense.count("handbook") == len(PAGES)
+
+    one.dense.remove("handbook")
+    await one.reindex(lambda *_: None)
+
+    assert other.dense.count("handbook") == len(PAGES)
+    assert await find(other) == {page[""] for page in PAGES.values()}
+
+
 async def test_a_home_that_looks_while_another_writes_undoes_nothing(homes):
     """Vectors stand before the document that they are of."""
     one, other = homes

@@ -13,16 +13,19 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, NullPool, create_engine, func, insert, select
 
+from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.database.engine import Database, migrate_database, open_database
 from storage.database.refresh_log import NightLog, _end_night
 from storage.database.schema import corpora, metadata
+from storage.errors import IndexStale
 from storage.manifest import Manifest
 from storage.queue import Queue, mark_retracted
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.proof.record_check import verify_record
-from storage.types import ApprovedExample, EntryKind, LogEntry, NewQuestion
-from tests.storage.stores import open_home_database
+from storage.types import ApprovedExample, DenseMode, EntryKind, LogEntry, NewQuestion
+from tests.fakes import PageSource, WordEmbedder
+from tests.storage.stores import open_home_database, opened
 from tests.team_servers import VARIABLE, TeamServers
 from tests.thorough import TEAM
 
@@ -135,7 +138,8 @@ async def test_a_corpus_that_two_describe_at_once_is_there_once(two, meanwhile):
         lambda database: Manifest(database).describe("a", reference=True),
     )
 
-    assert [corpus.reference for corpus in await Manifest(two[0]).catalogue()] == [True]
+    there = await two[0].read(lambda it: it.execute(select(corpora.c.name, corpora.c.reference)).all())
+    assert there == [("a", True)]
 
 
 async def test_a_transaction_that_reads_sees_one_state(two):
@@ -168,6 +172,24 @@ async def test_servers_that_start_at_once_make_the_tables_once(team_servers, tmp
             pass
 
     await asyncio.gather(*(asyncio.to_thread(start, number) for number in range(3)))
+    team_servers.drop_databases()
+
+
+async def test_a_home_with_another_embedder_leaves_what_the_others_keep(team_servers, tmp_path, monkeypatch):
+    """It says so instead; alone it would make them again."""
+    monkeypatch.setenv(VARIABLE, f"{team_servers.folder}:{team_servers.port}")
+    with opened(tmp_path / "one") as one:
+        await one.manifest.describe("c", reference=False, dense=DenseMode.LAZY)
+        await refresh_corpus(PageSource({"a": {"": "A page."}}), "c", one, progress=lambda _: None)
+        await one.search("page", ["c"], 1)
+        await one.lazy.flush()
+        held = one.dense.contents("c")
+        with opened(tmp_path / "other", WordEmbedder("words@2"), beside=tmp_path / "one") as other:
+            await other.recover()
+            with pytest.raises(IndexStale, match="another embedding function"):
+                await other.check()
+
+        assert held == one.dense.contents("c") != {}
     team_servers.drop_databases()
 
 
