@@ -70,8 +70,9 @@ class TeamServers:
         try:
             urlopen(Request(address, json.dumps({"name": name}).encode(), {"Content-Type": "application/json"})).close()
         except HTTPError as error:
-            if error.code != HTTPStatus.CONFLICT:
-                raise
+            with error:
+                if error.code != HTTPStatus.CONFLICT:
+                    raise
 
     def run_sql(self, statement: str, database: str = "postgres") -> list:
         import psycopg

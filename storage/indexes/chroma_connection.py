@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -73,6 +73,14 @@ def _connect_server(place: ChromaServer, settings: Any) -> Any:
     )
     client._server._session.timeout = place.seconds  # noqa: SLF001 - it waits for ever, and no setting says otherwise
     return client
+
+
+def close_chroma(client: Any) -> None:
+    """Close a client, and its connections to a server, which it would leave open."""
+    session = getattr(client._server, "_session", None)  # noqa: SLF001 - it has no other way to them
+    client.close()
+    if session is not None:
+        session.close()
 
 
 def _make_tls(place: ChromaServer) -> ssl.SSLContext | Literal[True]:
@@ -148,7 +156,9 @@ def probe_chroma(place: ChromaServer) -> None:
 
     Raises `StorageError`, which says what could not be done.
     """
-    with closing(connect_chroma(place)) as client:
+    with ExitStack() as stack:
+        client = connect_chroma(place)
+        stack.callback(close_chroma, client)
         name = f"probe-{uuid4().hex}"
         with _doing(place, "cannot be written"):
             collection = client.create_collection(name, embedding_function=None)

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from storage.errors import StorageError
-from storage.indexes.chroma_connection import ChromaLocation, connect_chroma, translate_chroma_errors
+from storage.indexes.chroma_connection import ChromaLocation, close_chroma, connect_chroma, translate_chroma_errors
 from storage.indexes.embedding import INDEX_SCHEMA, Vectors, are_comparable
 from storage.types import Passage, PassageRef
 
@@ -141,8 +141,7 @@ class DenseIndex:
 
     def close(self) -> None:
         self.forget_collections()
-        if close := getattr(self._client, "close", None):
-            close()
+        close_chroma(self._client)
 
     def _collection(self, corpus: str) -> Any:
         if corpus not in self._collections:
