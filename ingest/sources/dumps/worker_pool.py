@@ -1,11 +1,14 @@
 """Do pure work in other processes, in order, a little ahead of whoever takes the results."""
 
 import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -57,7 +60,8 @@ class WorkerPool:
     def _submit(self, work: Callable[[S], R], item: S) -> Future[R]:
         if self._executor is None:
             # Threads of the caller could hold locks at a fork: processes are spawned.
-            self._executor = ProcessPoolExecutor(self.processes, mp_context=get_context("spawn"))
+            spawn = get_context("spawn")
+            self._executor = ProcessPoolExecutor(self.processes, mp_context=spawn, initializer=_follow_parent)
         return self._executor.submit(work, item)
 
     def __enter__(self) -> Self:
@@ -68,6 +72,18 @@ class WorkerPool:
     ) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the process that began this one, and end with it, also where that was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_after_parent, name="parent", daemon=True).start()
+
+
+def _end_after_parent() -> None:
+    if parent := parent_process():
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _results(item: Future[R] | list[R]) -> Iterable[R]:

@@ -1,0 +1,43 @@
+"""Processes that read a dump: they end with whoever began them."""
+
+import multiprocessing
+import os
+import signal
+from multiprocessing.connection import wait
+
+import pytest
+
+from ingest.sources.dumps.worker_pool import WorkerPool
+
+
+def name_process(_: int) -> int:
+    """Return the number of the process that works."""
+    return os.getpid()
+
+
+def work_on(sender) -> None:
+    """Begin two processes, tell which they are, and wait to be killed."""
+    with WorkerPool(2) as pool:
+        sender.send(sorted(set(pool.map(name_process, range(20)))))
+        signal.pause()
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux waits for a process that is not its child")
+def test_workers_of_a_process_that_was_killed_end():
+    """Else each kill would leave some that nobody knows, with all that they have in memory."""
+    processes = multiprocessing.get_context("spawn")
+    ours, theirs = processes.Pipe()
+    parent = processes.Process(target=work_on, args=(theirs,))
+    parent.start()
+    theirs.close()
+    workers = [os.pidfd_open(number) for number in ours.recv()]
+    assert workers
+    parent.kill()
+    parent.join()
+
+    try:
+        for worker in workers:
+            assert wait([worker], timeout=30.0) == [worker]
+    finally:
+        for worker in workers:
+            os.close(worker)
