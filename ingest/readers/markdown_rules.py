@@ -23,7 +23,7 @@ _JUNK = lazy_compile(
     | \s*\{{:?\s*[#.]\w[^{{}}\n]*\}}     # {{#anchor}} {{: .class}}
     | \[\^[^\]\s]{{1,200}}\](?!\()      # a reference to a footnote
     | (?:^|(?<=\n))(?:
-        :::+[ \t]*[\w-]*             # :::note
+        :::+[ \t]*[\w-]*(?:\[(?P<box>[^\[\]\n]{{0,200}})\])?  # :::note[Title]
       | \[!\w+\][-+]?[ \t]*          # [!NOTE]
       | \[\[?_?TOC_?\]?\][ \t]*$     # [TOC]
     )""",
@@ -52,9 +52,12 @@ _COMPONENT = lazy_compile(COMPONENT, re.VERBOSE)
 _LONE_COMPONENT = lazy_compile(rf"{COMPONENT}\s*", re.VERBOSE)
 _LOWER_COMPONENT = lazy_compile(r"<([a-z][\w.:-]*)((?:\s[^<>]*)?)/>")
 _PLACEHOLDER = lazy_compile(r"<([A-Za-z][\w.-]*)((?: [A-Za-z][\w'-]*){0,9})\s*>")
+_ADMONITION = lazy_compile(
+    r"(?:(?:!!!|\?\?\?)\+?[ \t]+[\w -]{1,60}?|===[!+]?)(?:[ \t]+\"(?P<title>[^\"\n]{0,200})\")?[ \t]*"
+)
 _FENCE = lazy_compile(r"^\s{0,3}(?:```|~~~)", re.MULTILINE)
 _LONE_TAG = lazy_compile(r"(\{%(?:(?!%\}).)*+%\}|\{\{[<%](?:(?![%>]\}\}).)*+[%>]\}\})\s*")
-_LONG_TEXT, _PIECE = 1 << 15, 1 << 9
+_LONG_TEXT, _PIECE = 1 << 14, 1 << 8
 """Characters of a paragraph from which on it is read in pieces, as marks that never close are looked for in all of it;
 and of a piece."""
 
@@ -76,6 +79,7 @@ def _make_parser(mdx: bool) -> MarkdownIt:  # noqa: FBT001 - a key of the cache
     parser.inline.ruler.before("autolink", "tagged_element", _read_element)
     within: Any = {"alt": ["paragraph", "reference"]}
     parser.block.ruler.before("reference", "footnote", _open_footnote, within)
+    parser.block.ruler.before("code", "admonition", _read_admonition, within)
     parser.block.ruler.before("html_block", "lone_tag", _read_lone_tag, within)
     parser.block.ruler.before("html_block", "lone_component", _read_lone_component, within)
     if mdx:
@@ -150,6 +154,8 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
             state.push("text", "", 0).content = match["said"]
         else:
             state.push("html_inline", "", 0).content = make_gap(need="optional")
+    elif not silent and match["box"]:
+        state.push("text", "", 0).content = match["box"]
     state.pos = match.end()
     return True
 
@@ -219,6 +225,38 @@ def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool
     elif reading.said and reading.need != "optional":
         state.push("html_block", "", 0).content = f"<p>{escape(reading.said)}</p>\n"
     return True
+
+
+def _read_admonition(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
+    """Read a box or a tab of MkDocs: its title is a paragraph, and what is indented beneath it is Markdown."""
+    start = state.bMarks[line] + state.tShift[line]
+    if state.src[start : start + 1] not in {"!", "?", "="}:
+        return False
+    found = _ADMONITION.fullmatch(state.src, start, state.eMarks[line])
+    if not found:
+        return False
+    indent = state.sCount[line] + 4
+    inside = [at for at in range(line + 1, _skip_indented(state, line + 1, end, indent)) if not state.isEmpty(at)]
+    if not inside:
+        return False
+    if silent:
+        return True
+    if found["title"]:
+        state.push("html_block", "", 0).content = f"<p>{escape(found['title'])}</p>\n"
+    before = state.blkIndent, state.lineMax
+    state.blkIndent, state.lineMax = indent, inside[-1] + 1
+    state.level += 1
+    state.md.block.tokenize(state, line + 1, state.lineMax)
+    state.level -= 1
+    state.line = state.lineMax
+    state.blkIndent, state.lineMax = before
+    return True
+
+
+def _skip_indented(state: StateBlock, line: int, end: int, indent: int) -> int:
+    while line < end and (state.isEmpty(line) or state.sCount[line] >= indent):
+        line += 1
+    return line
 
 
 def _find_end(state: StateBlock, name: str, line: int, end: int) -> int:

@@ -1,6 +1,7 @@
 """Read reStructuredText by way of the HTML that docutils makes of it."""
 
 import functools
+import re
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -10,6 +11,7 @@ from docutils.utils import unescape
 
 from ingest.readers import html_tree, value_parsers
 from ingest.readers.parsed_document import ParsedDocument
+from storage.language.lazy_pattern import lazy_compile
 
 _SETTINGS = {
     "_disable_config": True,
@@ -43,9 +45,15 @@ _GENERATED = (
 )
 
 
+_LONG_PARAGRAPH, _PIECE = 1 << 14, 1 << 10
+"""Characters of a paragraph from which on it is read in pieces, as marks that never close are looked for in all of it;
+and of a piece."""
+_PARAGRAPH = lazy_compile(r"(?:^[^\s+=|.].*\n){2,}+", re.MULTILINE)
+
+
 def read_restructured_text(text: str) -> ParsedDocument:
     _register_sphinx()
-    document = publish_doctree(text, settings_overrides=_SETTINGS)
+    document = publish_doctree(_part_paragraphs(text), settings_overrides=_SETTINGS)
     fields = _field_list(document)
     for unwanted in [*document.findall(nodes.system_message), *document.findall(nodes.image)]:
         unwanted.parent.remove(unwanted)
@@ -58,6 +66,22 @@ def read_restructured_text(text: str) -> ParsedDocument:
         dated=bool(stated),
         revision=fields.get("revision") or fields.get("version") or "",
     )
+
+
+def _part_paragraphs(text: str) -> str:
+    """Part paragraphs that are too long by blank lines."""
+    return _PARAGRAPH.sub(lambda found: found[0] if len(found[0]) < _LONG_PARAGRAPH else _part_lines(found[0]), text)
+
+
+def _part_lines(paragraph: str) -> str:
+    made, size = list[str](), 0
+    for line in paragraph.splitlines(keepends=True):
+        size += len(line)
+        made.append(line)
+        if size >= _PIECE:
+            made.append("\n")
+            size = 0
+    return "".join(made)
 
 
 def _field_list(document: nodes.document) -> dict[str, str]:

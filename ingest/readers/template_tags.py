@@ -35,10 +35,11 @@ class Reading(NamedTuple):
 
     said: str = ""
     need: Need = ""
+    parts: bool = False  # whether it parts what is said in one case from what is said in another
 
     @property
     def gap(self) -> str:
-        return make_gap(self.said, self.need)
+        return f"{' ' if self.parts else ''}{make_gap(self.said, self.need)}"
 
 
 class _Arguments(NamedTuple):
@@ -104,7 +105,7 @@ def read_tag(tag: str, paired: frozenset[str] = frozenset(), after: str = "") ->
     if name.startswith(("/", "end")):
         return Reading(need="closing" if _opener(name) in paired else "optional")
     if name in _CONTROL:
-        return Reading(need="optional")
+        return Reading(need="optional", parts=name.startswith("el"))
     return _read_call(name, rest, paired=name in paired, computed=False)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KIND_OF
+from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KIND_OF, IGNORED_KINDS
 from storage.language.lazy_pattern import lazy_compile
 
 _GLOB_PARTS = lazy_compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[")
@@ -76,6 +76,9 @@ class DocumentTraits:
 NOT_INCLUDED = "include does not name it"
 EXCLUDED = "exclude names it"
 TOO_OLD = "was changed too long ago"
+HIDDEN = "hidden, or open in Office"
+RULES = frozenset({NOT_INCLUDED, EXCLUDED, TOO_OLD, HIDDEN, IGNORED_BY_SETTING, *IGNORED_KINDS})
+"""Why a document is left out by its path, its name or its age."""
 
 
 def build_filter(rules: SelectionRules, now: datetime) -> Callable[[DocumentTraits], bool]:

@@ -21,7 +21,7 @@ from ingest.readers import file_formats
 from ingest.readers.external_programs import ReaderPrograms
 from ingest.sandbox import Sandbox, plan_reading
 from ingest.sources.default_ignore import DEFAULT_IGNORE
-from ingest.sources.filters import TOO_OLD, SelectionRules, build_path_explainer, utc_now
+from ingest.sources.filters import HIDDEN, TOO_OLD, SelectionRules, build_path_explainer, utc_now
 from ingest.sources.published_address import build_published_url, read_fields
 from ingest.types import (
     EMPTY,
@@ -40,9 +40,6 @@ from ingest.types import (
 
 DUPLICATE_NAME = "has the same name as another file once accents are composed: rename it"
 """Why the second of two files is not read whose names differ only so, for they would have one key."""
-
-
-HIDDEN = "hidden, or open in Office"
 
 
 def is_hidden(name: str) -> bool:

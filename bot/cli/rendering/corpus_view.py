@@ -55,12 +55,14 @@ _MOST_NAMED = 20
 
 
 def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[Text]:
-    """Render files by why they are not read: real problems first, then kinds of files that are never read."""
+    """Render files by why they are not read: real problems first, then kinds that are never read, then rules."""
     from ingest.readers.file_formats import explain_refusal
+    from ingest.sources.filters import RULES
 
-    groups: dict[tuple[bool, str], list[str]] = {}
+    groups: dict[tuple[int, str], list[str]] = {}
     for name, reason in listed:
-        groups.setdefault((explain_refusal(name) == reason, reason), []).append(name)
+        rank = 2 if reason in RULES else int(explain_refusal(name) == reason)
+        groups.setdefault((rank, reason), []).append(name)
     lines = list[Text]()
     for (never, reason), names in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]))):
         shown = names if len(names) <= _NAMED else names[: _NAMED if never else _MOST_NAMED]
@@ -78,7 +80,7 @@ def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
     return Group(
         *([Text("Would not be read:"), *rest, Text()] if rest else []),
         Text(f"Would be read: {len(wanted):,}."),
-        *(Text(f"  {sanitize_line(path)}") for path in wanted),
+        *(Text(f"  {sanitize_line(path)}", no_wrap=True, overflow="ignore") for path in wanted),
     )
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
 from ingest.sources.default_ignore import DEFAULT_IGNORE
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, build_path_explainer, utc_now
-from ingest.sources.folder import DUPLICATE_NAME, HIDDEN, LARGEST_FILE, is_hidden, normalize_name
+from ingest.sources.filters import HIDDEN, DocumentTraits, SelectionRules, build_filter, build_path_explainer, utc_now
+from ingest.sources.folder import DUPLICATE_NAME, LARGEST_FILE, is_hidden, normalize_name
 from ingest.sources.git.git_mirror import BranchHead, GitMirror, LastChange, TreeEntry
 from ingest.sources.git.git_program import build_file_url
 from ingest.sources.published_address import build_published_url, read_fields
