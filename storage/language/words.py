@@ -129,8 +129,10 @@ class _KnownTerms(dict[str, tuple[str, ...]]):
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         bare = chunk.strip(_PUNCTUATION)
-        plain = bare.isascii() and bare.isalpha()
-        found = tuple(term for word in ([bare] if plain else words(chunk)) for term in _terms_of(word, self._language))
+        if bare.isascii() and bare.isalpha():
+            found: tuple[str, ...] = (_stem(bare, self._language),)
+        else:
+            found = tuple(term for word in words(chunk) for term in _terms_of(word, self._language))
         if len(chunk) <= _LONGEST_KNOWN:
             if len(self) >= _MOST_KNOWN:
                 self.clear()
