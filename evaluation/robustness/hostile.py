@@ -143,6 +143,17 @@ def _nested_mail() -> str:
     return f"Subject: Deep\n{head}Content-Type: text/plain\n\nText."
 
 
+def _make_sheet(times: int) -> str:
+    """Make a sheet of OpenDocument, one cell of which stands for so many in so many rows."""
+    oasis = "urn:oasis:names:tc:opendocument:xmlns"
+    names = " ".join(f'xmlns:{name}="{oasis}:{name}:1.0"' for name in ("office", "table", "text"))
+    cell = f'<table:table-cell table:number-columns-repeated="{times}"><text:p>word</text:p></table:table-cell>'
+    row = f'<table:table-row table:number-rows-repeated="{times}">{cell}</table:table-row>'
+    table = f'<table:table table:name="A">{row * 50}</table:table>'
+    inside = f"<office:body><office:spreadsheet>{table}</office:spreadsheet></office:body>"
+    return f"<office:document-content {names}>{inside}</office:document-content>"
+
+
 HOSTILE_FILES: Mapping[str, Callable[[], bytes | str]] = {
     "bomb.docx": lambda: make_bomb(600),
     "small-bomb.docx": lambda: make_bomb(300),
@@ -152,6 +163,10 @@ HOSTILE_FILES: Mapping[str, Callable[[], bytes | str]] = {
     "deep.docx": lambda: make_docx(_paragraphs("<w:ins>" * _DEEP + "</w:ins>" * _DEEP)),
     "members.docx": lambda: make_zip({f"{n}": "" for n in range(60_000)}),
     "traversal.docx": lambda: make_zip({"../../../../tmp/traversal": "x", "/etc/traversal": "x"}),
+    "repeated.ods": lambda: make_zip({"content.xml": _make_sheet(1_000_000)}),
+    "lists.tex": lambda: "\\begin{itemize}\\item a " * 2_500,
+    "dollars.tex": lambda: "$" * 64_000,
+    "cells.adoc": lambda: "|===\n" + "|a\n" * 20_000,
     "far-cell.xlsx": lambda: make_xlsx('<row r="1048576"><c r="XFD1048576" t="n"><v>1</v></c></row>'),
     "repeated.xlsx": lambda: make_xlsx(
         "<row>"

@@ -21,6 +21,7 @@ from ingest.wikitext.wikitext_parser import parse_wikitext
         ("entities.docx", "is broken"),
         ("traversal.docx", "is broken"),
         ("pages.pdf", "more than 10,000 pages"),
+        ("repeated.ods", "5,000,000 cells"),
         ("merges.md", "ok"),
         ("merges.yaml", "broken YAML"),
         ("laughs.yaml", "grows too large|nested too deeply|broken YAML"),

@@ -8,6 +8,7 @@ from hashlib import blake2s
 from urllib.parse import quote
 
 from ingest.readers import file_formats
+from ingest.readers.external_programs import ReaderPrograms
 from ingest.sandbox import Sandbox
 from ingest.sources.confluence.confluence_api import (
     BATCH_SIZE,
@@ -82,14 +83,14 @@ class AttachmentDownloader:
 
 
 def parse_attachment(
-    content: Content, nodes: Mapping[str, PageNode], place: ConfluenceAddress
+    content: Content, nodes: Mapping[str, PageNode], place: ConfluenceAddress, programs: ReaderPrograms
 ) -> PageAttachment | None:
     """Parse one of a listing; None if its kind is not read, or its page is none of those."""
     host = nodes.get(str((content.get("container") or {}).get("id", "")))
     name = str(content.get("title", ""))
     links = content.get("_links") or {}
     path = str(links.get("download", ""))
-    if host is None or file_formats.explain_refusal(name) or not path.startswith("/"):
+    if host is None or file_formats.explain_refusal(name, programs) or not path.startswith("/"):
         return None
     if place.cloud:  # lets no token in by the link that people follow
         path = f"/rest/api/content/{quote(host.id)}/child/attachment/{quote(str(content['id']))}/download"
@@ -236,7 +237,7 @@ class ConfluenceSource:
         downloads = AttachmentDownloader(api, self._sandbox)
         for space in self._given.spaces or ("",):
             for content in api.attachments(space):
-                one = parse_attachment(content, nodes, self._given.place)
+                one = parse_attachment(content, nodes, self._given.place, self._sandbox.programs)
                 if one and one.node.id in known and not tree.readable(one.node):
                     yield DeletedDocument(one.node.id, withheld=True)
                 elif one and tree.readable(one.node) and self._wanted(tree.traits(one.node)):
