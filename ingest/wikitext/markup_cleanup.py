@@ -49,7 +49,7 @@ _ELISION = lazy_compile(
     r"'''(?=\w)(?:(?<!\w[lLdDnNsSjJmMtTcC]''')(?<=[lLdDnNsSjJmMtTcC]''')|(?<=ll''')|(?<=un''')|(?<=qu'''))([^'\n]+)''(?!')"
 )
 # In front of many patterns stands one character, then an assertion: one character is found ten times as fast as two.
-_DOUBLE_BRACKETS = tuple(lazy_compile(rf"\{bracket}(?=\{bracket})") for bracket in "[]{}")
+_DOUBLE_BRACKETS = {bracket: lazy_compile(rf"\{bracket}(?=\{bracket})") for bracket in "[]{}"}
 _SWITCH = lazy_compile(r"_(?=_)_[A-Z]{3,}__")
 _VARIANT = lazy_compile(r"-(?=\{)\{([^{}\n]*)\}-")
 _PREFERRED = ("zh-cn", "zh-hans", "zh", "zh-sg", "zh-hant", "zh-tw", "zh-hk", "sr-el", "sr-ec")
@@ -100,8 +100,9 @@ def _choose_text(text: str) -> str:
 
 def strip_double_brackets(text: str) -> str:
     """Strip the brackets of links and templates, also where something between two single ones went."""
-    for double in _DOUBLE_BRACKETS:
-        text = double.sub("", text)
+    for bracket, double in _DOUBLE_BRACKETS.items():
+        if bracket in text:
+            text = double.sub("", text)
     return text
 
 
