@@ -2,14 +2,16 @@
 ARG PYTHON=3.12
 
 FROM python:${PYTHON}-slim AS build
+# "ray" makes an image that also runs on the machines of a Ray cluster.
+ARG LOCK=run
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
 WORKDIR /build
 # The locks come before the code, so that an edit of the code installs nothing again.
-COPY requirements/build.lock requirements/run.lock requirements/
+COPY requirements/build.lock requirements/${LOCK}.lock requirements/
 RUN python -m venv /opt/footnote \
  && /opt/footnote/bin/pip install --require-hashes --no-deps -r requirements/build.lock \
- && /opt/footnote/bin/pip install --require-hashes --no-deps -r requirements/run.lock
+ && /opt/footnote/bin/pip install --require-hashes --no-deps -r requirements/${LOCK}.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY bot bot
 COPY pipeline pipeline
