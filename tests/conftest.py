@@ -121,6 +121,7 @@ ON_SERVERS = (
     *(
         "storage/record",
         "storage/test_followers",
+        "storage/test_lazy_vectors",
         "storage/test_leases",
         "storage/test_manifest",
         "storage/test_night_log",
