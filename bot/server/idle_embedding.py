@@ -1,6 +1,6 @@
 """Embed for lazy corpora what is likely to be asked next, while nobody asks and nothing is refreshed.
 
-First come the documents that answers drew on most often, then those that have the most other titles, as what is linked
+First come the documents that answers cite most often, then those that have the most other titles, as what is linked
 most has many. A question stops it within some hundredths of a second.
 """
 
@@ -16,7 +16,7 @@ from bot.server.supervisor import run_beside
 from storage.errors import StorageError
 from storage.indexes.lazy_vectors import EMBEDDED_AT_ONCE
 from storage.passages import PassageStore
-from storage.record.turn_index import find_drawn_documents
+from storage.record.record_search import RecordSearch
 from storage.types import DenseMode, DocumentId
 
 log = logging.getLogger(__name__)
@@ -48,8 +48,9 @@ class IdleEmbedding:
         lazy = [one.name for one in await manifest.catalogue() if one.dense is DenseMode.LAZY]
         if not lazy:
             return True
-        drawn = await find_drawn_documents(manifest.database, lazy, MOST_DOCUMENTS)
-        if not await self._embed(drawn):
+        record = RecordSearch(manifest.database)
+        cited = [one for name in lazy for one in await record.cited_documents(name, limit=MOST_DOCUMENTS)]
+        if not await self._embed([(one.corpus, one.document) for one in cited]):
             return False
         return await self._embed(await self._find_linked(lazy))
 

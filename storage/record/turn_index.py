@@ -51,15 +51,6 @@ async def rebuild_index(database: Database) -> int:
     return await database.read(lambda connection: connection.execute(count).scalar_one())
 
 
-async def find_drawn_documents(database: Database, corpora: Collection[str], most: int) -> list[DocumentId]:
-    """Return the documents of these corpora that answers drew on, most often first. Raises `StorageError`."""
-    of = turn_documents.c.corpus, turn_documents.c.document
-    query = select(*of).where(turn_documents.c.corpus.in_(corpora)).group_by(*of)
-    ordered = query.order_by(func.count().desc(), *of).limit(most)
-    rows = await database.read(lambda connection: connection.execute(ordered).all())
-    return [(row.corpus, row.document) for row in rows]
-
-
 def _index_page(connection: Connection, after: int) -> int | None:
     """Index the next page of entries, and return the number of its last one; None where there is no more."""
     chosen = entries.c.kind.in_(_INDEXED), entries.c.seq > after
