@@ -345,7 +345,11 @@ def _fetch_corpora(connection: sa.Connection) -> tuple[CorpusInfo, ...]:
     )
 
 
-_IS_CORPUS = sa.or_(corpora.c.documents > 0, corpora.c.refreshed_at.is_not(None))
+_IS_CORPUS = sa.or_(
+    corpora.c.documents > 0,
+    corpora.c.refreshed_at.is_not(None),
+    sa.exists().where(forgotten.c.corpus == corpora.c.name),
+)
 """What holds nothing and never was refreshed to the end is none: it was removed, or its first source was mistyped."""
 
 
