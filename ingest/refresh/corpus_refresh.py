@@ -17,6 +17,7 @@ from ingest.readers.file_formats import READER_VERSION
 from ingest.refresh.batch_reader import BatchReader, DocumentBatch, SourceReader, read_source
 from ingest.refresh.document_plan import (
     StoredDocument,
+    compare_packed,
     count_changes,
     count_left_out,
     count_packed,
@@ -206,8 +207,9 @@ async def _read_all(run: _RunState, reader: SourceReader, listing: Listing) -> B
     while batch := await reader.batch():
         # Before it reads on: two threads of Python would keep the interpreter from all others for longer.
         planned = await _plan_batch(run, batch, reader)
+        compared = await _compare_packed(run, batch, reader)
         reader.go_on()
-        await _apply_batch(run, batch, planned)
+        await _apply_batch(run, batch, planned, compared)
         await run.notify()
     return batches
 
@@ -224,6 +226,14 @@ async def _plan_batch(run: _RunState, batch: DocumentBatch, reader: SourceReader
     return await reader.run(_plan_documents, run.corpus, batch, known)
 
 
+async def _compare_packed(run: _RunState, batch: DocumentBatch, reader: SourceReader) -> tuple[int, int]:
+    """Return how many passages of documents that are packed again stay, and how many go."""
+    changed = [key for one in batch.packed if (key := one.document.key) in run.known]
+    if not changed:
+        return 0, 0
+    return await reader.run(compare_packed, batch.packed, await run.store.manifest.stored(run.corpus, changed))
+
+
 def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, StoredDocument]) -> _BatchPlan:
     changes: list[DocumentChange] = []
     failures: list[tuple[str, str]] = []
@@ -236,7 +246,7 @@ def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, Stor
     return changes, failures
 
 
-async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan) -> None:
+async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan, compared: tuple[int, int]) -> None:
     changes, failures = planned
     conflicts = {key for _, key in await run.store.apply(changes, run.lease)} if changes else set[str]()
     if batch.packed:
@@ -248,7 +258,7 @@ async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan
         listed += [(one.document.key, one.document.fingerprint) for one in batch.packed]
         run.arrived.extend(hash(fingerprint) for key, fingerprint in listed if key not in run.known)
     run.done += batch.looked_at
-    counted = count_packed(count_changes(run.report, applied, run.known), packed, run.known)
+    counted = count_packed(count_changes(run.report, applied, run.known), packed, run.known, compared)
     run.record.report = replace(
         counted,
         unchanged=counted.unchanged + batch.unchanged + len(conflicts),

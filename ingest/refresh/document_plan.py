@@ -8,9 +8,9 @@ from ingest.chunking import split_page
 from ingest.refresh.key_set import KeySet
 from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KINDS
 from ingest.types import ChangedDocument, LeftOut, Page, RefreshReport
-from storage.bodies import pack_passages
+from storage.bodies import pack_passages, unpack_passages
 from storage.indexes.lexical import passage_terms
-from storage.types import Document, DocumentChange, PackedDocument, Passage
+from storage.types import Document, DocumentChange, PackedDocument, Passage, StoredVersion
 
 FEW_REMOVALS = 20  # so many documents are always removed without confirmation
 
@@ -73,15 +73,29 @@ def pack_document(corpus: str, found: ChangedDocument, page: Page) -> PackedDocu
     return PackedDocument(document, len(passages), pack_passages(passages), passage_terms(document, passages))
 
 
-def count_packed(report: RefreshReport, packed: Iterable[PackedDocument], known: Mapping[str, str]) -> RefreshReport:
-    """Add documents that were stored to a report."""
-    stored = list(packed)
+def compare_packed(packed: Iterable[PackedDocument], stored: Mapping[str, StoredVersion]) -> tuple[int, int]:
+    """Return how many passages of the versions that are stored stay as they are, and how many go."""
+    kept = dropped = 0
+    for one in packed:
+        if before := stored.get(one.document.key):
+            new = {passage.id: passage.hash for passage in unpack_passages(one.document, one.body)}
+            kept += sum(new.get(passage.id) == passage.hash for passage in before.passages)
+            dropped += sum(passage.id not in new for passage in before.passages)
+    return kept, dropped
+
+
+def count_packed(
+    report: RefreshReport, packed: Iterable[PackedDocument], known: Mapping[str, str], compared: tuple[int, int]
+) -> RefreshReport:
+    """Add documents that were stored to a report, with what `compare_packed` found."""
+    stored, (kept, dropped) = list(packed), compared
     changed = sum(one.document.key in known for one in stored)
     return replace(
         report,
         added=report.added + len(stored) - changed,
         changed=report.changed + changed,
-        passages_added=report.passages_added + sum(one.passages for one in stored),
+        passages_added=report.passages_added + sum(one.passages for one in stored) - kept,
+        passages_removed=report.passages_removed + dropped,
     )
 
 

@@ -79,6 +79,7 @@ async def test_any_source_can_be_packed(tmp_path):
         report = await refreshed(store, PageSource({**pages, "4.md": {"": "Now it is new."}, "5.md": None}))
 
         assert (report.added, report.changed, report.removed, report.unchanged, report.failed) == (0, 1, 1, 27, 1)
+        assert (report.passages_added, report.passages_removed) == (1, 2)
         assert {"4.md"} == {hit.document.key for hit in await store.search("now new", ["wiki"], 1)}
 
 
