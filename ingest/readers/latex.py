@@ -43,6 +43,7 @@ _FIRST_UNSEEN = "textcolor colorbox parbox raisebox scalebox resizebox multicolu
 _REFERENCE_MARKS = {**dict.fromkeys(_CITATIONS.split(), ""), **dict.fromkeys(_REFERENCES.split(), "[…]")}
 _ARGUMENTS_UNSEEN = f"{_ONE_UNSEEN} {_CITATIONS} {_REFERENCES} {_FIRST_UNSEEN}".split()
 _UNSEEN_ARGUMENTS = {**dict.fromkeys(_ARGUMENTS_UNSEEN, 1), **dict.fromkeys(_TWO_UNSEEN.split(), 2)}
+_DEEPEST = " " * 20  # how far the items of lists within lists are set in
 _LONGEST_FORMULA = 2000  # characters
 _OPTIONS = lazy_compile(r"[ \t]*\[([^\[\]]{0,500})\]")
 _LABEL = lazy_compile(r"\\(?:label\{[^{}]*\}|nonumber\b)")
@@ -272,7 +273,7 @@ class _Reader:
     def _end_list(self) -> None:
         ended = self._lists.pop()
         if self._lists:
-            self._lists[-1].lines += [f"  {line}" for line in ended.lines]
+            self._lists[-1].lines += [line if line.startswith(_DEEPEST) else f"  {line}" for line in ended.lines]
         elif ended.lines:
             self.items.append(Block("\n".join(ended.lines)))
 
