@@ -73,6 +73,7 @@ class DocumentTraits:
     changed: datetime | None = None
 
 
+_MOST_REMEMBERED = 10_000  # paths
 NOT_INCLUDED = "include does not name it"
 EXCLUDED = "exclude names it"
 TOO_OLD = "was changed too long ago"
@@ -108,6 +109,8 @@ def build_explainer(rules: SelectionRules, now: datetime) -> Callable[[DocumentT
 def build_path_explainer(rules: SelectionRules, *, folder: bool = False) -> Callable[[str], str]:
     """Return a function that says why a file of this path, or a whole `folder`, is left out; empty where it is not."""
     included, excluded, ignored = map(compile_globs, (rules.include, rules.exclude, rules.ignore))
+    # A folder is looked at once, however much lies in it.
+    excluded, ignored = (functools.lru_cache(_MOST_REMEMBERED)(one) for one in (excluded, ignored))
 
     def explain(path: str) -> str:
         parts = _with_parents(path)
