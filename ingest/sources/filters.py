@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -18,15 +18,17 @@ def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
     `**` crosses folders. A pattern without a slash is matched against each name, one that ends in one against all
     below.
     """
-    expressions = [_glob_expression(pattern) for pattern in patterns if pattern]
-    if not expressions:
-        return lambda _path: False
-    expression = re.compile("|".join(f"(?:{one})" for one in expressions), re.IGNORECASE | re.DOTALL)
-    return lambda path: expression.fullmatch(path) is not None
+    plain = [pattern.removeprefix("./").removeprefix("/") for pattern in patterns if pattern]
+    of_names = _compile_any(_translate_glob(one) for one in plain if "/" not in one and "**" not in one)
+    of_paths = _compile_any(_path_expression(one) for one in plain if "/" in one or "**" in one)
+    return lambda path: bool(of_names.fullmatch(path.rpartition("/")[2]) or of_paths.fullmatch(path))
 
 
-def _glob_expression(pattern: str) -> str:
-    pattern = pattern.removeprefix("./").removeprefix("/")
+def _compile_any(expressions: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{one})" for one in expressions) or r"(?!)", re.IGNORECASE | re.DOTALL)
+
+
+def _path_expression(pattern: str) -> str:
     if "/" not in pattern and pattern != "**":
         return f"(?:.*/)?{_translate_glob(pattern)}"
     if pattern.endswith("/"):
