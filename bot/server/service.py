@@ -113,7 +113,7 @@ class LocalService:
 
     async def remove(self, corpus: str) -> RefreshReport:
         """Remove a corpus with all its documents."""
-        from ingest.refresh.corpus_refresh import remove_corpus
+        from ingest.refresh.document_refresh import remove_corpus
 
         known = [info.name for info in await self.app.manifest.catalogue()]
         if corpus not in known:

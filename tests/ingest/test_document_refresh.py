@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ingest.refresh.corpus_refresh import forget_documents, refresh_document
+from ingest.refresh.document_refresh import forget_documents, refresh_document
 from ingest.types import DeletedDocument
 from tests.ingest.sourced import Scripted, found, pages
 from tests.ingest.waiting import PATIENCE, WaitingEmbedder, begun, run, texts

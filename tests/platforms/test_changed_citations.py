@@ -12,7 +12,8 @@ import pytest
 
 from bot.server.refresh.citation_recheck import CitationRecheck
 from bot.wiring import App
-from ingest.refresh.corpus_refresh import forget_documents, refresh_corpus
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.refresh.document_refresh import forget_documents
 from storage.database.refresh_log import NIGHT_LEASE, Leases
 from storage.types import EntryKind
 from tests.platforms.bots import Bot, text

@@ -11,7 +11,7 @@ from bot.server.refresh.source_factory import open_source
 from bot.settings.source_settings import SourceContext, SourceSettings
 from bot.views.error_messages import ReportableError
 from bot.wiring import App
-from ingest.refresh.corpus_refresh import forget_documents, refresh_document
+from ingest.refresh.document_refresh import forget_documents, refresh_document
 from ingest.types import RefreshReport, SingleReadUnsupported
 from ingest.web.search_engines.engine import normalize_address
 from storage.errors import StorageError

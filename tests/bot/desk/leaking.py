@@ -21,7 +21,8 @@ from bot.desk.turn_policy import open_desk
 from bot.desk.types import IntakeStatus, Question
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, find_forgotten_documents
-from ingest.refresh.corpus_refresh import forget_documents, refresh_corpus
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.refresh.document_refresh import forget_documents
 from pipeline.types import CitedSentence, ClaimChecked, Status
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
 from tests.pipeline.world import registered
