@@ -7,6 +7,7 @@ alone, which have this code installed. It ends when its parent does; a cluster t
 import os
 import pickle
 import queue
+import shutil
 import socket
 import sys
 import threading
@@ -91,9 +92,8 @@ def compute_window(work: bytes, code: str, window: list[bytes]) -> Iterator[_Ans
         yield row["said"], pickle.loads(held) if row["said"] == "fault" else held  # noqa: S301 - our code wrote it
 
 
-def serve_windows(pipe: Connection) -> None:
+def serve_windows(pipe: Connection, address: str, folder: str, code: str) -> None:
     """Answer the parent until it is gone."""
-    address, folder, code = pipe.recv()
     try:
         cores = connect(address, folder)
     except Exception as error:  # noqa: BLE001 - Ray raises what its parts do
@@ -154,11 +154,14 @@ def _first_line(error: Exception) -> str:
 def main() -> None:
     """Serve, and leave Ray whatever happens."""
     pipe = Connection(int(sys.argv[1]))
+    address, folder, code = pipe.recv()
     try:
-        serve_windows(pipe)
+        serve_windows(pipe, address, folder, code)
     finally:
         if "ray" in sys.modules:
             sys.modules["ray"].shutdown()
+        if folder:  # else it would stay where the parent was killed
+            shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
 
 
