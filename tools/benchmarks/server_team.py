@@ -154,8 +154,11 @@ async def press_and_edit(fake: Any, side: Any, asked: list[Asked]) -> dict[str, 
         return {}
     answers = {one.root: one for one in fake.world.ours() if one.blocks}
     pressed = [one for one in asked if "footnote:feedback" in str(answers[one.name].blocks)][:20]
-    for number, one in enumerate(pressed):
+    given = [
         await fake.acts.press("footnote:feedback", answers[one.name].ts, user=f"UA{number}", chosen="positive")
+        for number, one in enumerate(pressed)
+    ]
+    await wait_until(lambda: all(one.answer.done() for one in given), 5)  # Slack waits 3 s, and tells who pressed
     edited = asked[-10:]
     before = {one.name: answers[one.name].blocks for one in edited}
     for one in edited:
@@ -169,6 +172,7 @@ async def press_and_edit(fake: Any, side: Any, asked: list[Asked]) -> dict[str, 
     again = Counter(one.root for one in fake.world.ours() if one.blocks)
     return {
         "pressed": len(pressed),
+        "acknowledged in time": sum(one.took is not None for one in given),
         "edits taken up in, s": round(took, 1),
         "answers to the edited": sorted(again[one.name] for one in edited),
     }
