@@ -71,16 +71,24 @@ def _connect_server(place: ChromaServer, settings: Any) -> Any:
         tenant=tenant,
         database=database,
     )
-    client._server._session.timeout = place.seconds  # noqa: SLF001 - it waits for ever, and no setting says otherwise
+    for session in _sessions(client):
+        session.timeout = place.seconds  # it would wait for ever, and no setting says otherwise
     return client
 
 
 def close_chroma(client: Any) -> None:
     """Close a client, and its connections to a server, which it would leave open."""
-    session = getattr(client._server, "_session", None)  # noqa: SLF001 - it has no other way to them
+    sessions = list(_sessions(client))
     client.close()
-    if session is not None:
+    for session in sessions:
         session.close()
+
+
+def _sessions(client: Any) -> Iterator[Any]:
+    """Yield the HTTP sessions of a client; it has one more for its own administration, and no other way to them."""
+    for one in (client, client._admin_client):  # noqa: SLF001
+        if session := getattr(one._server, "_session", None):  # noqa: SLF001
+            yield session
 
 
 def _make_tls(place: ChromaServer) -> ssl.SSLContext | Literal[True]:
