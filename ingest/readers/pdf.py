@@ -35,6 +35,12 @@ _MOST_PIXELS = 25_000_000
 _SCAN_LEVEL = 2
 _READ_BULLET = lazy_compile(r"^[*°¢«=»+] ")  # what bullets are taken for
 _SCAN_CELL = 1.0  # of a letter's height: how wide the gap between two words of one cell may be
+_ACCENTS = {
+    "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
+    "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
+}  # fmt: skip
+_OVER = 0.5
+"""Of an accent's width: how much of it stands over its letter at least."""
 _UNPRINTABLE = lazy_compile("[\x00-\x01\x03-\x1f\ufffe\uffff]+")
 _HYPHEN_AT_LINE_END = "\x02"
 
@@ -149,6 +155,7 @@ def _segments(page: Any) -> Iterator[TextSegment]:
     text_page = page.get_textpage()
     try:
         chars = [_char_at(raw, text_page, at) for at in range(text_page.count_chars())]
+        chars = _compose_accents(chars)
         if not pdf_direction.has_rtl_letters(chars):
             for run in _runs(chars):
                 yield from _segment(text_page, run, "".join(char.char for char in run))
@@ -173,6 +180,20 @@ def _char_at(raw: Any, text_page: Any, at: int) -> PdfChar:
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text_page, at, left, right, bottom, top)
     return PdfChar(at, char, left.value, box.bottom, right.value, box.top)
+
+
+def _compose_accents(chars: list[PdfChar]) -> list[PdfChar]:
+    """Put on its letter what is drawn over it as a sign of its own, as TeX sets accents."""
+    made: list[PdfChar] = []
+    for char in chars:
+        accent = made[-1] if made and made[-1].char in _ACCENTS else None
+        if accent and char.left < accent.right - _OVER * (accent.right - accent.left) and accent.left < char.right:
+            both = unicodedata.normalize("NFC", char.char + _ACCENTS[accent.char])
+            if len(both) == 1:
+                made[-1] = char._replace(char=both)
+                continue
+        made.append(char)
+    return made
 
 
 def _row_cells(row: list[PdfChar], *, rtl: bool) -> Iterator[tuple[list[PdfChar], str]]:

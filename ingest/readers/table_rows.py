@@ -42,15 +42,18 @@ def split_header(
 
     `spread` are the same rows with the text of each cell in all columns that it spans.
     """
+    if len(rows) > 1 and is_header_row(rows[0]):
+        return merge_columns(rows[0], rows[1:])
     heads = _count_heads(rows)
     names = [_join_names(column) for column in zip_longest(*(spread or rows)[:heads], fillvalue="")]
-    return merge_columns(names, rows[heads:])
+    found = merge_columns(names, rows[heads:])
+    kept = " ".join(found[0])
+    # What names a column that holds nothing is no name.
+    return found if all(cell in kept for row in rows[:heads] for cell in row) else ((), rows)
 
 
 def _count_heads(rows: Sequence[Sequence[str]]) -> int:
-    """Count the first rows that name columns: one that is all names, or more whose first cell is empty or a unit."""
-    if len(rows) > 1 and is_header_row(rows[0]):
-        return 1
+    """Count the first rows that name columns, their first cells empty or a unit."""
     count = 0
     for at, row in enumerate(rows[:_MOST_HEADS]):
         label, *others = row or ("",)

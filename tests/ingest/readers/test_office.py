@@ -153,6 +153,7 @@ def test_boxes_and_tables_within_tables_of_word():
         (["(in %)|2023|2022", "Growth|4.1|", "Share||3"], ["Growth (in %); 2023: 4.1", "Share (in %); 2022: 3"]),
         (["|Basic|Team", "Price|0|5", "Seats|1|20"], ["Price; Basic: 0; Team: 5", "Seats; Basic: 1; Team: 20"]),
         (["|1|2", "A|x|y", "B|z|w"], ["1; 2", "A; x; y", "B; z; w"]),
+        (["||a|b", "x|y|z|"], ["a; b", "x; y; z"]),
         (["Fee|$|5", "Tax|$|1"], ["Fee; $5", "Tax; $1"]),
         (["Name|Notes|Age", "Ann||30", "Bob||25"], ["Name: Ann; Age: 30", "Name: Bob; Age: 25"]),
         (["Sign|Name", "$|Dollar", "%|Percent"], ["Sign: $; Name: Dollar", "Sign: %; Name: Percent"]),

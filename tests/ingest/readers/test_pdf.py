@@ -165,6 +165,13 @@ def test_columns_that_were_drawn_line_by_line_are_no_table():
     assert said == " ".join((*left, *right))
 
 
+def test_accents_that_are_drawn_over_letters_belong_to_them():
+    """As TeX sets them; an accent beside a letter is an apostrophe."""
+    drawn = [(72, 700, 10, "Sch"), (88.6, 700, 10, "\u00a8"), (88.6, 700, 10, "on, it\u00b4s")]
+
+    assert pdf.read_pdf(files.pdf([drawn])).items == (Block("Sch\u00f6n, it\u00b4s"),)
+
+
 def test_a_page_from_right_to_left_is_read_so():
     """The visual order of Hebrew, letter by letter; its columns begin on the right."""
     shown = [
