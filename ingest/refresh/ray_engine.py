@@ -30,6 +30,8 @@ R = TypeVar("R")
 
 WINDOW_BYTES = 32 << 20  # bytes of items after which a window is full
 WINDOW_BLOCKS = 8  # the least number of items in a window; two a core where there are more cores
+LOOPBACK_ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Unless this is 0, Ray takes 127.0.0.1 for the machine's address, and listens to all."""
 STOP_SECONDS = 20.0  # seconds in which the driver may end by itself
 INSTALL_HINT = "Install it from requirements/ray.lock, or `pip install 'footnote[ray]'`; or leave --engine ray away."
 
@@ -182,7 +184,8 @@ def build_environment(environment: Mapping[str, str], address: str) -> dict[str,
     Ray's own variables say how to reach a cluster; one that is started here needs none of them.
     """
     own = {name: value for name, value in environment.items() if name.startswith("RAY_") and name != "RAY_ADDRESS"}
-    return minimal_environment(environment) | (own if address else {}) | {"RAY_USAGE_STATS_ENABLED": "0"}
+    given = own if address else {LOOPBACK_ALONE: "0"}
+    return minimal_environment(environment) | given | {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
 def _unpack(said: str, held: Any) -> Any:

@@ -51,6 +51,9 @@ def test_results_come_in_order_and_workers_know_no_secret(tmp_path):
         (around,) = here.map(jobs.read_environment, [0])
         assert "s3cret" not in str(around)
         assert not [name for name in around if name.startswith(("OPENAI", "FOOTNOTE"))]
+        (listening,) = here.map(jobs.list_listening, [0])
+        assert listening <= {"0100007F", "0000000000000000FFFF00000100007F"}
+        assert listening
         with pytest.raises(LookupError, match="the test wants it so"):
             list(here.map(jobs.fail, [1]))
         assert [*here.map(jobs.double, [[7], 1, [8, 9], 2, *[[0]] * 100, [10]])] == [7, 2, 8, 9, 4, *[0] * 100, 10]
