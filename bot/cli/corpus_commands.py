@@ -1,297 +1,62 @@
-"""Run `footnote ingest`, `forget`, `corpora` and `reindex`: what is indexed, and where it comes from."""
+"""Run `footnote corpora`, `passages`, `forget` and `reindex`: what is indexed."""
 
-import re
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 from rich.text import Text
-from typer.core import TyperCommand
 
 from bot.cli import rendering
-from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.terminal_output import build_document, format_count, show_progress
-from bot.views.error_messages import Fault, ReportableError, explain_error
+from bot.cli.command_context import JsonOption, open_command
+from bot.cli.terminal_output import CommandError, format_count, show_progress
+from bot.views.error_messages import Fault
 from bot.views.sanitize import sanitize_line
-from ingest.types import Site
 
 if TYPE_CHECKING:
     from bot.server.refresh.document_lookup import ForgottenDocument
-    from bot.server.service import BotService
-    from bot.settings.settings_errors import SettingsError
-    from bot.settings.source_settings import FolderSettings, SourceSettings
     from bot.wiring import App, Records
-    from ingest.types import EngineName, RefreshProgress, RefreshReport
-    from storage.types import CorpusInfo
+    from storage.types import CorpusInfo, StoredVersion
 
-
-Sources = Mapping[str, "SourceSettings"]
-RefreshResults = tuple[list["RefreshReport"], dict[str, Fault]]
-
-
-def _validate_corpus_name(name: str) -> str:
-    from bot.settings.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
-
-    if not re.fullmatch(CORPUS_NAME, name):
-        raise typer.BadParameter(f"A corpus is named by {CORPUS_NAME_RULE}.")
-    return name
-
-
-def _validate_given_name(name: str | None) -> str | None:
-    return None if name is None else _validate_corpus_name(name)
-
-
-def _validate_address(url: str) -> str:
-    from bot.settings.field_types import validate_web_address
-
-    try:
-        return validate_web_address(url)
-    except ValueError as error:
-        raise typer.BadParameter(f"It {error}.") from error
-
-
-CorpusName: TypeAlias = Annotated[
-    str, typer.Option("--corpus", callback=_validate_corpus_name, help="The corpus to ingest into; made if it is new.")
-]
-ConfirmRemovalOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--confirm-removal",
-        metavar="NAME",
-        help="Remove from this corpus what its source no longer lists, however much; may be given several times.",
-    ),
-]
-EngineOption: TypeAlias = Annotated[
-    Literal["local", "ray"] | None,
-    typer.Option(help="What reads and embeds: this machine, or a Ray cluster; else as [ingest] engine says."),
-]
 ForgottenOption: TypeAlias = Annotated[
     bool, typer.Option("--forgotten", help="List what was forgotten on purpose instead.")
 ]
 
-ingest_app = typer.Typer()
 
-
-@ingest_app.callback(
-    no_args_is_help=True,
-    invoke_without_command=True,
-    epilog=format_examples(
-        "footnote ingest folder handbook --corpus handbook",
-        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",
-        "footnote ingest all",
-        "footnote ingest --only https://docs.example.com/rules.html",
-    ),
-)
-def ingest_one(
+def passages(
     context: typer.Context,
     address: Annotated[
-        str, typer.Option("--only", metavar="ADDRESS", help="Ingest this one document, even if it was forgotten.")
-    ] = "",
-    corpus: Annotated[str, typer.Option(help="With --only: the corpus whose source has it.")] = "",
+        str, typer.Argument(metavar="ADDRESS", help="Its address, its key, or its exact title.", show_default=False)
+    ],
+    corpus: Annotated[str, typer.Option(help="The corpus, where several have it.")] = "",
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Ingest documents. Run again, it reads what changed and removes what is gone."""
-    if context.invoked_subcommand:
-        if address or corpus or as_json:
-            raise typer.BadParameter(f"Write options behind `{context.invoked_subcommand}`; --only stands alone.")
-        return
-    if not address:
-        raise typer.BadParameter("Name the document with --only, or say what to ingest: `footnote ingest --help`.")
+    """Show what was kept of one document: its passages, word for word, as they are searched and quoted."""
     with open_command(context, as_json=as_json) as ctx:
-        web = ctx.settings.search_engine.corpus  # whose pages have no source
-        wanted = {} if web and (corpus == web or not ctx.settings.sources) else _select_sources(ctx, corpus)
-        reports = ctx.call_service(lambda service: service.read_one(address, wanted))
-        document = rendering.json_documents.build_ingest_all_document(reports, {})
-        ctx.output.give(document, rendering.corpus_view.render_reports(reports))
+        found = ctx.call_records(lambda records: _load_document(records, address, corpus))
+        view = rendering.corpus_view.render_passages(found, ctx.settings.zone)
+        ctx.output.give(rendering.json_documents.build_passages_document(found), view)
 
 
-@ingest_app.command(
-    epilog=format_examples(
-        "footnote ingest folder handbook --corpus handbook",
-        "footnote ingest folder docs --corpus docs --url-base https://docs.example.com --exclude 'drafts/**'",
-        "footnote ingest folder handbook --dry-run",
-    )
-)
-def folder(
-    context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The folder; everything beneath it is read.")],
-    corpus: Annotated[
-        str | None,
-        typer.Option(callback=_validate_given_name, help="The corpus to ingest into; made if it is new."),
-    ] = None,
-    url_base: Annotated[
-        str, typer.Option(callback=_validate_address, help="Footnotes link to this address plus the file's path.")
-    ] = "",
-    site: Annotated[
-        str, typer.Option(help="What publishes it at --url-base: jekyll, hugo, mkdocs or docusaurus.")
-    ] = "",
-    include: Annotated[list[str] | None, typer.Option(help="Only files that match, such as '**/*.md'.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="No files that match, such as 'drafts/**'.")] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Take this in place of the list of what is no document; '' for nothing: see docs/sources.md."
-        ),
-    ] = None,
-    *,
-    restore: Annotated[bool, typer.Option("--restore", help="Read in again what was forgotten, too.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be read, and why not.")] = False,
-    confirm_removal: ConfirmRemovalOption = None,
-    engine: EngineOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Ingest a folder of documents: md, rst, txt, html, pdf, docx, pptx, xlsx, epub, e-mail and more."""
-    if site and (site not in get_args(Site) or not url_base):
-        raise typer.BadParameter("--site is one of jekyll, hugo, mkdocs and docusaurus, and wants its --url-base.")
-    if corpus is None and not dry_run:
-        raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
-    with open_command(context, as_json=as_json) as ctx:
-        from bot.settings.source_settings import FolderSettings
+async def _load_document(records: "Records", address: str, corpus: str) -> "StoredVersion":
+    from bot.server.refresh.document_lookup import select_documents
 
-        given = {"path": path, "url_base": url_base, "site": site}
-        given |= {"include": tuple(include or ("**/*",)), "exclude": tuple(exclude or ())}
-        if ignore is not None:
-            given["ignore"] = tuple(filter(None, ignore))
-        source = FolderSettings.model_validate({"type": "folder", **given})
-        if dry_run or corpus is None:
-            _preview(ctx, source)
-        else:
-            _ingest(ctx, corpus, source, confirm_removal, engine, restore=restore)
-
-
-@ingest_app.command(
-    epilog=format_examples(
-        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",
-        "footnote ingest wikipedia --wiki simple --contact you@example.com --corpus wikipedia",
-        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia --engine ray",
-        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --estimate",
-    )
-)
-def wikipedia(
-    context: typer.Context,
-    corpus: Annotated[
-        str | None,
-        typer.Option(callback=_validate_given_name, help="The corpus to ingest into; made if it is new."),
-    ] = None,
-    dump: Annotated[
-        Path | None, typer.Option(help="A file: pages-articles, as .xml, .xml.bz2 or .xml.gz, or CirrusSearch's.")
-    ] = None,
-    wiki: Annotated[str, typer.Option(help="Download the latest dump of this wiki: simple, en, dewiki ...")] = "",
-    contact: Annotated[str, typer.Option(help="With --wiki: an address at which its mirror can reach you.")] = "",
-    mirror: Annotated[
-        str, typer.Option(callback=_validate_address, help="With --wiki: another mirror than Wikimedia's.")
-    ] = "",
-    *,
-    cirrus: Annotated[
-        bool, typer.Option("--cirrus", help="It is a dump of CirrusSearch: plain text, quick to read.")
-    ] = False,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what it would take here: hours, disk and memory.")
-    ] = False,
-    confirm_removal: ConfirmRemovalOption = None,
-    engine: EngineOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Ingest a dump of Wikipedia or of another wiki: its articles, with redirects as their other titles."""
-    if estimate:
-        if dump is None or cirrus:
-            raise typer.BadParameter("--estimate looks into a file of pages-articles: name it with --dump.")
-        with open_command(context, as_json=as_json) as ctx:
-            _estimate(ctx, dump)
-        return
-    if corpus is None:
-        raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
-    if bool(wiki) == (dump is not None):
-        raise typer.BadParameter("Name either a file with --dump, or a wiki with --wiki.")
-    if wiki and not contact:
-        raise typer.BadParameter("Mirrors want to know who downloads: give --contact, such as an e-mail address.")
-    given = {"dump": dump, "wiki": wiki, "contact": contact, "cirrus": cirrus} | ({"mirror": mirror} if mirror else {})
-    source = _build_wikipedia_source(given)
-    with open_command(context, as_json=as_json) as ctx:
-        _ingest(ctx, corpus, source, confirm_removal, engine)
-
-
-class SourcesCommand(TyperCommand):
-    """A command whose help lists the types of source, which only it waits for."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Add the types to the help."""
-        from bot.settings.source_settings import SOURCE_ENTRIES
-
-        types = "; ".join(f"{name}: {entry.summary}" for name, entry in SOURCE_ENTRIES.items())
-        self.help = f"{self.help}\n\nTypes of source: {types}."
-        super().format_help(ctx, formatter)
-
-
-@ingest_app.command(
-    "all",
-    cls=SourcesCommand,
-    epilog=format_examples("footnote ingest all", "footnote ingest all --confirm-removal handbook"),
-)
-def ingest_all(
-    context: typer.Context,
-    *,
-    confirm_removal: ConfirmRemovalOption = None,
-    engine: EngineOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Bring every corpus of footnote.toml that has a source up to date."""
-    with open_command(context, as_json=as_json) as ctx:
-        wanted, confirmed = _select_sources(ctx, ""), confirm_removal or ()
-        for name in confirmed:
-            if name not in wanted:
-                message = f"A removal is confirmed for “{name}”, which has no source in the settings."
-                raise _settings_error(message, f"There are: {', '.join(wanted)}.")
-        reports, faults = ctx.call_service(lambda service: _refresh_all(ctx, service, wanted, confirmed, engine))
-        document = rendering.json_documents.build_ingest_all_document(reports, faults)
-        ctx.output.give(document, rendering.corpus_view.render_reports(reports))
-        if faults:
-            raise typer.Exit(1)
-
-
-@ingest_app.command(epilog=format_examples("footnote ingest remove handbook", "footnote ingest remove handbook --yes"))
-def remove(
-    context: typer.Context,
-    corpus: Annotated[str, typer.Argument(metavar="CORPUS", callback=_validate_corpus_name, show_default=False)],
-    *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Remove a corpus with all its documents. The record of past answers keeps what it quoted.
-
-    What the settings give a source is read in anew by the next refresh, until its [[corpus]] is taken out.
-    """
-    with open_command(context, as_json=as_json) as ctx:
-        _confirm(ctx, f"All documents of “{corpus}” will be removed.", confirmed=yes)
-        report = ctx.call_service(lambda service: service.remove(corpus))
-        count = format_count(report.removed, "document")
-        said = f"Removed: {corpus} ({count}, {format_count(report.passages_removed, 'passage')})."
-        if corpus in ctx.settings.sources:
-            said += " Its [[corpus]] still has a source: the next refresh reads it in anew."
-        ctx.output.give(rendering.json_documents.build_ingest_document(report), Text(said))
-
-
-@ingest_app.command("status", epilog=format_examples("footnote ingest status", "footnote ingest status --json"))
-def status(
-    context: typer.Context,
-    count: Annotated[
-        int, typer.Option("-n", "--count", min=1, max=1_000, help="How many runs and nights at most.")
-    ] = 20,
-    *,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what is being ingested now, by any process, what the last runs and nights did, and what is next."""
-    with open_command(context, as_json=as_json) as ctx:
-        settings, now = ctx.settings, datetime.now(UTC)
-        opening = ctx.services.open_history(settings)
-        found = ctx.call(opening, lambda history: history.summarize(settings, now, count=count))
-        document = rendering.json_documents.build_refreshes_document(found)
-        ctx.output.give(document, rendering.corpus_view.render_refreshes(found, settings.zone))
+    found = select_documents(await records.manifest.find(address), address, corpus)
+    if len(found) > 1:
+        named = "; ".join(f"{one.key} of {one.corpus}" for one in found)
+        raise CommandError(
+            Fault("ambiguous_document", f"Several documents are called “{address}”.", f"They are: {named}.")
+        )
+    for one in found:
+        if stored := (await records.manifest.stored(one.corpus, [one.key])).get(one.key):
+            return stored
+    gone = select_documents(await records.manifest.find_forgotten(address), address, corpus)
+    message = f"“{address}” was forgotten on purpose." if gone else f"No document is called “{address}”."
+    hint = "Give its address, its key, or its exact title; `footnote search WORDS` shows addresses."
+    raise CommandError(Fault("unknown_document", message, hint))
 
 
 def forget(
@@ -358,119 +123,6 @@ def reindex(
         seconds = time.monotonic() - started
         said = Text(f"Indexed again: {format_count(passages, 'passage')}, in {seconds:,.1f} s.")
         ctx.output.give(rendering.json_documents.build_reindex_document(passages, seconds), said)
-
-
-def _ingest(
-    ctx: CommandContext,
-    corpus: str,
-    source: "SourceSettings",
-    confirmed: Sequence[str] | None,
-    engine: "EngineName | None",
-    *,
-    restore: bool = False,
-) -> None:
-    """Refresh one corpus, and print the report."""
-    options = {"confirm_removal": corpus in (confirmed or ()), "restore": restore}
-    report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, engine, **options))
-    document = rendering.json_documents.build_ingest_document(report)
-    ctx.output.give(document, rendering.corpus_view.render_reports([report]))
-
-
-def _confirm(ctx: CommandContext, question: str, *, confirmed: bool) -> None:
-    """Ask, unless it is confirmed. Raises `typer.Abort` at a no."""
-    if not confirmed:
-        ctx.output.note(question)
-        typer.confirm("Go on?", abort=True, err=True)
-
-
-def _preview(ctx: CommandContext, source: "FolderSettings") -> None:
-    """Print which files of a folder would be read, and why the others would not."""
-    from bot.server.refresh.source_factory import build_folder
-
-    files = list(build_folder(source, ctx.settings.ingest.programs).preview())
-    document = rendering.json_documents.build_preview_document(files)
-    ctx.output.give(document, rendering.corpus_view.render_preview(files))
-
-
-def _estimate(ctx: CommandContext, dump: Path) -> None:
-    """Print what a dump would take."""
-    from bot.server.refresh.dump_costs import measure_dump
-
-    found = measure_dump(dump, ctx.settings)
-    document = build_document(estimate=asdict(found))
-    ctx.output.give(document, rendering.corpus_view.render_estimate(dump.name, found))
-
-
-async def _refresh_all(
-    ctx: CommandContext,
-    service: "BotService",
-    wanted: Sources,
-    confirmed: Sequence[str],
-    engine: "EngineName | None",
-) -> RefreshResults:
-    """Refresh corpora, and return the reports and the faults."""
-    reports, faults = list["RefreshReport"](), dict[str, Fault]()
-    for corpus, source in wanted.items():
-        try:
-            reports.append(await _refresh(ctx, service, corpus, source, engine, confirm_removal=corpus in confirmed))
-        except Exception as error:
-            if not isinstance(error, ReportableError):
-                raise
-            faults[corpus] = explain_error(error)
-            ctx.output.note(f"footnote: {corpus}: {faults[corpus].line()}")
-    return reports, faults
-
-
-async def _refresh(
-    ctx: CommandContext,
-    service: "BotService",
-    corpus: str,
-    source: "SourceSettings",
-    engine: "EngineName | None",
-    *,
-    confirm_removal: bool,
-    restore: bool = False,
-) -> "RefreshReport":
-    with show_progress(ctx.output.err, label=corpus, unit="documents") as tell:
-
-        def progress(step: "RefreshProgress") -> None:
-            tell(step.done, step.total, step.doing or format_count(step.passages, "passage"))
-
-        return await service.refresh(
-            corpus, source, progress, confirm_removal=confirm_removal, restore=restore, engine=engine
-        )
-
-
-def _select_sources(ctx: CommandContext, corpus: str) -> "Sources":
-    """Return the configured sources: of one corpus, or all where that is empty."""
-    there = ctx.settings.sources
-    wanted = {name: source for name, source in there.items() if corpus in {"", name}}
-    if wanted:
-        return wanted
-    if corpus and there:
-        message = f"The settings name no corpus “{corpus}” with a source."
-        raise _settings_error(message, f"There are: {', '.join(there)}.")
-    hint = "Add a [[corpus]] with a source, or use `footnote ingest folder PATH --corpus NAME`."
-    raise _settings_error("No corpus in the settings has a source.", hint)
-
-
-def _settings_error(message: str, hint: str) -> "SettingsError":
-    from bot.settings.settings_errors import SettingsError
-
-    return SettingsError(message, hint=hint)
-
-
-def _build_wikipedia_source(given: Mapping[str, object]) -> "SourceSettings":
-    from pydantic import ValidationError
-
-    from bot.settings.source_settings import WikipediaSettings
-
-    try:
-        return WikipediaSettings.model_validate({"type": "wikipedia", **given})
-    except ValidationError as error:
-        fault = error.errors()[0]
-        reason = fault["msg"].removeprefix("Value error, ")
-        raise typer.BadParameter(f"--{'.'.join(map(str, fault['loc']))} {reason}.") from error
 
 
 async def _load_corpora(records: "Records") -> "tuple[CorpusInfo, ...]":

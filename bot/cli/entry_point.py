@@ -16,6 +16,7 @@ from bot.cli import (
     chat_session,
     corpus_commands,
     example_commands,
+    ingest_commands,
     operator_commands,
     question_commands,
 )
@@ -26,7 +27,7 @@ from bot.cli.terminal_output import open_output, report_errors
 PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packages offer commands
 
 ORDER = (
-    "init", "doctor", "ingest", "forget", "corpora", "reindex",
+    "init", "doctor", "ingest", "forget", "corpora", "passages", "reindex",
     "search", "ask", "check", "chat", "serve", "pages", "audit", "erase", "examples", "answers",
 )  # fmt: skip
 
@@ -97,11 +98,14 @@ app.command(epilog=format_examples("footnote init"))(operator_commands.init)
 app.command(
     epilog=format_examples("footnote doctor", "footnote doctor --model", "footnote doctor --model --stage verify")
 )(operator_commands.doctor)
-app.add_typer(corpus_commands.ingest_app, name="ingest")
+app.add_typer(ingest_commands.ingest_app, name="ingest")
 app.command(epilog=format_examples("footnote forget https://docs.example.com/old.html", "footnote forget 'Old rules'"))(
     corpus_commands.forget
 )
 app.command(epilog=format_examples("footnote corpora"))(corpus_commands.corpora)
+app.command(epilog=format_examples("footnote passages 'Annual leave'", "footnote passages people/leave.md --json"))(
+    corpus_commands.passages
+)
 app.command(epilog=format_examples("footnote reindex"))(corpus_commands.reindex)
 app.command(epilog=format_examples("footnote search 'parental leave' -k 5 --corpus handbook"))(question_commands.search)
 app.command(

@@ -39,6 +39,9 @@ def test_from_a_folder_to_an_answer_that_the_record_vouches_for() -> None:
     for citation in answer["citations"]:
         assert citation["quote"] in passages[citation["passage_id"]]
         assert citation["url"].startswith("https://tolliver.example/")
+        kept = told("passages", citation["url"])["passages"]
+        assert passages[citation["passage_id"]] in [one["text"] for one in kept]
+    assert told("passages", "Nowhere", status=1)["error"]["kind"] == "unknown_document"
 
     assert told("ask", "🎉", status=1)["error"]["kind"] == "question_without_words"
     assert told("ask", "x" * 100_000, status=1)["error"]["kind"] == "question_too_long"

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from bot.cli.terminal_output import build_table, format_duration, format_moment, format_progress
+from bot.cli.terminal_output import build_table, format_count, format_duration, format_moment, format_progress
 from bot.server.refresh.run_history import MISSED, RUNNING, is_silent, measure_seconds
-from bot.views.sanitize import sanitize_line
+from bot.views.sanitize import sanitize_line, sanitize_text
+from storage.types import PassageKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from bot.server.refresh.run_history import RefreshSummary
     from ingest.sources.dumps.dump_estimate import DumpEstimate
     from ingest.types import RefreshReport
-    from storage.types import CorpusInfo, DocumentRef, NightRecord, RefreshRun
+    from storage.types import CorpusInfo, DocumentRef, NightRecord, RefreshRun, StoredVersion
 
 
 def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
@@ -241,3 +242,16 @@ def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
             "`footnote ingest folder PATH --corpus NAME --restore` brings all."
         ),
     )
+
+
+def render_passages(found: StoredVersion, zone: tzinfo) -> RenderableType:
+    """Show a document word for word, each passage under its number and section."""
+    of = found.document
+    date = f", {of.date.astimezone(zone):%Y-%m-%d}" if of.date else ""
+    count = format_count(len(found.passages), "passage")
+    lines = [Text(sanitize_line(f"{of.title} ({of.corpus}: {of.url or of.key}{date}, {count})"), style="bold")]
+    for number, one in enumerate(found.passages, 1):
+        kind = "" if one.kind is PassageKind.PROSE else f" [{one.kind}]"
+        lines += [Text(), Text(sanitize_line(f"{number}. {one.section}{kind}".rstrip()), style="dim")]
+        lines.append(Text(sanitize_text(one.text)))
+    return Group(*lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.terminal_output import Document, build_document, build_error, format_count, format_timestamp
 from bot.views.catalog import find_asked_claim, render_reason
-from storage.types import EntryKind
+from storage.types import DocumentRef, EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bot.views.turn_story import StoryPassage
     from ingest.types import RefreshReport
     from storage.record.proof.record_check import RecordCheck
-    from storage.types import CheckedClaim, Citation, CorpusInfo, DocumentRef, Hit, LogEntry, NightRecord, RefreshRun
+    from storage.types import CheckedClaim, Citation, CorpusInfo, Hit, LogEntry, NightRecord, RefreshRun, StoredVersion
 
 
 def pick(value: object, names: str) -> Document:
@@ -122,6 +122,17 @@ def build_corpora_document(
 
 def build_forget_document(done: ForgottenDocument) -> Document:
     return build_document(**_build_listed(done.document), passages=done.passages)
+
+
+def build_passages_document(found: StoredVersion) -> Document:
+    of = found.document
+    about = _build_listed(DocumentRef(of.corpus, of.key, of.title, of.url))
+    rows = [
+        {"passage_id": one.id, "section": one.section, "kind": one.kind.value, "text": one.text}
+        for one in found.passages
+    ]
+    date = format_timestamp(of.date) if of.date else None
+    return build_document(**about, revision=of.revision, date=date, aliases=list(of.aliases), passages=rows)
 
 
 def build_forgotten_document(away: Iterable[DocumentRef]) -> Document:
