@@ -51,6 +51,8 @@ class Moment(TypeDecorator[datetime]):
 metadata = MetaData()
 
 _RETIRED = text("retired > 0")
+# To SQLite only an INTEGER is the row's own number, which needs no index.
+CHANGE_NUMBER = BigInteger().with_variant(Integer, "sqlite")
 
 
 def _table(name: str, *parts: Column[Any] | Index, **options: Any) -> Table:
@@ -91,7 +93,7 @@ sequence = _table(
 # A row for each version of a document. Retired ones stay until every index has followed the change.
 documents = _table(
     "documents",
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", CHANGE_NUMBER, primary_key=True, autoincrement=False),
     Column("corpus", Text, ForeignKey("corpora.name"), nullable=False),
     *_texts("key", "title", "url", "revision"),
     Column("date", Moment),
@@ -109,7 +111,7 @@ documents = _table(
 # The passages of each version, packed by `storage.bodies`, in the order in which they came.
 bodies = _table(
     "bodies",
-    Column("number", BigInteger, ForeignKey("documents.number"), primary_key=True, autoincrement=False),
+    Column("number", CHANGE_NUMBER, ForeignKey("documents.number"), primary_key=True, autoincrement=False),
     Column("body", LargeBinary, nullable=False),
     Column("seal", Text, nullable=False),
 )

@@ -93,6 +93,10 @@ class DumpSurvey:
         if self._put % _COMMIT_EVERY == 0:
             self._database.commit()
 
+    def stamp(self, names: Iterable[str], digest: bytes) -> None:
+        """Set the digest of streams together: of a file that was not gone through to its end, none has one."""
+        self._database.executemany("UPDATE streams SET digest = ? WHERE name = ?", [(digest, one) for one in names])
+
     def note_unreadable(self, name: str, key: str, reason: str) -> None:
         """Record why an article of a stream cannot be read, as it will not be another time."""
         query = "INSERT OR REPLACE INTO unreadable SELECT number, ?, ? FROM streams WHERE name = ?"

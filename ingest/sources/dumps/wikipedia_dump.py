@@ -219,8 +219,10 @@ class WikipediaDump:
         while part := list(islice(heads, _PART_PAGES)):
             content = survey_heads(part, site)
             names.append(_name_part(path, len(names)))
-            found.put(names[-1], digest, content)
+            found.put(names[-1], b"", content)
             articles += len(content.articles)
+        if not truncated:
+            found.stamp(names, digest)
         return _SurveyedFile(path, None, names, same=False), articles, not truncated
 
     def _read_articles(self, survey: _Survey, known: Mapping[str, str], pool: WorkerPool) -> Iterator[ReadStretch]:

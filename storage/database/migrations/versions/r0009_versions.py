@@ -15,6 +15,7 @@ branch_labels = None
 depends_on = None
 
 _BATCH = 500
+_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _TEXTS = ("key", "title", "url", "revision")
 _MORE = ("language", "fingerprint", "aliases")
 
@@ -47,7 +48,7 @@ def _make_tables() -> None:
     )
     op.create_table(
         "documents",
-        sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("number", _NUMBER, primary_key=True, autoincrement=False),
         sa.Column("corpus", sa.Text, sa.ForeignKey("corpora.name"), nullable=False),
         *(sa.Column(name, sa.Text, nullable=False) for name in _TEXTS),
         sa.Column("date", sa.DateTime(timezone=True)),
@@ -59,7 +60,7 @@ def _make_tables() -> None:
     op.create_index("documents_by_key", "documents", ["corpus", "key", "retired"], unique=True)
     op.create_table(
         "bodies",
-        sa.Column("number", sa.BigInteger, sa.ForeignKey("documents.number"), primary_key=True, autoincrement=False),
+        sa.Column("number", _NUMBER, sa.ForeignKey("documents.number"), primary_key=True, autoincrement=False),
         sa.Column("body", sa.LargeBinary, nullable=False),
         sa.Column("seal", sa.Text, nullable=False),
     )
