@@ -59,9 +59,10 @@ from storage.home_folder import lock_home
 from storage.indexes.chroma_connection import ChromaLocation, ChromaServer
 from storage.indexes.dense import open_dense_index
 from storage.indexes.embedding import READER_SHA256, LazyReader, load_answer_reader, load_token_states, open_embedder
+from storage.indexes.index_state import refuse_lost_database
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import IndexThreads, PassageStore, refuse_lost_database
+from storage.passages import IndexThreads, PassageStore
 from storage.queue import Queue
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog

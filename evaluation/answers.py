@@ -26,8 +26,8 @@ from pipeline.support.support_check import check_verbatim, write_rows
 from pipeline.systems.extractive import consider
 from pipeline.types import Answer, CitedSentence, Conversation, Status
 from storage.indexes.embedding import Embedder, Vectors
-from storage.indexes.score_fusion import fuse_scores
 from storage.passages import CANDIDATES, PassageStore
+from storage.search.score_fusion import fuse_scores
 from storage.types import Hit, PassageKind, SearchQuery
 
 

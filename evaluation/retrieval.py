@@ -21,9 +21,10 @@ from evaluation.question_sets import QuestionSet, SetQuestion, build_set_source,
 from evaluation.speed.workload import generate_texts
 from evaluation.workbench import open_corpus, refresh_quietly, render_table
 from storage.indexes.embedding import MINILM, open_embedder
-from storage.indexes.lazy_vectors import EMBEDDED_AT_ONCE
-from storage.indexes.score_fusion import fuse_scores
-from storage.passages import CANDIDATES, LAZY_DEPTH, PassageStore
+from storage.passages import CANDIDATES, PassageStore
+from storage.search.candidate_search import LAZY_DEPTH
+from storage.search.lazy_vectors import EMBEDDED_AT_ONCE
+from storage.search.score_fusion import fuse_scores
 from storage.types import DenseMode
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from storage.bodies import BodyDamaged, BodyMemory, PackedBody, pack_passages
 from storage.database import manifest_tx
+from storage.database.bodies import BodyDamaged, BodyMemory, PackedBody, pack_passages
 from storage.database.engine import Database, split_chunks
 from storage.database.fingerprint_table import FingerprintTable
 from storage.database.manifest_tx import Commit, Follower, Lag, VersionChange

@@ -8,30 +8,29 @@ a search sees is the manifest as of that one.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from math import inf
 from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
-from storage.bodies import pack_passages
+from storage.database.bodies import pack_passages
 from storage.database.manifest_tx import VersionChange
 from storage.database.refresh_log import Leases, RefreshLog
 from storage.database.worker_threads import ThreadPool
-from storage.errors import REINDEX_HINT, DatabaseUnusable, IndexStale, StorageError
-from storage.home_folder import holds_passages
-from storage.indexes.chroma_connection import ChromaLocation
+from storage.errors import REINDEX_HINT, IndexStale
 from storage.indexes.dense import DenseIndex, DenseRebuild
 from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_text
-from storage.indexes.lazy_vectors import LazyVectors
-from storage.indexes.lexical import CHECKED_BYTES, IndexedVersion, LexicalIndex, Place, index_version
-from storage.indexes.score_fusion import CorpusGroup, apply_bonus, fuse_scores, group_corpora, rank_key
-from storage.manifest import Manifest, PackedVersion
+from storage.indexes.index_state import find_probe, list_stale_reasons
+from storage.indexes.lexical import IndexedVersion, LexicalIndex, index_version
+from storage.manifest import Manifest
+from storage.search.candidate_search import LAZY_DEPTH, SEARCH_ATTEMPTS, Candidates, CandidateSearch
+from storage.search.lazy_vectors import LazyVectors
+from storage.search.score_fusion import apply_bonus, fuse_scores
 from storage.types import (
     KEPT_VECTORS,
     CorpusInfo,
@@ -43,20 +42,16 @@ from storage.types import (
     Lease,
     PackedDocument,
     Passage,
-    PassageRef,
 )
 
 PassageRow = tuple[Document, Passage]
 
 CANDIDATES = 50  # how many passages each retriever offers to the fusion
-LAZY_DEPTH = 30  # how many of a lazy corpus's best by words are embedded for a question
 DISAMBIGUATION_MALUS = 20.0  # deviations of the fused score that disambiguation pages lose, so that they come last
 UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands
 EMBED_BATCH = 64  # passages whose vectors are made at a time; more are not made faster, and keep others waiting
 REINDEX_DOCUMENTS = 100
 FOLLOWED_PASSAGES = 5_000  # of one commit of the index of words while it follows
-PROBE_WORDS = 8  # of a passage of each corpus, to find out whether a search works
-SEARCH_ATTEMPTS = 4  # how often a search is made at most while a refresh commits to the same corpora
 
 
 @dataclass(frozen=True)
@@ -136,65 +131,17 @@ class PassageStore:
             for key, score in ranking
         )
 
-    async def candidates(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> "Candidates":
-        """Return what each index offers: of each group of corpora the `k` nearest passages, and its `k` best by words.
+    async def candidates(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
+        """Return what each index offers, as `CandidateSearch.find` does."""
+        indexes = CandidateSearch(
+            self.manifest, self.dense, self.lexical, self.threads.read, self._embed_asked, self.embedder, self.lazy
+        )
+        return await indexes.find(text, corpora, k, depth)
 
-        Of a lazy corpus the nearest are those of the vectors that are kept, and the `depth` best by words. All are read
-        as of one change of the manifest, that up to which the index of words has followed.
-        """
-        for _ in range(SEARCH_ATTEMPTS):
-            catalogue = await self.manifest.catalogue()
-            modes = {corpus.name: corpus.dense for corpus in catalogue}
-            own, *reference = groups = group_corpora(corpora, {one.name for one in catalogue if one.reference})
-            embedded = [[name for name in group if modes.get(name) is not DenseMode.OFF] for group in groups]
-            near, (worded, followed) = await asyncio.gather(
-                self._near(text, embedded, k), self._worded(text, groups, k)
-            )
-            names = {(ref.corpus, ref.document) for ref in near}
-            versions = await self.manifest.visible(followed, {number for number, _ in worded}, names, corpora)
-            found = _join_candidates(near, worded, versions, frozenset(own if reference else ()))
-            # What a commit overtook between the two is no longer there: then the indexes are asked again.
-            if found.joined == len(near) + len(worded) or self.lexical.followed == followed:
-                break
-        return await self._read_lazy(text, found, groups, modes, depth)
-
-    async def _read_lazy(
-        self, text: str, found: "Candidates", groups: Sequence[CorpusGroup], modes: Mapping[str, DenseMode], depth: int
-    ) -> "Candidates":
-        """Add how near the best by words of lazy corpora are, and leave out the rest of these."""
-        if self.embedder.knows(text) == 0:
-            return found
-        of = {key: found.listed[key][0].corpus for key in found.lexical}
-        unasked = frozenset(key for key, corpus in of.items() if modes.get(corpus) is DenseMode.OFF)
-        lazy = {key: found.lexical[key] for key, corpus in of.items() if modes.get(corpus) is DenseMode.LAZY}
-        by_words = [key for key, _ in sorted(lazy.items(), key=rank_key)]
-        best = [key for group in groups for key in [key for key in by_words if of[key] in group][:depth]]
-        new = [found.listed[key] for key in best if key not in found.dense]
-        if lazy:
-            vectors = await self.lazy.read([(document, passage) for passage, document in new])
-            asked = (await self.threads.embed.run(self._vectors.embed, [text]))[0]
-            dense = {**found.dense, **{key: float(vector @ asked) for key, vector in vectors.items()}}
-            found = replace(found, dense=dense, left_out=frozenset(lazy) - dense.keys())
-        return replace(found, unasked=unasked)
-
-    async def _near(self, text: str, groups: Sequence[CorpusGroup], k: int) -> dict[PassageRef, float]:
-        if self.embedder.knows(text) == 0:
-            return {}
-        vector = (await self.threads.embed.run(self._vectors.embed, [text]))[0]
-        corpora = [corpus for group in groups for corpus in group]
-        searches = (self.threads.read.run(self.dense.search, corpus, vector, k) for corpus in corpora)
-        of = dict(zip(corpora, await asyncio.gather(*searches), strict=True))
-        merged = ([item for corpus in group for item in of[corpus].items()] for group in groups)
-        return {ref: cosine for scores in merged for ref, cosine in sorted(scores, key=_nearest)[:k]}
-
-    async def _worded(self, text: str, groups: Sequence[CorpusGroup], k: int) -> tuple[dict[Place, float], int]:
-        """Return what all groups offer, as of one change."""
-        while True:
-            found = await asyncio.gather(
-                *(self.threads.read.run(self.lexical.search, text, group, k) for group in groups)
-            )
-            if len({followed for _, followed in found}) == 1:
-                return {place: score for scores, _ in found for place, score in scores.items()}, found[0][1]
+    async def _embed_asked(self, text: str) -> Vectors:
+        vectors = await self.threads.embed.run(self._vectors.embed, [text])
+        row: Vectors = vectors[0]
+        return row
 
     async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
         """Return the cosine of `text` with each of `others`."""
@@ -297,7 +244,7 @@ class PassageStore:
             await self.threads.write.run(self.dense.drop_foreign, name)  # what it keeps can be made again
         for attempt in range(SEARCH_ATTEMPTS):
             corpora = await self.manifest.corpora()
-            reasons = await self.threads.read.run(_stale_reasons, self.dense, self.lexical, corpora)
+            reasons = await self.threads.read.run(list_stale_reasons, self.dense, self.lexical, corpora)
             head = (await self.manifest.lag(self.lexical.followed, 1)).head
             if reasons and (head == self.lexical.followed or attempt == SEARCH_ATTEMPTS - 1):
                 raise IndexStale(reasons[0], hint=REINDEX_HINT)
@@ -433,43 +380,6 @@ class PassageStore:
                 await self.threads.write.run(self.dense.delete, corpus, [key for _, key in pairs])
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """What both indexes offer to the fusion, by id, joined with the manifest as of one change."""
-
-    dense: Mapping[str, float]
-    lexical: Mapping[str, float]
-    listed: Mapping[str, tuple[Passage, Document]]
-    preferred: frozenset[str]  # the team's own corpora, where works of reference are asked for as well
-    joined: int  # how many of both indexes' candidates stand in the manifest
-    left_out: frozenset[str] = frozenset()  # those whose vectors nobody has made: others by words come before them
-    unasked: frozenset[str] = frozenset()  # those of corpora without vectors
-
-
-def _join_candidates(
-    near: Mapping[PassageRef, float],
-    worded: Mapping[Place, float],
-    versions: Sequence[PackedVersion],
-    preferred: frozenset[str],
-) -> Candidates:
-    by_number = {version.number: version for version in versions}
-    listed: dict[str, tuple[Passage, Document]] = {}
-    dense, lexical = dict[str, float](), dict[str, float]()
-    for (number, position), score in worded.items():
-        version = by_number.get(number)
-        if version and position < len(version.body):
-            passage = version.body[position]
-            lexical[passage.id] = score
-            listed[passage.id] = passage, version.document
-    by_name = {(version.document.corpus, version.document.key): version for version in versions}
-    for ref, cosine in near.items():
-        named = by_name.get((ref.corpus, ref.document))
-        if named and (one := named.body.find(ref.id)):
-            dense[ref.id] = cosine
-            listed[ref.id] = one, named.document
-    return Candidates(dense, lexical, listed, preferred, len(dense) + len(lexical))
-
-
 def _pack_changes(changes: Sequence[DocumentChange]) -> list[VersionChange]:
     return [
         VersionChange(
@@ -486,79 +396,3 @@ def _pack_changes(changes: Sequence[DocumentChange]) -> list[VersionChange]:
 
 def _tell_sum(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
     progress(before + done, total)
-
-
-def _nearest(item: tuple[PassageRef, float]) -> tuple[float, str]:
-    return -item[1], item[0].id
-
-
-async def find_probe(manifest: Manifest) -> str:
-    """Return words to search for: the first of a passage of each corpus. Empty where nothing is listed."""
-    firsts = [await manifest.listed(corpus.name, limit=1) for corpus in await manifest.catalogue()]
-    texts = (passage.text for versions in firsts for version in versions for passage in version.passages[:1])
-    return " ".join(word for text in texts for word in text.split()[:PROBE_WORDS])
-
-
-def find_stale_indexes(
-    home: Path, chroma: ChromaLocation, embedder: Embedder, corpora: Sequence[CorpusInfo], probe: str
-) -> tuple[str, ...]:
-    """Return why the indexes of a home do not fit what is listed, if they do not. Only its owner may ask. Blocks.
-
-    Raises `IndexStale` where a search for `probe` fails.
-    """
-    folders = [home / "lexical", *([chroma] if isinstance(chroma, Path) else [])]
-    if missing := [folder for folder in folders if not folder.exists()]:
-        return (
-            tuple(f"{folder} is missing." for folder in missing) if any(corpus.passages for corpus in corpora) else ()
-        )
-    with closing(DenseIndex(chroma, embedder=embedder.name)) as dense, closing(LexicalIndex(folders[0])) as lexical:
-        if not (reasons := _stale_reasons(dense, lexical, corpora, most=inf)) and probe:
-            filled = [corpus.name for corpus in corpora if corpus.passages]
-            lexical.search(probe, filled, 1)
-            vector = embedder.embed([probe])[0]
-            for name in [corpus.name for corpus in corpora if corpus.passages and corpus.dense is DenseMode.EAGER]:
-                dense.search(name, vector, 1)
-        return reasons
-
-
-_LOST_HINT = (
-    "Nothing was changed. Restore it from a backup; or, to begin anew, move the folders chroma and lexical away and"
-    " ingest again."
-)
-
-
-def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
-    """Raise `DatabaseUnusable` where SQLite's file is missing or empty, and the indexes beside it are not. Blocks.
-
-    They never hold a passage that the database does not know: so it was lost.
-    """
-    file = home / "footnote.db"
-    if holds_passages(file):
-        return
-    try:
-        held = _count_indexed(home, chroma)
-    except StorageError:
-        held = 1  # what was never used is not damaged
-    if held:
-        raise DatabaseUnusable(f"{file} is missing or empty, but the indexes beside it are not.", hint=_LOST_HINT)
-
-
-def _count_indexed(home: Path, chroma: ChromaLocation) -> int:
-    folder, held = home / "lexical", 0
-    if folder.exists():
-        with closing(LexicalIndex(folder)) as lexical:
-            held = lexical.count()
-    if not held and isinstance(chroma, Path) and chroma.exists():
-        with closing(DenseIndex(chroma, embedder="")) as dense:
-            held = dense.total()
-    return held
-
-
-def _stale_reasons(
-    dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo], *, most: float = CHECKED_BYTES
-) -> tuple[str, ...]:
-    wanted = {one.name: one.passages if one.dense is DenseMode.EAGER else 0 for one in corpora}
-    embedded = [one.name for one in corpora if one.dense is not DenseMode.OFF]
-    reasons = [dense.stale(name, wanted[name]) for name in embedded]
-    expected = sum(corpus.passages for corpus in corpora)
-    return tuple(filter(None, (*reasons, lexical.stale(expected, most=most))))

@@ -304,7 +304,7 @@ class PackedDocument:
 
     document: Document
     passages: int  # how many it has
-    body: bytes  # see `storage.bodies`
+    body: bytes  # see `storage.database.bodies`
     terms: tuple[str, ...]  # the index terms of each passage, joined by spaces
 
 

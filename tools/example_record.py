@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from storage.bodies import pack_passages
+from storage.database.bodies import pack_passages
 from storage.database.engine import open_database
 from storage.database.manifest_tx import VersionChange
 from storage.manifest import Manifest

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from bot.server.supervisor import run_beside
 from storage.errors import StorageError
-from storage.indexes.lazy_vectors import EMBEDDED_AT_ONCE
 from storage.passages import PassageStore
 from storage.record.record_search import RecordSearch
+from storage.search.lazy_vectors import EMBEDDED_AT_ONCE
 from storage.types import DenseMode, DocumentId
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from ingest.chunking import split_page
 from ingest.refresh.key_set import KeySet
 from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KINDS
 from ingest.types import ChangedDocument, LeftOut, Page, RefreshReport
-from storage.bodies import pack_passages, unpack_passages
+from storage.database.bodies import pack_passages, unpack_passages
 from storage.indexes.lexical import passage_terms
 from storage.types import Document, DocumentChange, PackedDocument, Passage, StoredVersion
 

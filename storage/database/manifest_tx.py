@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import sqlalchemy as sa
 
-from storage.bodies import seal_body
+from storage.database.bodies import seal_body
 from storage.database.engine import INSERTS, split_chunks
 from storage.database.schema import bodies, corpora, documents, followers, forgotten, pending, sequence
 from storage.types import Document, DocumentId, DocumentRef

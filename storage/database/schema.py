@@ -108,7 +108,7 @@ documents = _table(
     Index("documents_by_retirement", "retired", sqlite_where=_RETIRED, postgresql_where=_RETIRED),
 )
 
-# The passages of each version, packed by `storage.bodies`, in the order in which they came.
+# The passages of each version, packed by `storage.database.bodies`, in the order in which they came.
 bodies = _table(
     "bodies",
     Column("number", CHANGE_NUMBER, ForeignKey("documents.number"), primary_key=True, autoincrement=False),

@@ -11,7 +11,7 @@ import pytest
 
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.database.engine import open_database
-from storage.passages import refuse_lost_database
+from storage.indexes.index_state import refuse_lost_database
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.bot.server.server import run, told

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.database.vector_uses import HALF_LIFE, add_use
 from storage.errors import EmbeddingUnavailable
-from storage.passages import LAZY_DEPTH, PassageStore
+from storage.passages import PassageStore
+from storage.search.candidate_search import LAZY_DEPTH
 from storage.types import DenseMode
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import opened

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import StatementError
 
-from storage.bodies import BodyDamaged, pack_passages, unpack_passages
+from storage.database.bodies import BodyDamaged, pack_passages, unpack_passages
 from storage.database.manifest_tx import Commit, VersionChange, record_follower
 from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost

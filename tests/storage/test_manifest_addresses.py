@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.bodies import pack_passages
+from storage.database.bodies import pack_passages
 from storage.database.manifest_tx import VersionChange, normalize_url
 from storage.manifest import Manifest
 from storage.types import Document, DocumentRef

@@ -16,7 +16,7 @@ from storage.errors import REINDEX_HINT, StorageError
 from storage.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma
 from storage.indexes.embedding import open_embedder
-from storage.passages import find_stale_indexes, refuse_lost_database
+from storage.indexes.index_state import find_stale_indexes, refuse_lost_database
 from storage.types import CorpusInfo, DenseMode
 
 SKEW = timedelta(seconds=5)  # the least difference of clocks that is reported

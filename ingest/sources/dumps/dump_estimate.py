@@ -15,7 +15,7 @@ from ingest.sources.dumps.dump_file import DumpError, detect_compression, find_i
 from ingest.sources.dumps.page_xml import XmlExport, parse_head
 from ingest.types import UnreadableDocument
 from ingest.wikitext.wiki_site import WikiSite
-from storage.bodies import unpack_passages
+from storage.database.bodies import unpack_passages
 from storage.types import PackedDocument
 
 STRETCHES = 24

@@ -47,7 +47,7 @@ from bot.wiring import App, open_app
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.errors import HomeLocked, StorageError
 from storage.home_folder import lock_home
-from storage.passages import find_stale_indexes
+from storage.indexes.index_state import find_stale_indexes
 from storage.types import EntryKind, LogEntry
 from tests.bot.doctor.gold import GoldLLM, opens
 from tests.bot.house import House, HouseHome

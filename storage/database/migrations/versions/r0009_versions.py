@@ -6,7 +6,7 @@ The order of the versions is that of their keys, as nobody knows in which they c
 import sqlalchemy as sa
 from alembic import op
 
-from storage.bodies import pack_passages, seal_body
+from storage.database.bodies import pack_passages, seal_body
 from storage.types import Passage, PassageKind
 
 revision = "0009"

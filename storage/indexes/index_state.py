@@ -1,0 +1,89 @@
+"""Whether the indexes of a home serve what the manifest lists, asked before anything is opened for work."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from math import inf
+from pathlib import Path
+
+from storage.errors import DatabaseUnusable, StorageError
+from storage.home_folder import holds_passages
+from storage.indexes.chroma_connection import ChromaLocation
+from storage.indexes.dense import DenseIndex
+from storage.indexes.embedding import Embedder
+from storage.indexes.lexical import CHECKED_BYTES, LexicalIndex
+from storage.manifest import Manifest
+from storage.types import CorpusInfo, DenseMode
+
+PROBE_WORDS = 8  # of a passage of each corpus, to find out whether a search works
+
+
+async def find_probe(manifest: Manifest) -> str:
+    """Return words to search for: the first of a passage of each corpus. Empty where nothing is listed."""
+    firsts = [await manifest.listed(corpus.name, limit=1) for corpus in await manifest.catalogue()]
+    texts = (passage.text for versions in firsts for version in versions for passage in version.passages[:1])
+    return " ".join(word for text in texts for word in text.split()[:PROBE_WORDS])
+
+
+def find_stale_indexes(
+    home: Path, chroma: ChromaLocation, embedder: Embedder, corpora: Sequence[CorpusInfo], probe: str
+) -> tuple[str, ...]:
+    """Return why the indexes of a home do not fit what is listed, if they do not. Only its owner may ask. Blocks.
+
+    Raises `IndexStale` where a search for `probe` fails.
+    """
+    folders = [home / "lexical", *([chroma] if isinstance(chroma, Path) else [])]
+    if missing := [folder for folder in folders if not folder.exists()]:
+        return (
+            tuple(f"{folder} is missing." for folder in missing) if any(corpus.passages for corpus in corpora) else ()
+        )
+    with closing(DenseIndex(chroma, embedder=embedder.name)) as dense, closing(LexicalIndex(folders[0])) as lexical:
+        if not (reasons := list_stale_reasons(dense, lexical, corpora, most=inf)) and probe:
+            filled = [corpus.name for corpus in corpora if corpus.passages]
+            lexical.search(probe, filled, 1)
+            vector = embedder.embed([probe])[0]
+            for name in [corpus.name for corpus in corpora if corpus.passages and corpus.dense is DenseMode.EAGER]:
+                dense.search(name, vector, 1)
+        return reasons
+
+
+_LOST_HINT = (
+    "Nothing was changed. Restore it from a backup; or, to begin anew, move the folders chroma and lexical away and"
+    " ingest again."
+)
+
+
+def refuse_lost_database(home: Path, chroma: ChromaLocation) -> None:
+    """Raise `DatabaseUnusable` where SQLite's file is missing or empty, and the indexes beside it are not. Blocks.
+
+    They never hold a passage that the database does not know: so it was lost.
+    """
+    file = home / "footnote.db"
+    if holds_passages(file):
+        return
+    try:
+        held = _count_indexed(home, chroma)
+    except StorageError:
+        held = 1  # what was never used is not damaged
+    if held:
+        raise DatabaseUnusable(f"{file} is missing or empty, but the indexes beside it are not.", hint=_LOST_HINT)
+
+
+def _count_indexed(home: Path, chroma: ChromaLocation) -> int:
+    folder, held = home / "lexical", 0
+    if folder.exists():
+        with closing(LexicalIndex(folder)) as lexical:
+            held = lexical.count()
+    if not held and isinstance(chroma, Path) and chroma.exists():
+        with closing(DenseIndex(chroma, embedder="")) as dense:
+            held = dense.total()
+    return held
+
+
+def list_stale_reasons(
+    dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo], *, most: float = CHECKED_BYTES
+) -> tuple[str, ...]:
+    wanted = {one.name: one.passages if one.dense is DenseMode.EAGER else 0 for one in corpora}
+    embedded = [one.name for one in corpora if one.dense is not DenseMode.OFF]
+    reasons = [dense.stale(name, wanted[name]) for name in embedded]
+    expected = sum(corpus.passages for corpus in corpora)
+    return tuple(filter(None, (*reasons, lexical.stale(expected, most=most))))

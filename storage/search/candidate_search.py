@@ -1,0 +1,129 @@
+"""Ask both indexes for candidates, and join what they offer with the manifest as of one change."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from storage.database.worker_threads import ThreadPool
+from storage.indexes.dense import DenseIndex
+from storage.indexes.embedding import Embedder, Vectors
+from storage.indexes.lexical import LexicalIndex, Place
+from storage.manifest import Manifest, PackedVersion
+from storage.search.lazy_vectors import LazyVectors
+from storage.search.score_fusion import CorpusGroup, group_corpora, rank_key
+from storage.types import DenseMode, Document, Passage, PassageRef
+
+LAZY_DEPTH = 30  # how many of a lazy corpus's best by words are embedded for a question
+SEARCH_ATTEMPTS = 4  # how often a search is made at most while a refresh commits to the same corpora
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What both indexes offer to the fusion, by id, joined with the manifest as of one change."""
+
+    dense: Mapping[str, float]
+    lexical: Mapping[str, float]
+    listed: Mapping[str, tuple[Passage, Document]]
+    preferred: frozenset[str]  # the team's own corpora, where works of reference are asked for as well
+    joined: int  # how many of both indexes' candidates stand in the manifest
+    left_out: frozenset[str] = frozenset()  # those whose vectors nobody has made: others by words come before them
+    unasked: frozenset[str] = frozenset()  # those of corpora without vectors
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSearch:
+    """Both indexes, and what they are joined with."""
+
+    manifest: Manifest
+    dense: DenseIndex
+    lexical: LexicalIndex
+    read_pool: ThreadPool
+    embed: Callable[[str], Awaitable[Vectors]]  # what is asked
+    embedder: Embedder
+    lazy: LazyVectors
+
+    async def find(self, text: str, corpora: Sequence[str], k: int, depth: int = LAZY_DEPTH) -> Candidates:
+        """Return what each index offers: of each group of corpora the `k` nearest passages, and its `k` best by words.
+
+        Of a lazy corpus the nearest are those of the vectors that are kept, and the `depth` best by words. All are read
+        as of one change of the manifest, that up to which the index of words has followed.
+        """
+        for _ in range(SEARCH_ATTEMPTS):
+            catalogue = await self.manifest.catalogue()
+            modes = {corpus.name: corpus.dense for corpus in catalogue}
+            own, *reference = groups = group_corpora(corpora, {one.name for one in catalogue if one.reference})
+            embedded = [[name for name in group if modes.get(name) is not DenseMode.OFF] for group in groups]
+            near, (worded, followed) = await asyncio.gather(
+                self._near(text, embedded, k), self._worded(text, groups, k)
+            )
+            names = {(ref.corpus, ref.document) for ref in near}
+            versions = await self.manifest.visible(followed, {number for number, _ in worded}, names, corpora)
+            found = _join_candidates(near, worded, versions, frozenset(own if reference else ()))
+            # What a commit overtook between the two is no longer there: then the indexes are asked again.
+            if found.joined == len(near) + len(worded) or self.lexical.followed == followed:
+                break
+        return await self._read_lazy(text, found, groups, modes, depth)
+
+    async def _read_lazy(
+        self, text: str, found: Candidates, groups: Sequence[CorpusGroup], modes: Mapping[str, DenseMode], depth: int
+    ) -> Candidates:
+        """Add how near the best by words of lazy corpora are, and leave out the rest of these."""
+        if self.embedder.knows(text) == 0:
+            return found
+        of = {key: found.listed[key][0].corpus for key in found.lexical}
+        unasked = frozenset(key for key, corpus in of.items() if modes.get(corpus) is DenseMode.OFF)
+        lazy = {key: found.lexical[key] for key, corpus in of.items() if modes.get(corpus) is DenseMode.LAZY}
+        by_words = [key for key, _ in sorted(lazy.items(), key=rank_key)]
+        best = [key for group in groups for key in [key for key in by_words if of[key] in group][:depth]]
+        new = [found.listed[key] for key in best if key not in found.dense]
+        if lazy:
+            vectors = await self.lazy.read([(document, passage) for passage, document in new])
+            asked = await self.embed(text)
+            dense = {**found.dense, **{key: float(vector @ asked) for key, vector in vectors.items()}}
+            found = replace(found, dense=dense, left_out=frozenset(lazy) - dense.keys())
+        return replace(found, unasked=unasked)
+
+    async def _near(self, text: str, groups: Sequence[CorpusGroup], k: int) -> dict[PassageRef, float]:
+        if self.embedder.knows(text) == 0:
+            return {}
+        vector = await self.embed(text)
+        corpora = [corpus for group in groups for corpus in group]
+        searches = (self.read_pool.run(self.dense.search, corpus, vector, k) for corpus in corpora)
+        of = dict(zip(corpora, await asyncio.gather(*searches), strict=True))
+        merged = ([item for corpus in group for item in of[corpus].items()] for group in groups)
+        return {ref: cosine for scores in merged for ref, cosine in sorted(scores, key=_nearest)[:k]}
+
+    async def _worded(self, text: str, groups: Sequence[CorpusGroup], k: int) -> tuple[dict[Place, float], int]:
+        """Return what all groups offer, as of one change."""
+        while True:
+            found = await asyncio.gather(*(self.read_pool.run(self.lexical.search, text, group, k) for group in groups))
+            if len({followed for _, followed in found}) == 1:
+                return {place: score for scores, _ in found for place, score in scores.items()}, found[0][1]
+
+
+def _join_candidates(
+    near: Mapping[PassageRef, float],
+    worded: Mapping[Place, float],
+    versions: Sequence[PackedVersion],
+    preferred: frozenset[str],
+) -> Candidates:
+    by_number = {version.number: version for version in versions}
+    listed: dict[str, tuple[Passage, Document]] = {}
+    dense, lexical = dict[str, float](), dict[str, float]()
+    for (number, position), score in worded.items():
+        version = by_number.get(number)
+        if version and position < len(version.body):
+            passage = version.body[position]
+            lexical[passage.id] = score
+            listed[passage.id] = passage, version.document
+    by_name = {(version.document.corpus, version.document.key): version for version in versions}
+    for ref, cosine in near.items():
+        named = by_name.get((ref.corpus, ref.document))
+        if named and (one := named.body.find(ref.id)):
+            dense[ref.id] = cosine
+            listed[ref.id] = one, named.document
+    return Candidates(dense, lexical, listed, preferred, len(dense) + len(lexical))
+
+
+def _nearest(item: tuple[PassageRef, float]) -> tuple[float, str]:
+    return -item[1], item[0].id
