@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from storage.database.bodies import seal_body
 from storage.database.engine import INSERTS, split_chunks
-from storage.database.schema import bodies, corpora, documents, followers, forgotten, pending, sequence
+from storage.database.schema import RETIRED, bodies, corpora, documents, followers, forgotten, pending, sequence
 from storage.types import Document, DocumentId, DocumentRef
 
 DOCUMENT_COLUMNS = [column for column in documents.c if column.name not in {"passages", "retired"}]
@@ -177,8 +177,8 @@ def fetch_lag(connection: sa.Connection, followed: int, most: int) -> Lag:
         if held >= most or (cut and place == len(rows) - 1):
             upto, rows = row.number, rows[: place + 1]
             break
-    left = documents.c.retired > followed, documents.c.retired <= upto, documents.c.number <= followed
-    retired = connection.execute(sa.select(documents.c.number).where(*left)).scalars()
+    left = sa.select(documents.c.number).where(RETIRED, documents.c.retired > followed, documents.c.retired <= upto)
+    retired = (number for number in connection.execute(left).scalars() if number <= followed)
     added = tuple(row.number for row in rows if not 0 < row.retired <= upto)
     return Lag(upto, head, added, tuple(retired))
 
@@ -202,9 +202,9 @@ def record_follower(connection: sa.Connection, name: str, followed: int, at: dat
     least = sa.func.min(followers.c.followed)
     served = connection.execute(sa.select(least).where(followers.c.seen >= at - LIVING)).scalar_one()
     passed = connection.execute(sa.select(least)).scalar_one()
-    retired = sa.select(documents.c.number).where(documents.c.retired > 0, documents.c.retired <= served)
+    retired = sa.select(documents.c.number).where(RETIRED, documents.c.retired <= served)
     connection.execute(sa.delete(bodies).where(bodies.c.number.in_(retired)))
-    gone = documents.c.retired > 0, documents.c.retired <= passed
+    gone = RETIRED, documents.c.retired <= passed
     if connection.execute(sa.delete(documents).where(*gone)).rowcount:
         connection.execute(sa.update(sequence).where(sequence.c.purged < passed).values(purged=passed))
     return True

@@ -50,7 +50,8 @@ class Moment(TypeDecorator[datetime]):
 
 metadata = MetaData()
 
-_RETIRED = text("retired > 0")
+# Written out, not bound: only so does SQLite know that the index over retired versions holds what is asked for.
+RETIRED = text("retired > 0")
 # To SQLite only an INTEGER is the row's own number, which needs no index.
 CHANGE_NUMBER = BigInteger().with_variant(Integer, "sqlite")
 
@@ -105,7 +106,7 @@ documents = _table(
     Index("documents_by_key", "corpus", "key", "retired", unique=True),
     Index("documents_by_url", "url"),
     Index("documents_by_title", "title"),
-    Index("documents_by_retirement", "retired", sqlite_where=_RETIRED, postgresql_where=_RETIRED),
+    Index("documents_by_retirement", "retired", sqlite_where=RETIRED, postgresql_where=RETIRED),
 )
 
 # The passages of each version, packed by `storage.database.bodies`, in the order in which they came.
