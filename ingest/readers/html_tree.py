@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 from ingest.readers import parsed_document, table_rows, value_parsers
 from ingest.readers.parsed_document import ContentItem, Heading
@@ -83,6 +83,7 @@ _GAP_BEGINS, _GAP_ENDS = "\ue000", "\ue001"
 what is there."""
 _LEVELS: dict[Need, int] = {"": 1, "optional": 2, "closing": 3}
 _GAPS = lazy_compile("(?<![\ue000\\s])\\s*+(?:\ue000++[^\ue000\ue001]*\ue001\\s*)+")
+_SPACED = lazy_compile("(?:\ue000++\ue001)*+\\s")
 _GAP = lazy_compile("(?<!\ue000)\ue000++([^\ue000\ue001]*)\ue001")
 _ENDED = lazy_compile(r"(?:^|[.!?…;])[\"'”’»)\]]*\s*\Z")
 _GOES_ON = lazy_compile(r"\s*[a-zà-ÿ.,;:!?)]")
@@ -284,8 +285,9 @@ def _fill_gap(gaps: re.Match[str]) -> str:
     """Return what stands in a line where something was taken out: its text, a mark, or nothing between sentences."""
     before = gaps.string[max(gaps.start() - _READ_AROUND, 0) : gaps.start()]
     after = _GAPS.sub("", gaps.string[gaps.end() : gaps.end() + _READ_AROUND])
-    said = " ".join(filter(None, (found[1] for found in _GAP.finditer(gaps[0]))))
-    lead = " " if gaps[0][0].isspace() else ""
+    said = _join_gaps(gaps[0], begins=bool(_ENDED.search(before)))
+    # Space between two gaps stands before what the second says.
+    lead = " " if _SPACED.match(gaps[0]) else ""
     space = " " if gaps[0][-1].isspace() else ""
     level = min(len(found[0]) - len(found[0].lstrip(_GAP_BEGINS)) for found in _GAP.finditer(gaps[0]))
     within = not _ENDED.search(before)
@@ -298,6 +300,15 @@ def _fill_gap(gaps: re.Match[str]) -> str:
         return "" if _STOPS.match(after) else lead or space
     empty = before[-1:] in _OPENERS and after[:1] in _CLOSERS
     return lead + MARK + space if (_STOPS.match(after) and (not before or lead)) or empty else lead or space
+
+
+def _join_gaps(gaps: str, *, begins: bool) -> str:
+    """Join what gaps in a row say, with a mark where a sentence needs one that says nothing; empty if none says any."""
+    found = [(gap[1], len(gap[0]) - len(gap[0].lstrip(_GAP_BEGINS))) for gap in _GAP.finditer(gaps)]
+    if not any(said for said, _ in found):
+        return ""
+    parts = [part for part, _ in groupby(said or (MARK if level == 1 else "") for said, level in found) if part]
+    return " ".join(parts[1:] if begins and not found[0][0] and parts[0] == MARK else parts)
 
 
 def _is_hidden(element: Element) -> bool:

@@ -19,6 +19,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 _JUNK = lazy_compile(
     rf"""(?P<raw>\{{%-?\s*raw\s*-?%\}}(?P<said>.*?)\{{%-?\s*endraw\s*-?%\}})
+    | (?P<comment>\{{%-?\s*comment\b[^{{}}%]*-?%\}}.*?\{{%-?\s*endcomment\s*-?%\}})
     | (?P<tag>{TAG} | \{{/\*.{{0,1000}}?\*/\}})
     | \s*\{{:?\s*[#.]\w[^{{}}\n]*\}}     # {{#anchor}} {{: .class}}
     | \[\^[^\]\s]{{1,200}}\](?!\()      # a reference to a footnote
@@ -55,6 +56,13 @@ _PLACEHOLDER = lazy_compile(r"<([A-Za-z][\w.-]*)((?: [A-Za-z][\w'-]*){0,9})\s*>"
 _ADMONITION = lazy_compile(
     r"(?:(?:!!!|\?\?\?)\+?[ \t]+[\w -]{1,60}?|===[!+]?)(?:[ \t]+\"(?P<title>[^\"\n]{0,200})\")?[ \t]*"
 )
+_COMMENT = lazy_compile(r"\{%-?\s*comment\b[^{}%]*%\}|(?P<jinja>\{\#-?(?!\S))|(?P<hugo>\{\{-?\s*/\*)|(?P<bars>\{\{!--)")
+_COMMENT_ENDS = {
+    "liquid": lazy_compile(r"\{%-?\s*end_?comment\s*-?%\}"),
+    "jinja": lazy_compile(r"\#\}"),
+    "hugo": lazy_compile(r"\*/\s*-?\}\}"),
+    "bars": lazy_compile(r"--\}\}"),
+}
 _FENCE = lazy_compile(r"^\s{0,3}(?:```|~~~)", re.MULTILINE)
 _LONE_TAG = lazy_compile(r"(\{%(?:(?!%\}).)*+%\}|\{\{[<%](?:(?![%>]\}\}).)*+[%>]\}\})\s*")
 _LONG_TEXT, _PIECE = 1 << 14, 1 << 8
@@ -80,6 +88,7 @@ def _make_parser(mdx: bool) -> MarkdownIt:  # noqa: FBT001 - a key of the cache
     within: Any = {"alt": ["paragraph", "reference"]}
     parser.block.ruler.before("reference", "footnote", _open_footnote, within)
     parser.block.ruler.before("code", "admonition", _read_admonition, within)
+    parser.block.ruler.before("html_block", "comment", _skip_comment, within)
     parser.block.ruler.before("html_block", "lone_tag", _read_lone_tag, within)
     parser.block.ruler.before("html_block", "lone_component", _read_lone_component, within)
     if mdx:
@@ -154,6 +163,8 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
             state.push("text", "", 0).content = match["said"]
         else:
             state.push("html_inline", "", 0).content = make_gap(need="optional")
+    elif not silent and match["comment"]:
+        state.push("html_inline", "", 0).content = make_gap(need="optional")
     elif not silent and match["box"]:
         state.push("text", "", 0).content = match["box"]
     state.pos = match.end()
@@ -199,6 +210,32 @@ def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> boo
     return False
 
 
+def _skip_comment(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
+    """Pass over a template's comment that goes on over the next lines, up to one that ends with it."""
+    start = state.bMarks[line] + state.tShift[line]
+    if state.src[start : start + 1] != "{" or (state.sCount[line] < state.blkIndent and not silent):
+        return False
+    found = _COMMENT.match(state.src, start, state.eMarks[line])
+    if not found or any(first < line < last for first, last in state.env["raw"]):
+        return False
+    kind = found.lastgroup or "liquid"
+    missing = state.env.setdefault("uncommented", set())
+    for last in range(line, end) if (kind, end) not in missing else ():
+        first = found.end() if last == line else state.bMarks[last]
+        if ends := _COMMENT_ENDS[kind].search(state.src, first, state.eMarks[last]):
+            break
+    else:
+        missing.add((kind, end))
+        return False
+    if last > line and not silent:
+        # What follows the end of the comment is read as a line of its own.
+        at = ends.end()
+        while at < state.eMarks[last] and state.src[at] in " \t":
+            at += 1
+        state.bMarks[last], state.tShift[last], state.line = at, 0, last
+    return last > line
+
+
 def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
     """Read a tag that has a line to itself and prints nothing there, or opens or ends a box: it parts paragraphs."""
     start = state.bMarks[line] + state.tShift[line]
@@ -213,11 +250,9 @@ def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool
         return False
     if silent:
         return True
-    last = _find_end(state, name, line, end) if name in {"comment", "raw", *template_tags.CODE} else 0
+    last = _find_end(state, name, line, end) if name in {"raw", *template_tags.CODE} else 0
     state.line = line + 1
-    if name == "comment" and last:
-        state.line = last + 1
-    elif name == "raw" and last:
+    if name == "raw" and last:
         state.env["raw"].append((line, last))
     elif last and not _FENCE.search(code := state.getLines(line + 1, last, state.blkIndent, keepLastLF=True)):
         state.push("code_block", "code", 0).content = code

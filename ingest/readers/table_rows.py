@@ -45,6 +45,7 @@ def split_header(
     if len(rows) > 1 and is_header_row(rows[0]):
         return merge_columns(rows[0], rows[1:])
     heads = _count_heads(rows)
+    heads += _names_parts(spread[:heads], rows[heads:])
     names = [_join_names(column) for column in zip_longest(*(spread or rows)[:heads], fillvalue="")]
     found = merge_columns(names, rows[heads:])
     kept = " ".join(found[0])
@@ -69,6 +70,12 @@ def _count_heads(rows: Sequence[Sequence[str]]) -> int:
     # Names stand above values, each with the name of its row.
     labelled = sum(1 for row in below if row and row[0])
     return count if 2 * labelled > len(below) and any(cell for row in below for cell in row[1:]) else 0
+
+
+def _names_parts(heads: Sequence[Sequence[str]], below: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the next row names the columns that a head spans together, the first column included."""
+    shared = any(one and one == other for one, other in pairwise(map(_join_names, zip(*heads, strict=False))))
+    return shared and len(below) > 1 and is_header_row(below[0])
 
 
 def _is_head(cell: str) -> bool:
@@ -211,6 +218,9 @@ def make_text_blocks(
     grid: Grid, texts: Mapping[Element, str], inside: Mapping[Element, Sequence[ContentItem]]
 ) -> Iterator[ContentItem]:
     """Read the cells one after the other, each after its column's name; for a table whose cells hold whole texts."""
+    titles, grid = _split_titles(grid, texts)
+    for cell in titles:
+        yield from inside[cell]
     names, body = _split_columns(grid, texts)
     if not names and len(grid) > 1 and is_header_row(first := [texts[cell] for cell in grid[0]]):
         names, body = first, grid[1:]
@@ -226,6 +236,8 @@ def make_text_blocks(
 
 def make_table_blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block]:
     """Make one block a row, with the names of the columns where the table has them."""
+    titles, grid = _split_titles(grid, said)
+    yield from make_row_blocks((), [[said[cell]] for cell in titles])
     names, body = _split_columns(grid, said)
     texts = [(["" if i and line[i - 1] is cell else said[cell] for i, cell in enumerate(line)]) for line in body]
     if names:
@@ -269,6 +281,21 @@ def _fill_spans(line: list[Element], hanging: dict[int, tuple[int, Element]]) ->
 def _span(cell: Element, name: str) -> int:
     number = cell.get(name, "1").strip()
     return min(max(int(number), 1), _WIDEST_SPAN) if number.isdecimal() else 1
+
+
+def _split_titles(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[Element], Grid]:
+    """Return the cells above the table that span all of it or stand alone above a gap; they name the table, no column.
+
+    The rows below are returned, too.
+    """
+    count = 0
+    while count < len(grid) - 1 and len(grid[count]) > 1:
+        said = {cell for cell in grid[count] if texts[cell]}
+        alone = said == {grid[count][0]} and not any(texts[cell] for cell in grid[count + 1])
+        if len(set(grid[count])) > 1 and not alone and (said or not count):
+            break
+        count += 1
+    return [line[0] for line in grid[:count]], grid[count:]
 
 
 def _split_columns(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[str], Grid]:

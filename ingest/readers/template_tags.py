@@ -57,6 +57,7 @@ _ARGUMENT = lazy_compile(
 _NAME = lazy_compile(r"[#/>^&]?\s*[\w.:/-]*")
 _CALL = lazy_compile(r"([A-Za-z_]\w*(?:\.\w+)*)\((.*)\)\s*(?:\|.*)?", re.DOTALL)
 _LITERAL = lazy_compile(r"([\"'`])([^\"'`<>{}]*)\1\s*(?:\|.*)?", re.DOTALL)
+_DATE_FILTER = lazy_compile(r"\|\s*(?:date|strftime)")
 _CONTROL_NAMES = (
     "if unless else elsif elif elseif case when for range with raw verbatim comment assign set let capture import from "
     "extends block macro call filter autoescape break continue increment decrement layout toc load define template "
@@ -126,7 +127,7 @@ def _tag_name(inside: str) -> str:
 
 def _read_output(inside: str, paired: frozenset[str], after: str) -> Reading:
     if literal := _LITERAL.fullmatch(inside):
-        return Reading(_plain(literal[2]))
+        return Reading() if _DATE_FILTER.search(inside, literal.end(2)) else Reading(_plain(literal[2]))
     if after[:1] == "/" and after[1:2].isalnum() and _BASE.fullmatch(inside):
         return Reading(need="closing")
     if call := _CALL.fullmatch(inside):
@@ -262,6 +263,9 @@ def _replace_tags(markup: str, paired: frozenset[str]) -> Iterator[str]:
         if tag := _TAG.match(markup, at):
             yield read_tag(tag[0], paired, markup[tag.end() : tag.end() + 2]).gap
             at = tag.end()
+            if tag_name(tag[0]) == "comment" and "comment" not in unclosed:
+                at = _find_end(markup, at, "comment") or at
+                unclosed.update(["comment"] if at == tag.end() else [])
         elif element := _ELEMENT.match(markup, at):
             yield _TAG.sub("", element[0])
             at = element.end()
@@ -272,5 +276,6 @@ def _replace_tags(markup: str, paired: frozenset[str]) -> Iterator[str]:
 
 
 def _find_end(markup: str, at: int, verbatim: str) -> int:
-    end = re.compile("-->" if verbatim == "--" else f"</{verbatim}", re.IGNORECASE).search(markup, at)
+    sign = {"--": "-->", "comment": r"\{%-?\s*end_?comment\s*-?%\}"}.get(verbatim, f"</{verbatim}")
+    end = re.compile(sign, re.IGNORECASE).search(markup, at)
     return end.end() if end else 0

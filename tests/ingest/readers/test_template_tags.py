@@ -117,6 +117,38 @@ def test_a_tag_with_lines_to_itself_is_a_box(source, said):
     assert texts(source) == said
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("A {% comment %}no{% endcomment %} b.", ["A b."]),
+        ("{%- comment -%} no {%- endcomment -%}\nYes.", ["Yes."]),
+        ("{% comment %} no\n\nno\n\nno {% endcomment %} Yes.", ["Yes."]),
+        ("{# no\n\nno #}\n\nYes.", ["Yes."]),
+        ("{{/* no\n\nno */}}\nYes.", ["Yes."]),
+        ("- a\n{{!-- no\n\nno --}}\n- b", ["- a", "- b"]),
+        ("{% comment %} open\n\nYes.", ["open", "Yes."]),
+        ("<div>{% comment %}no <b>no</b>{% endcomment %}Yes.</div>", ["Yes."]),
+    ],
+)
+def test_comments_of_a_template_are_not_read(source, said):
+    """Neither within a line nor over several paragraphs; one that never ends hides nothing."""
+    assert texts(source) == said
+
+
+def test_words_that_tags_say_stand_apart():
+    """Space between two tags is kept, and a date that a filter makes is no word."""
+    assert texts("It is {% if x %}no{% endif %} {{ 'no' }} {{ 'now' | date: '%Y' }}.") == ["It is no no […]."]
+
+
+@pytest.mark.parametrize("unit", ["{% comment %}", "{% comment %}\n\n", "{# \n", "{# a\n\n", "{{/* a\n\nb"])
+def test_no_comment_is_slow(unit):
+    """Three hundred kilobytes of beginnings take a second or two."""
+    began = time.process_time()
+    texts(unit * (300_000 // len(unit)))
+
+    assert time.process_time() - began < 2
+
+
 def test_code_stays_as_written():
     """Tags in it are what it shows; code between tags is code."""
     source = (
@@ -170,7 +202,9 @@ def test_no_tag_in_html_leaves_a_hole(tag, bracket):
     assert not HOLE.search(html_texts(f"<p>Meet in {bracket.format(tag.replace('](', ''))}.</p>")[0])
 
 
-@pytest.mark.parametrize("unit", ["{{ x", "{% x ", "<a b='", "<pre>", "{{x}}", "<a {{", "<!--", "{% a '"])
+@pytest.mark.parametrize(
+    "unit", ["{{ x", "{% x ", "{% comment %}", "<a b='", "<pre>", "{{x}}", "<a {{", "<!--", "{% a '"]
+)
 def test_no_template_in_html_is_slow(unit):
     """Three hundred kilobytes of any beginning take a second at most."""
     began = time.process_time()

@@ -105,6 +105,39 @@ def test_spans_of_a_table_are_followed():
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [
+                "<td><td colspan=2>Tiers",
+                "<td>Activity<td>Small<td>Large",
+                "<td>Blog<td>x<td>x",
+                "<td>Event<td><td>x",
+            ],
+            ["Activity: Blog; Tiers Small: x; Tiers Large: x", "Activity: Event; Tiers Large: x"],
+        ),
+        (
+            ["<td colspan=2>Levels", "<td>Level<td>Options", "<td>M6<td>61,880", "<td>M5<td>40,960"],
+            ["Levels", "Level: M6; Options: 61,880", "Level: M5; Options: 40,960"],
+        ),
+        (["<th colspan=2>Levels", "<th>Level<th>Options", "<td>M6<td>7"], ["Levels", "Level: M6; Options: 7"]),
+        (
+            ["<td>Version 2<td>", "<td><td>", "<td>Level<td>Options", "<td>M6<td>7"],
+            ["Version 2", "Level: M6; Options: 7"],
+        ),
+        (["<td>Tea<td>2", "<td colspan=2>Cold", "<td>Juice<td>3"], ["Tea; 2", "Cold", "Juice; 3"]),
+        (
+            ["<td><td colspan=2>2024", "<td>Rent<td>5<td>6", "<td>Tea<td>1<td>2"],
+            ["Rent; 2024: 5; 2024: 6", "Tea; 2024: 1; 2024: 2"],
+        ),
+    ],
+)
+def test_what_stands_above_columns(rows, said):
+    """A row over the whole table is its title; what spans some columns needs the names below it."""
+    assert texts(f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>") == said
+
+
 def test_a_table_of_names_and_values():
     """Where the first column names what stands beside it, it is named so."""
     assert texts("<table><tr><th>Owner</th><td>Ann</td></tr><tr><th>Since</th><td>2020</td></tr></table>") == [
