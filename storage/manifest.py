@@ -252,6 +252,10 @@ class Manifest:
         """Let refreshes read these again."""
         await self._write(lambda connection: _remember(connection, corpus, keys))
 
+    async def list_again(self, corpus: str) -> None:
+        """Let the next refresh list all that the source has, and not only what changed since the last."""
+        await self._write(lambda connection: _list_again(connection, corpus))
+
     async def drop(self, corpus: str) -> None:
         """Take an emptied corpus off the list, with all that is recorded of it but its past refreshes."""
         await self._write(lambda connection: _drop(connection, corpus))
@@ -320,6 +324,10 @@ def _forget(connection: sa.Connection, corpus: str, keys: Collection[str]) -> No
 def _remember(connection: sa.Connection, corpus: str, keys: Collection[str]) -> None:
     for chunk in split_chunks(keys):
         connection.execute(sa.delete(forgotten).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)))
+
+
+def _list_again(connection: sa.Connection, corpus: str) -> None:
+    connection.execute(sa.update(corpora).where(corpora.c.name == corpus).values(mark_of=""))
 
 
 def _drop(connection: sa.Connection, corpus: str) -> None:

@@ -18,6 +18,7 @@ from ingest.types import (
     Page,
     RefreshRefused,
     RefreshReport,
+    SingleReadUnsupported,
     UnreadableDocument,
 )
 from storage.passages import PassageStore
@@ -30,17 +31,27 @@ WRITE_ATTEMPTS = 3
 async def refresh_document(source: LiveSource, corpus: str, store: PassageStore, address: str) -> RefreshReport | None:
     """Bring the document with this address or key up to date, and report; None if the source has none.
 
-    One that was forgotten on purpose comes back: somebody asks for it by name.
+    One that was forgotten on purpose comes back: somebody asks for it by name. Where its source is only read as a
+    whole, it does so with the next refresh.
 
     Raises:
         RefreshRefused: A refresh changes it at the same time, again and again.
+        SingleReadUnsupported: The source is only read as a whole.
         SourceUnavailable: Or an error of the source's own.
         StorageError: The store failed.
     """
     started = time.monotonic()
     async with read_source(source) as reader:
         known = await store.manifest.fingerprints(corpus)
-        item = await reader.run(source.one, address, known)
+        try:
+            item = await reader.run(source.one, address, known)
+        except SingleReadUnsupported as error:
+            if address not in await store.manifest.forgotten(corpus):
+                raise
+            await store.manifest.remember(corpus, [address])
+            await store.manifest.list_again(corpus)
+            hint = "It is no longer forgotten: `footnote ingest all` reads it in."
+            raise SingleReadUnsupported(str(error), hint=hint) from error
         if item is None:
             return None
         await store.manifest.remember(corpus, [item.key])

@@ -13,6 +13,7 @@ from ingest.types import (
     Listing,
     Page,
     Section,
+    SingleReadUnsupported,
     SourceUnavailable,
     UnreadableDocument,
 )
@@ -49,6 +50,8 @@ class Scripted:
     asked: list[tuple[Mapping[str, str], str]] = field(default_factory=list)
     """What `documents` was called with."""
     asked_one: list[str] = field(default_factory=list)
+    alone: bool = True
+    """Whether documents can be read one by one."""
     stopped: threading.Event = field(default_factory=threading.Event)
     reference = False
 
@@ -65,6 +68,8 @@ class Scripted:
         """Return what the script has under the address."""
         del known
         self.asked_one.append(address)
+        if not self.alone:
+            raise SingleReadUnsupported(f"{address} cannot be read alone.", hint="Read all.")
         return self.singly.get(address)
 
     def stop(self) -> None:

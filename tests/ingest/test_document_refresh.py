@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ingest.refresh.document_refresh import forget_documents, refresh_document
-from ingest.types import DeletedDocument
+from ingest.types import DeletedDocument, SingleReadUnsupported
 from tests.ingest.sourced import Scripted, found, pages
 from tests.ingest.waiting import PATIENCE, WaitingEmbedder, begun, run, texts
 from tests.storage.stores import opened
@@ -70,6 +70,25 @@ async def test_one_document_is_read_at_once_and_a_forgotten_one_comes_back(store
     assert (await refresh_document(source, "c", store, "a")).removed == 1
     assert set(await store.manifest.fingerprints("c")) == {"b"}
     assert len(await store.runs.recent()) == 1
+
+
+async def test_what_was_forgotten_of_a_source_that_is_read_as_a_whole_comes_back_with_the_next_refresh(store):
+    """All is listed then, also by a source that tells what changed; of what was not forgotten nothing is touched."""
+    whole = Scripted(pages("a", "b"), marked="day", alone=False)
+    await run(store, whole)
+    await forget_documents(store, "c", ["b"])
+
+    with pytest.raises(SingleReadUnsupported) as known:
+        await refresh_document(whole, "c", store, "a")
+    assert (known.value.hint, (await store.manifest.checkpoint("c")).mark) == ("Read all.", "day")
+    await run(store, whole)
+    with pytest.raises(SingleReadUnsupported) as forgotten:
+        await refresh_document(whole, "c", store, "b")
+    assert forgotten.value.hint == "It is no longer forgotten: `footnote ingest all` reads it in."
+
+    back = await run(store, whole)
+    assert [since for _, since in whole.asked] == ["", "day", ""]
+    assert (back.added, back.unchanged, await texts(store, "b")) == (1, 1, ["Page b says b."])
 
 
 async def test_one_document_is_read_while_its_corpus_is_refreshed(store, embedder):
