@@ -142,9 +142,7 @@ _AMOUNT_ENDS = frozenset("$€£¥₹₩₽₪₺DRPYFs.")  # of the same
 _BEFORE_AMOUNT = lazy_compile(_AMOUNT_SIGN + r"\Z")
 _AMOUNT_WITH_HOLE = lazy_compile(_AMOUNT_SIGN + HOLE)
 _AFTER_AMOUNT = lazy_compile(r"(?:&nbsp;|[\s-])?([^\W\d_]+\.?)")
-_COUNTED = lazy_compile(
-    r"(?:&nbsp;|\s)?(?:[人円元年명개%％]|km²?\b|(?:people|inhabitants|residents|habitants|habitantes|abitanti|inwoners)\b|Einwohner)"
-)
+_COUNTED = lazy_compile(r"(?:&nbsp;|\s)?[人円元年명개%％]")
 _CLAUSE_ENDS = lazy_compile(r"\s*(?:[.,;:!?)\]}»”。，、；）،؛]|\Z)")
 
 
@@ -208,11 +206,18 @@ def _close_gap(left: str, done: list[str]) -> tuple[str, str]:
     ahead = "".join(part[:_AROUND] for part in (right, *done[-2:-4:-1]))
     if _CLAUSE_ENDS.match(ahead):
         tail = _strip_governing(tail)
-    elif amount or _COUNTED.match(right):
+    elif amount or _COUNTED.match(right) or _is_counted(right):
         tail += "[…]"
     if tail[-1:] == " " and right[:1] == " ":
         right = right[1:]
     return left[:-_AROUND] + tail, right
+
+
+def _is_counted(right: str) -> bool:
+    """Tell whether a word follows that says what a number counts."""
+    after = _AFTER_AMOUNT.match(right)
+    counted = load_other_names("counted") | load_other_names("magnitude")
+    return after is not None and not counted.isdisjoint({after[1].lower(), after[1].lower().rstrip(".")})
 
 
 def _strip_governing(tail: str) -> str:

@@ -138,6 +138,11 @@ def test_holes_are_mended(text, mended):
         ("It cost $5, equivalent to ${{Inflation|US|5|1929}} million in {{CURRENTYEAR}}.", "It cost $5."),
         ("It cost ${{Inflation|US|5|1929}} million to build.", "It cost […] to build."),
         ("It has {{Population|X}} inhabitants.", "It has […] inhabitants."),
+        (
+            "Mit rund {{X}}&nbsp;Millionen Menschen auf {{X}} km² die größte.",
+            "Mit rund […] Millionen Menschen auf […] km² die größte.",
+        ),
+        ("It covers {{Area|X}} km.", "It covers […] km."),
         ("Albedo (pronounced {{IPAc-en|æ}}) is.", "Albedo is."),
         ("Albedo (pronounced [{{IPA-la|x}}]; Latin: ''albus'') is.", "Albedo (Latin: albus) is."),
         ("Berlin (IPA: {{IPA-de|x}}, [[File:A.ogg|listen]]) is.", "Berlin is."),
@@ -155,6 +160,11 @@ def test_holes_are_mended(text, mended):
 def test_what_cannot_be_said_takes_what_governs_it(text, mended):
     """Brackets that hold nothing else, prepositions before the end of a clause, signs and sizes of amounts."""
     assert read(text) == [mended]
+
+
+def test_letters_of_a_script_are_read():
+    """The template names the script first, if it does."""
+    assert read("{{Script|Copt|Ⲁ ⲁ}} : alpha, {{script|Ж}} and {{script/Hebrew|א}}.") == ["Ⲁ ⲁ : alpha, Ж and א."]
 
 
 HOLED = st.lists(
