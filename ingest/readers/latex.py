@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ingest.readers import table_rows, value_parsers
@@ -36,10 +36,13 @@ _ONE_UNSEEN = (
     "label pagestyle thispagestyle vspace hspace input include includegraphics usepackage documentclass bibliography "
     "bibliographystyle index setcounter hypersetup pagenumbering graphicspath vskip hskip fontsize rule color"
 )
-_TWO_UNSEEN = "setlength addtolength renewcommand newcommand providecommand def let addcontentsline"
+_TWO_UNSEEN = (
+    "setlength addtolength renewcommand newcommand providecommand def let addcontentsline "
+    "multicolumn multirow resizebox"
+)
 _CITATIONS = "cite citep nocite parencite autocite footcite"
 _REFERENCES = "citet citeauthor textcite ref eqref pageref autoref cref Cref nameref"
-_FIRST_UNSEEN = "textcolor colorbox parbox raisebox scalebox resizebox multicolumn multirow href"
+_FIRST_UNSEEN = "textcolor colorbox parbox raisebox scalebox href"
 _REFERENCE_MARKS = {**dict.fromkeys(_CITATIONS.split(), ""), **dict.fromkeys(_REFERENCES.split(), "[…]")}
 _ARGUMENTS_UNSEEN = f"{_ONE_UNSEEN} {_CITATIONS} {_REFERENCES} {_FIRST_UNSEEN}".split()
 _UNSEEN_ARGUMENTS = {**dict.fromkeys(_ARGUMENTS_UNSEEN, 1), **dict.fromkeys(_TWO_UNSEEN.split(), 2)}
@@ -51,6 +54,10 @@ _COLUMNS = lazy_compile(r"\s*(?:\[[^\[\]]*\])?\s*(?:\{[^{}]*\}\s*)?\{(?:[^{}]|\{
 _RULE = lazy_compile(
     r"\\(?:hline|toprule|midrule|bottomrule|endhead|endfoot|c(?:mid|)line(?:\([lr]*\))?\{[^{}]*\})|%[^\n]*"
 )
+_MACRO = lazy_compile(
+    r"\\(?:(?:re)?newcommand|providecommand|def)\*?[ \t]*\{?\\([A-Za-z@]+)\}?[ \t]*\{((?:[^{}]|\{[^{}]*+\})*+)\}"
+)
+_SPAN = lazy_compile(r"\s*\\multicolumn[ \t]*\{(\d{1,2})\}")
 _CELL_BORDER = lazy_compile(r"(?<!\\)&")
 _SIGNS = {
     "ldots": "…", "dots": "…", "textellipsis": "…", "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø",
@@ -67,7 +74,9 @@ _ACCENTS = {
 
 
 def read_latex(text: str) -> ParsedDocument:
-    reader = _Reader(text)
+    # What a command without arguments stands for, as its author defined it.
+    macros = {macro[1]: _cell(macro[2], {}) for macro in _MACRO.finditer(text)}
+    reader = _Reader(text, macros)
     reader.read()
     return ParsedDocument(
         items=tuple(reader.items),
@@ -86,8 +95,8 @@ class _List:
 
 
 class _Reader:
-    def __init__(self, text: str, *, cell: bool = False) -> None:
-        self._text, self._at, self._cell = text, 0, cell
+    def __init__(self, text: str, macros: Mapping[str, str], *, cell: bool = False) -> None:
+        self._text, self._at, self._cell, self._macros = text, 0, cell, macros
         self._said: list[str] = []  # of the paragraph that is being read
         self._lists: list[_List] = []
         self._in_body = "\\begin{document}" not in text
@@ -154,7 +163,7 @@ class _Reader:
             if token is None:
                 return ""
             if token[2]:
-                return _SIGNS.get(token[2], "")
+                return _SIGNS.get(token[2], self._macros.get(token[2], ""))
             first = token[0][:1]
             self._at = token.start() + 1 if not token[3] else token.end()
             return token[3] or first
@@ -208,6 +217,8 @@ class _Reader:
         """Return what a command within a paragraph says; of one that is not known, its arguments are text."""
         if name in _SIGNS:
             return _SIGNS[name]
+        if name in self._macros:
+            return self._macros[name]
         if name in _ACCENTS and len(name) == 1:
             return self._accented(name)
         if name == "footnote":
@@ -239,7 +250,7 @@ class _Reader:
             if name in _VERBATIM and inside.strip():
                 self.items.append(Block(_OPTIONS.sub("", inside, count=1).strip("\n"), PassageKind.CODE))
             elif name in _TABLES:
-                self.items += _read_table(inside)
+                self.items += _read_table(inside, self._macros)
         elif base in _LISTS:
             self._end_paragraph()
             if begins:
@@ -278,15 +289,26 @@ class _Reader:
             self.items.append(Block("\n".join(ended.lines)))
 
 
-def _read_table(inside: str) -> Iterator[Block]:
+def _read_table(inside: str, macros: Mapping[str, str]) -> Iterator[Block]:
     """Read the rows of a table, whose columns are described before the first."""
     described = _COLUMNS.match(inside)
     body = _RULE.sub("", inside[described.end() :] if described else inside)
-    rows = [[_cell(cell) for cell in _CELL_BORDER.split(line)] for line in body.split("\\\\")]
-    yield from table_rows.make_row_blocks(*table_rows.split_header([row for row in rows if any(row)]))
+    cells = [[(cell, _count_columns(cell)) for cell in _CELL_BORDER.split(line)] for line in body.split("\\\\")]
+    read = [[(_cell(cell, macros), columns) for cell, columns in line] for line in cells]
+    rows = [[text for said, columns in line for text in (said, *[""] * (columns - 1))] for line in read]
+    spread = [[said for said, columns in line for _ in range(columns)] for line in read]
+    kept = [at for at, row in enumerate(rows) if any(row)]
+    yield from table_rows.make_row_blocks(
+        *table_rows.split_header([rows[at] for at in kept], [spread[at] for at in kept])
+    )
 
 
-def _cell(written: str) -> str:
-    reader = _Reader(written, cell=True)
+def _count_columns(cell: str) -> int:
+    spans = _SPAN.match(cell)
+    return max(int(spans[1]), 1) if spans else 1
+
+
+def _cell(written: str, macros: Mapping[str, str]) -> str:
+    reader = _Reader(written, macros, cell=True)
     reader.read()
     return " ".join(" ".join(item.text for item in reader.items).split())

@@ -94,6 +94,27 @@ def test_asciidoc_is_read_for_its_text():
     assert (read.date, read.revision) == (datetime(2024, 3, 5, tzinfo=UTC), "1.2")
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (r"\newcommand{\co}{Acme \textbf{Ltd}}\def\hq{Graz}We are \co{} of {\hq}.", ["We are Acme Ltd of Graz."]),
+        (r"\newcommand{\co}{a \co b}\co", ["a b"]),
+        (r"\newcommand{\two}[1]{<#1>}\two{x}", ["x"]),
+        (
+            r"\begin{tabular}{lrr}&\multicolumn{2}{c}{2024}\\City&Jan&Feb\\Graz&5&6\\\multicolumn{2}{l}{Both}&7\end{tabular}",
+            ["City: Graz; 2024 Jan: 5; 2024 Feb: 6", "City: Both; 2024 Feb: 7"],
+        ),
+        (
+            r"\begin{tabular}{ll} Item & Price \\ \multirow{2}{*}{Tea} & 2 \\ & 3 \end{tabular}",
+            ["Item: Tea; Price: 2", "Price: 3"],
+        ),
+    ],
+)
+def test_macros_and_spans_of_latex(source, said):
+    """A command says what its author defined, and a cell over several columns leaves the next in theirs."""
+    assert [item.text for item in latex.read_latex(source).items] == said
+
+
 def test_latex_is_read_for_its_text():
     read = latex.read_latex(LATEX)
 
