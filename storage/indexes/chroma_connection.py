@@ -55,7 +55,19 @@ def connect_chroma(place: ChromaLocation) -> Any:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise explain_folder_error(error, place) from error
-        return chromadb.PersistentClient(str(place), settings=settings)
+        try:
+            return chromadb.PersistentClient(str(place), settings=settings)
+        except Exception:
+            _drop_unstarted(str(place))
+            raise
+
+
+def _drop_unstarted(folder: str) -> None:
+    """Take what Chroma keeps of a folder that it could not open: it would be used by whoever opens the folder next."""
+    from chromadb.api.shared_system_client import SharedSystemClient
+
+    if folder not in SharedSystemClient._identifier_to_refcount:  # noqa: SLF001 - there is no other way to them
+        SharedSystemClient._identifier_to_system.pop(folder, None)  # noqa: SLF001
 
 
 def _connect_server(place: ChromaServer, settings: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from storage.errors import IndexStale, Panic
-from storage.indexes.dense import DenseIndex
+from storage.indexes.dense import DenseIndex, open_dense_index
 from storage.indexes.embedding import indexed_text
 from storage.indexes.lexical import LexicalIndex, expand_term_forms, index_version
 from storage.types import Document, Passage, StoredVersion
@@ -261,6 +261,19 @@ def test_a_dense_index_knows_whether_it_serves(tmp_path, expected, embedder, rea
     assert "missing" in index.stale("other", 1)
     assert not index.stale("other", 0)
     index.close()
+
+
+def test_a_damaged_dense_index_says_so_and_is_made_again_in_the_same_process(tmp_path):
+    """Chroma keeps what it could not open, and would give it to whoever opens the folder next."""
+    with closing(DenseIndex(tmp_path, embedder="e")):
+        pass
+    (tmp_path / "chroma.sqlite3").write_bytes(b"no database at all " * 500)
+
+    for _ in range(2):
+        with pytest.raises(IndexStale, match="cannot be used"):
+            open_dense_index(tmp_path, "e")
+    with closing(open_dense_index(tmp_path, "e", rebuilding=True)) as index:
+        assert not index.corpora()
 
 
 def test_a_write_that_was_cut_short_is_done_again_without_a_trace(tmp_path):
