@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.terminal_output import build_document, format_count, show_progress
+from bot.cli.terminal_output import CommandError, build_document, format_count, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from ingest.types import Site
 
@@ -255,7 +255,7 @@ def remove(
 ) -> None:
     """Remove a corpus with all its documents. The record of past answers keeps what it quoted.
 
-    What the settings give a source is read in anew by the next refresh, until its [[corpus]] is taken out.
+    What the settings give a source is read in anew by the next refresh, until it is taken out of them.
     """
     with open_command(context, as_json=as_json) as ctx:
         _confirm(ctx, f"All documents of “{corpus}” will be removed.", confirmed=yes)
@@ -302,10 +302,14 @@ def _ingest(
 
 
 def _confirm(ctx: CommandContext, question: str, *, confirmed: bool) -> None:
-    """Ask, unless it is confirmed. Raises `typer.Abort` at a no."""
-    if not confirmed:
-        ctx.output.note(question)
+    """Ask, unless it is confirmed. Raises `CommandError` at a no, and where nobody can answer."""
+    if confirmed:
+        return
+    ctx.output.note(question)
+    try:
         typer.confirm("Go on?", abort=True, err=True)
+    except typer.Abort as error:
+        raise CommandError(Fault("unconfirmed", "Nothing was changed.", "`--yes` does it without asking.")) from error
 
 
 def _preview(ctx: CommandContext, source: "FolderSettings") -> None:

@@ -495,9 +495,10 @@ def test_forget_names_the_source_of_the_settings() -> None:
 def test_remove_asks_and_says_what_is_gone() -> None:
     """A no leaves all as it was; with a source in the settings it would come back."""
     house = House(report=RefreshReport("handbook", removed=2, passages_removed=9))
-    asked = run("ingest", "remove", "handbook", house=house)
-
-    assert (asked.exit_code, house.removed) == (1, [])
+    for answer in ("", "n\n"):
+        asked = run("ingest", "remove", "handbook", house=house, typed=answer)
+        assert (asked.exit_code, house.removed) == (1, [])
+        assert "Nothing was changed — `--yes` does it without asking." in asked.stderr
     said = run("ingest", "remove", "handbook", "--yes", house=house).stdout
     assert "Removed: handbook (2 documents, 9 passages)." in said
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
