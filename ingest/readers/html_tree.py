@@ -90,7 +90,7 @@ _GOES_ON = lazy_compile(r"\s*[a-zà-ÿ.,;:!?)]")
 _OPENERS, _CLOSERS = frozenset("([{“„«"), frozenset(")]}”»")
 _STOPS = lazy_compile(r"\s*(?:[.,;:!?)]|'s\b)")
 _NO_CAPTION = lazy_compile(
-    r"(?:enter )?(?:an? )?(?:image|img|icon|picture|photo|screenshot|logo|badge)\b.*|.*\.\w{3,4}", re.IGNORECASE
+    r"(?:enter )?(?:an? )?(?:image|img|icon|picture|photo|screenshot|logo|badge)\b.*|[^@]*\.\w{3,4}", re.IGNORECASE
 )
 _PLAIN_WORD = lazy_compile(r"[\"'“‘(]*[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*[\"'”’).,;:!?]*")
 _READ_AROUND = 200

@@ -14,6 +14,7 @@ TAG = r"""\{\{[<%](?:(?!\{\{).){0,1000}?[%>]\}\}    # Hugo: {{< figure >}}
     | \{%(?:(?!\{%).){0,1000}?%\}                # Liquid, Jinja: {% include %}
     | \{\{!?--(?:(?!\{\{).){0,1000}?--!?\}\}      # Handlebars: {{!-- a comment --}}
     | \{\#(?!\#|[\w-]+\})(?:(?!\{\#).){0,1000}?\#\}  # Jinja: {# a comment #}
+    | \{\{\{(?:(?!\{\{).){1,300}?\}\}\}          # Handlebars: {{{ body }}}
     | \{\{(?![\s{}]{0,200}\})(?:(?!\{\{).){1,300}?\}\}  # {{ site.name }}, {{generator:team_members}}
 """
 _TAG = lazy_compile(TAG, re.VERBOSE | re.DOTALL)
@@ -36,10 +37,11 @@ class Reading(NamedTuple):
     said: str = ""
     need: Need = ""
     parts: bool = False  # whether it parts what is said in one case from what is said in another
+    opens: bool = False  # whether what it holds follows what it says
 
     @property
     def gap(self) -> str:
-        return f"{' ' if self.parts else ''}{make_gap(self.said, self.need)}"
+        return f"{' ' if self.parts else ''}{make_gap(self.said, self.need)}{' ' if self.opens else ''}"
 
 
 class _Arguments(NamedTuple):
@@ -107,7 +109,8 @@ def read_tag(tag: str, paired: frozenset[str] = frozenset(), after: str = "") ->
         return Reading(need="closing" if _opener(name) in paired else "optional")
     if name in _CONTROL:
         return Reading(need="optional", parts=name.startswith("el"))
-    return _read_call(name, rest, paired=name in paired, computed=False)
+    reading = _read_call(name, rest, paired=name in paired, computed=False)
+    return reading._replace(opens=bool(reading.said) and name in paired)
 
 
 def _opener(name: str) -> str:

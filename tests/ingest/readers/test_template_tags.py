@@ -138,6 +138,8 @@ def test_comments_of_a_template_are_not_read(source, said):
 def test_words_that_tags_say_stand_apart():
     """Space between two tags is kept, and a date that a filter makes is no word."""
     assert texts("It is {% if x %}no{% endif %} {{ 'no' }} {{ 'now' | date: '%Y' }}.") == ["It is no no […]."]
+    assert texts('{{< card header="Head" >}}Inside{{< /card >}}, {{{ body }}} now.') == ["Head Inside, […] now."]
+    assert texts("Write to {{ 'hr@acme.com' }} now.") == ["Write to hr@acme.com now."]
 
 
 @pytest.mark.parametrize("unit", ["{% comment %}", "{% comment %}\n\n", "{# \n", "{# a\n\n", "{{/* a\n\nb"])
