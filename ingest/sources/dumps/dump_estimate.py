@@ -26,7 +26,8 @@ _WORD_SHARE = 0.4  # of the bytes of the terms that the index of words takes
 _STORE_SECONDS = 45e-6  # of a processor, for a passage that is stored
 _MOST_TEXTS = 64
 _VECTOR_SHARE = 2.2  # bytes on disk for each of a vector
-_SERVED_BYTES, _READ_BYTES = 700 << 20, 300 << 20  # of memory: a bot, and each process that reads a dump
+_SERVED_BYTES, _READ_BYTES = 700 << 20, 150 << 20  # of memory: a bot, and each process that reads a dump
+_KNOWN_BYTES = 60  # of memory, for what is known of an article while a dump is compared with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def estimate_dump(sample: DumpSample, cores: int, embed_seconds: float, dimensio
     # Unpacked twice: at first for the redirects.
     work = times * (2 * sample.unpack_seconds + sample.parse_seconds) + passages * _STORE_SECONDS
     disk = round(times * (sample.text_bytes + _WORD_SHARE * sample.term_bytes) + articles * _ROW_BYTES)
-    memory = _SERVED_BYTES + cores * _READ_BYTES
+    memory = _SERVED_BYTES + cores * _READ_BYTES + articles * _KNOWN_BYTES
     vectors = passages * dimensions * 4
     lazy = ModeEstimate(work / cores / 3600, disk, memory)
     eager_hours = lazy.hours + passages * embed_seconds / 3600
