@@ -89,7 +89,9 @@ train-reader: $(VENV)/train-reader.stamp
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock:
 	$(LOCK) pyproject.toml -o requirements/run.lock
-	$(LOCK) pyproject.toml --group dev -o requirements/dev.lock -c requirements/run.lock
+	$(LOCK) pyproject.toml --extra evaluation -o requirements/evaluation.lock -c requirements/run.lock
+	$(LOCK) pyproject.toml --extra tracing -o requirements/tracing.lock -c requirements/run.lock
+	$(LOCK) pyproject.toml --extra evaluation --extra tracing --group dev -o requirements/dev.lock -c requirements/run.lock
 	$(LOCK) pyproject.toml --extra ray -o requirements/ray.lock -c requirements/run.lock
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group train -o requirements/train.lock -c requirements/run.lock
