@@ -2,9 +2,10 @@
 
 import typer
 
-from evaluation.answers import answers
+from evaluation.answers.answer_scores import answers
+from evaluation.answers.retrieval import lazy, retrieval
+from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
-from evaluation.retrieval import lazy, retrieval
 from evaluation.robustness.crashes import crashes
 from evaluation.robustness.hostile import hostile
 from evaluation.robustness.injection import injection
@@ -17,7 +18,6 @@ from evaluation.speed.refresh_benchmark import measure_refresh
 from evaluation.speed.search_benchmark import lazy_search, search
 from evaluation.speed.turn_benchmark import turn
 from evaluation.speed.wikipedia_benchmark import wikipedia
-from evaluation.systems.system_comparison import systems
 
 app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")

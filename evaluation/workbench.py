@@ -45,7 +45,7 @@ from storage.indexes.token_states import TokenStates, open_token_states
 from storage.types import DenseMode, Evidence
 
 TERMINAL = Asker(platform="terminal", kind="terminal")
-EXAMPLE_QUESTIONS = Path(__file__).parent / "questions" / "example_handbook.json"
+EXAMPLE_QUESTIONS = Path(__file__).parent / "answers" / "questions" / "example_handbook.json"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import typer
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
 from bot.wiring import App
-from evaluation.question_sets import Exam, has_all_strings, read_exam
+from evaluation.answers.question_sets import Exam, has_all_strings, read_exam
 from evaluation.workbench import TERMINAL, StagedLLM, open_corpus, render_table
 from ingest.types import DocumentSource, Listing
 from pipeline.types import Status, Turn
@@ -30,7 +30,7 @@ from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
 from storage.types import Verdict
 
-OWN_TRANSCRIPTS = Path(__file__).parents[1] / "questions" / "transcripts" / "example_handbook.json"
+OWN_TRANSCRIPTS = Path(__file__).parents[1] / "answers" / "questions" / "transcripts" / "example_handbook.json"
 _WORD = re.compile(r"\w+")
 _LINE = re.compile(r"^\[?(\d+)[\]:] (.*?)(?: \(from: [^\n]*\))?$", re.MULTILINE)
 _CLAIM = re.compile(r"^(?:Claim|Sentence|Statement)(?: (\d+))?: (.*)$", re.MULTILINE)
@@ -268,7 +268,7 @@ def transcripts(
 ) -> None:
     """Replay conversations whose model was played by hand, and count what is said by their labels.
 
-    Example: footnote evaluate transcripts evaluation/questions/transcripts/example_handbook.json --list
+    Example: footnote evaluate transcripts evaluation/answers/questions/transcripts/example_handbook.json --list
     """
     outcomes = [one for path in files or [OWN_TRANSCRIPTS] for one in asyncio.run(replay_file(path, home))]
     rows = [(name, part, whole) for name, (part, whole) in count_outcomes(outcomes).items()]

@@ -23,7 +23,7 @@ from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, Pos
 from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings
 from bot.views.turn_view import View
 from bot.wiring import App
-from evaluation.question_sets import Exam, read_exam
+from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, open_corpus, refresh_quietly
 from ingest.sources.folder import FolderSource

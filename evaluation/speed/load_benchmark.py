@@ -18,7 +18,7 @@ from bot.answering import answer
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, ModelValues
 from bot.wiring import App
-from evaluation.question_sets import Exam, read_exam
+from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts, run_model_server
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 from PIL import Image, ImageDraw, ImageFont
 
-from evaluation.question_sets import SetText, build_set_source, read_exam
+from evaluation.answers.question_sets import SetText, build_set_source, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.speed.turn_figures import IN_ROUNDS, MARKS, WIKICHAT_2_1, SystemRuns, compute_figures, critical_path
 from evaluation.speed.turn_trace import (

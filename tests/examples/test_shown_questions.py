@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.answers import ask_exam, open_exam
-from evaluation.question_sets import ExamQuestion, read_exam
+from evaluation.answers.answer_scores import ask_exam, open_exam
+from evaluation.answers.question_sets import ExamQuestion, read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from tests.handbook import copy_home

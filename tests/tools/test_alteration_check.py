@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from evaluation import EvaluationError
+from evaluation.answers.question_sets import TrueSentence, find_true_sentences
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import ClaimJudgement, JudgedClaim
-from evaluation.question_sets import TrueSentence, find_true_sentences
 from storage.types import Verdict
 from tests.fakes import PageSource
 from tools.alterations.alteration_check import (

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from evaluation.answers import ExamOutcome
+from evaluation.answers.answer_scores import ExamOutcome
+from evaluation.answers.question_sets import ExamQuestion
 from evaluation.claims.claim_metrics import assign_folds
-from evaluation.question_sets import ExamQuestion
 from pipeline.extraction.answer_ranking import weigh_question
 from pipeline.stages.quotation import RankedQuotes
 from pipeline.types import Answer, Status

@@ -13,10 +13,10 @@ import numpy as np
 import typer
 
 from evaluation import EvaluationError
+from evaluation.answers.question_sets import TrueSentence, find_true_sentences
 from evaluation.claims.claim_metrics import ScoredClaims, find_threshold_losing
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
-from evaluation.question_sets import TrueSentence, find_true_sentences
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.folder import FolderSource
 from storage.language.words import count_words, words

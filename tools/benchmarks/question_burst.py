@@ -18,7 +18,7 @@ import typer
 from bot.server.supervisor import Clock
 from bot.settings.settings_tables import CorpusSettings, Settings
 from bot.wiring import App, open_app
-from evaluation.question_sets import Exam, read_exam
+from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, render_table
 from ingest.refresh.corpus_refresh import refresh_corpus

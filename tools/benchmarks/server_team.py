@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evaluation.question_sets import read_exam
+from evaluation.answers.question_sets import read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS
 from storage.indexes.lexical import LexicalIndex
 from tests.platforms.discord import server as discord_server

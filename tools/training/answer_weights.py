@@ -16,9 +16,9 @@ import typer
 from numpy.typing import NDArray
 
 import pipeline.extraction as code
-from evaluation.answers import LEARNED_HELP, ExamOutcome, ask_exam, open_exam
+from evaluation.answers.answer_scores import LEARNED_HELP, ExamOutcome, ask_exam, open_exam
+from evaluation.answers.question_sets import Exam, leave_out_articles, read_exam
 from evaluation.claims.claim_metrics import assign_folds
-from evaluation.question_sets import Exam, leave_out_articles, read_exam
 from evaluation.workbench import open_reader
 from pipeline.extraction import answer_ranking
 from pipeline.extraction.answer_ranking import (
@@ -164,7 +164,7 @@ def calibrate(
     Questions that are held out are left out. What stands in the code as "trusted" was made by
 
     python -m tools.training.answer_weights $FOOTNOTE_DATA/retrieval_qa/xquad/xquad.en.json
-    evaluation/questions/*_handbook*.json evaluation/questions/*_everyday.json
+    evaluation/answers/questions/*_handbook*.json evaluation/answers/questions/*_everyday.json
     --learned $FOOTNOTE_DATA/retrieval_qa/squad2_dev_half.minus-xquad.json
     """
     asked = [_thin_out(leave_out_articles(read_exam(path), learned)) for path in exams]

@@ -19,8 +19,8 @@ import pipeline.stages.augmentation as code
 from bot.answering import answer
 from bot.desk.types import TurnRequest
 from bot.wiring import App
+from evaluation.answers.question_sets import has_all_strings, read_exam
 from evaluation.claims.claim_metrics import assign_folds
-from evaluation.question_sets import has_all_strings, read_exam
 from evaluation.simulated_model.transcripts import build_transcript_model, read_documents, read_transcripts
 from evaluation.workbench import TERMINAL, StagedLLM, open_corpus
 from pipeline.kit import Kit, SystemEntry
@@ -153,8 +153,8 @@ def train(
 
     What stands in the code was made by
 
-    python -m tools.training.policy_weights evaluation/questions/transcripts/*.json
-    evaluation/questions/*_handbook*.json
+    python -m tools.training.policy_weights evaluation/answers/questions/transcripts/*.json
+    evaluation/answers/questions/*_handbook*.json
     """
     turns = [turn for path in files for turn in asyncio.run(record_file(path, home))]
     print(json.dumps({"turns": len(turns), "crossvalidated": cross_validate(turns)}, indent=2))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.question_sets import UnreadableSet
+from evaluation.answers.question_sets import UnreadableSet
 from evaluation.simulated_model.transcripts import (
     OWN_TRANSCRIPTS,
     TranscriptTurn,

@@ -1,6 +1,6 @@
 """An exam over two short pages, which is indexed in no time."""
 
-from evaluation.question_sets import Exam, ExamQuestion
+from evaluation.answers.question_sets import Exam, ExamQuestion
 from tests.fakes import PageSource
 
 PAGES = {

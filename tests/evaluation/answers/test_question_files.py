@@ -11,8 +11,8 @@ import pytest
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.types import ChangedDocument
 
-ROOT = Path(__file__).parents[2]
-QUESTIONS = ROOT / "evaluation" / "questions"
+ROOT = Path(__file__).parents[3]
+QUESTIONS = ROOT / "evaluation" / "answers" / "questions"
 DATA = Path(os.environ.get("FOOTNOTE_DATA", ROOT.parent / "shared" / "data"))
 KEYS = {"question", "answer", "document", "answerable", "disagreement", "kind", "held"}
 ABSENT = {"question", "answerable", "kind", "held"}

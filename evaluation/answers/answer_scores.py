@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from evaluation.question_sets import Exam, ExamQuestion, leave_out_articles, read_exam
+from evaluation.answers.question_sets import Exam, ExamQuestion, leave_out_articles, read_exam
 from evaluation.workbench import open_corpus, open_reader, render_table, run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.kit import Kit, Rerank, no_reader
@@ -169,7 +169,7 @@ def answers(
 ) -> None:
     """Measure how often the right sentence is quoted, and how well the system abstains.
 
-    Example: footnote evaluate answers evaluation/questions/example_handbook.json --wrong
+    Example: footnote evaluate answers evaluation/answers/questions/example_handbook.json --wrong
     """
     asked = [asyncio.run(_run_exam(leave_out_articles(read_exam(path), learned), home)) for path in exams]
     reports = [report_answers(one) for one in asked]

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.answers import CachingEmbedder, ExamOutcome, ExamRun, abstention_curve, ask_exam, report_answers
-from evaluation.question_sets import Exam, ExamQuestion
+from evaluation.answers.answer_scores import (
+    CachingEmbedder,
+    ExamOutcome,
+    ExamRun,
+    abstention_curve,
+    ask_exam,
+    report_answers,
+)
+from evaluation.answers.question_sets import Exam, ExamQuestion
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.extraction.answer_ranking import (
     AnswerFeatures,

@@ -6,9 +6,9 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from bot.cli.entry_point import app
-from evaluation.question_sets import ExamQuestion, read_exam
-from evaluation.systems.model_alone import NAME, UncheckedReply
-from evaluation.systems.system_comparison import (
+from evaluation.answers.model_alone import NAME, UncheckedReply
+from evaluation.answers.question_sets import ExamQuestion, read_exam
+from evaluation.answers.system_comparison import (
     ComparedReplies,
     ScriptedConversation,
     SystemReply,

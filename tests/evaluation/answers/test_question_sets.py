@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.question_sets import ExamQuestion, UnreadableSet, has_all_strings, read_exam
+from evaluation.answers.question_sets import ExamQuestion, UnreadableSet, has_all_strings, read_exam
 from pipeline.types import CitedSentence
 from storage.types import Evidence
 from tests.pipeline.world import hit

@@ -16,8 +16,8 @@ import typer
 
 from bot.settings.settings_tables import EmbeddingSettings
 from bot.wiring import App
-from evaluation.answers import CachingEmbedder
-from evaluation.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
+from evaluation.answers.answer_scores import CachingEmbedder
+from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
 from evaluation.speed.workload import generate_texts
 from evaluation.workbench import open_corpus, refresh_quietly, render_table
 from storage.indexes.embedding import MINILM, open_embedder
@@ -51,7 +51,7 @@ MEASURES = ("R@1", "R@3", "R@10", "MRR", "nDCG@10")
 
 
 def retrieval(
-    sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/questions/README.md.")],
+    sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure how well relevant texts are found: by meaning, by words, and fused.
@@ -83,7 +83,7 @@ WORDS = 120
 
 
 def lazy(
-    sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/questions/README.md.")],
+    sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure what lazy corpora lose, by how many passages are embedded for a question, and how long that takes.

@@ -20,8 +20,8 @@ import typer
 from bot.answering import answer
 from bot.desk.types import TurnRequest
 from bot.wiring import App
-from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
-from evaluation.systems.model_alone import NAME, UncheckedReply, ask_alone
+from evaluation.answers.model_alone import NAME, UncheckedReply, ask_alone
+from evaluation.answers.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, StagedLLM, open_corpus, render_table
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 from storage.language.words import content_terms

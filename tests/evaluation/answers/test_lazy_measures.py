@@ -6,8 +6,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from evaluation.answers.question_sets import build_set_source, read_set
 from evaluation.cli import app
-from evaluation.question_sets import build_set_source, read_set
 from evaluation.workbench import open_corpus
 from storage.types import DenseMode
 

@@ -1,6 +1,6 @@
 """Read question sets and handbooks of questions into exams: documents, and questions with known answers.
 
-XQuAD, SQuAD, CLAPNQ, Cranfield and our own forms; `evaluation/questions/README.md` describes ours.
+XQuAD, SQuAD, CLAPNQ, Cranfield and our own forms; `evaluation/answers/questions/README.md` describes ours.
 """
 
 import json
@@ -23,7 +23,7 @@ from pipeline.support.support_check import find_quotable_spans
 from pipeline.types import CitedSentence, Conversation, Turn
 from storage.types import Passage, PassageKind
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 class UnreadableSet(EvaluationError):
@@ -157,7 +157,7 @@ def read_set(path: Path) -> QuestionSet:
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UnreadableSet(
             f"{path} cannot be read as a question set ({type(error).__name__}: {error}).",
-            hint="The forms are described in evaluation/questions/README.md.",
+            hint="The forms are described in evaluation/answers/questions/README.md.",
         ) from error
 
 
@@ -250,7 +250,7 @@ def _handbook_exam(path: Path) -> Exam:
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise UnreadableSet(
             f"{path} cannot be read as questions over a handbook ({type(error).__name__}: {error}).",
-            hint="The form is described in evaluation/questions/README.md.",
+            hint="The form is described in evaluation/answers/questions/README.md.",
         ) from error
     if not (place.is_file() if "dump" in found else place.is_dir()):
         raise UnreadableSet(
