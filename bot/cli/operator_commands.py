@@ -191,7 +191,7 @@ def _print_model_report(ctx: CommandContext, findings: "ExamResults") -> None:
 def serve(context: typer.Context) -> None:
     """Serve the configured platforms until a signal asks to stop; other commands work meanwhile."""
     with open_command(context, as_json=False) as ctx:
-        from bot.server.server_log import build_redactor, collect_secrets, configure_logging
+        from bot.server.monitoring.server_log import build_redactor, collect_secrets, configure_logging
 
         redact = build_redactor(collect_secrets(ctx.settings))
         with configure_logging(sys.stderr, level=ctx.settings.log.level, redact=redact, debug=ctx.output.debug):

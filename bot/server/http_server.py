@@ -23,8 +23,8 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bot.server.health import Readiness, ReadinessCheck
-from bot.server.server_log import Redact
+from bot.server.monitoring.health import Readiness, ReadinessCheck
+from bot.server.monitoring.server_log import Redact
 from bot.server.supervisor import wait_for_first
 from bot.settings.settings_tables import HttpSettings
 

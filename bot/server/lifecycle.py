@@ -17,16 +17,16 @@ from bot.desk.desk import Desk
 from bot.desk.turn_policy import open_desk
 from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatform, PlatformConnections
 from bot.platforms.shared.platform_contract import Platform
-from bot.server import health, http_server
+from bot.server import http_server
 from bot.server.control.control_server import serve_control
-from bot.server.health import build_readiness_checks, watch_event_loop, watch_readiness
 from bot.server.idle_embedding import IdleEmbedding, embed_when_idle
+from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_event_loop, watch_readiness
+from bot.server.monitoring.server_log import build_redactor, collect_secrets
 from bot.server.record_upkeep import RecordUpkeep, build_outlets, keep_record
 from bot.server.refresh.citation_recheck import CitationRecheck, keep_citations
 from bot.server.refresh.following import keep_following
 from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_nights
 from bot.server.refresh.run_history import build_history
-from bot.server.server_log import build_redactor, collect_secrets
 from bot.server.service import LocalService
 from bot.server.supervisor import run_beside, wait_for_first
 from bot.settings.settings_errors import find_serving_fault
@@ -147,7 +147,7 @@ async def _run_server(
         if not arrivals.failure:
             # Whatever level is logged, that it serves, and where, is told.
             log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, shown, arrivals))
-            await stack.enter_async_context(watch_readiness(health.Readiness(holds, redact)))
+            await stack.enter_async_context(watch_readiness(Readiness(holds, redact)))
         yield arrivals
 
 

@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from bot.server.health import Readiness, ReadinessCheck
 from bot.server.http_server import (
     MAX_BODY_BYTES,
     CannotListen,
@@ -22,7 +21,8 @@ from bot.server.http_server import (
     build_http_app,
     serve_http,
 )
-from bot.server.server_log import build_redactor
+from bot.server.monitoring.health import Readiness, ReadinessCheck
+from bot.server.monitoring.server_log import build_redactor
 from bot.settings.settings_tables import HttpSettings
 
 ANYWHERE = HttpSettings(port=0)

@@ -37,8 +37,8 @@ from bot.platforms.shared.platform_connection import AGAIN_SECONDS, OpenedPlatfo
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
 from bot.server.control.control_server import serve_control
 from bot.server.control.control_socket import connect_service, find_socket
-from bot.server.health import Readiness, build_readiness_checks, watch_readiness
 from bot.server.lifecycle import exit_in_parallel, serve
+from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_readiness
 from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
@@ -189,7 +189,7 @@ def heard() -> Iterator[Log]:
     """Hear what the server logs."""
     loggers = [
         logging.getLogger(name)
-        for name in ("bot.server.lifecycle", "bot.platforms.shared.platform_connection", "bot.server.health")
+        for name in ("bot.server.lifecycle", "bot.platforms.shared.platform_connection", "bot.server.monitoring.health")
     ]
     log = Log()
     for one in loggers:
@@ -403,7 +403,7 @@ async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
     none, full = {"model": "None."}, {"disk": "Full."}
     found = [{"slack": "Not open."} | none, none, none, {}, {"slack": "Not open."}, full, {}, full, full]
     heard, looks = Log(), asyncio.Event()
-    logger = logging.getLogger("bot.server.health")
+    logger = logging.getLogger("bot.server.monitoring.health")
     logger.addHandler(heard)
     logger.setLevel(logging.INFO)
 

@@ -74,7 +74,9 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
 
     assert [line["event"] for line in server.lines[-2:]] == ["stopping", "stopped"]
     # On a machine that is busy otherwise the loop may stand still, and says so.
-    assert not [line for line in server.lines if line["level"] != "info" and line["logger"] != "bot.server.health"]
+    assert not [
+        line for line in server.lines if line["level"] != "info" and line["logger"] != "bot.server.monitoring.health"
+    ]
     assert TOKEN not in json.dumps(server.lines)
     assert [*Path(".footnote/control").iterdir()] == []
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bot.server.server_log import collect_secrets
+from bot.server.monitoring.server_log import collect_secrets
 from bot.settings.settings_reader import load_settings
 from bot.settings.settings_tables import Settings
 from bot.turn_search import open_web_search

@@ -12,7 +12,7 @@ from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, bui
 from bot.platforms.slack.slack_transport import PATH, SocketWatch
 from bot.platforms.slack.slack_wiring import open_workspace
 from bot.server import http_server
-from bot.server.server_log import build_redactor
+from bot.server.monitoring.server_log import build_redactor
 from bot.server.supervisor import Clock
 from bot.settings.settings_tables import HttpSettings
 from bot.wiring import App

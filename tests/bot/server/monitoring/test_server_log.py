@@ -12,7 +12,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from structlog.contextvars import bound_contextvars
 
-from bot.server.server_log import HIDDEN, build_redactor, collect_secrets, configure_logging
+from bot.server.monitoring.server_log import HIDDEN, build_redactor, collect_secrets, configure_logging
 from bot.settings.settings_tables import EmbeddingSettings, Settings
 
 SHAPED = [

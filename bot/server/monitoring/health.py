@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from bot.server.server_log import Redact
+from bot.server.monitoring.server_log import Redact
 from bot.server.supervisor import run_beside
 from bot.views.error_messages import explain_error
 from bot.wiring import App

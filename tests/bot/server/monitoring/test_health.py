@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.server.health import LAG_SAMPLE_SECONDS, watch_event_loop
+from bot.server.monitoring.health import LAG_SAMPLE_SECONDS, watch_event_loop
 
 
 async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCaptureFixture) -> None:

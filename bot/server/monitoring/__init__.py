@@ -1,0 +1,1 @@
+"""Watch the server: readiness, the event loop, the log."""
