@@ -1,0 +1,15 @@
+"""Import what only measuring needs, and say how to get it where it is not installed."""
+
+from importlib import import_module
+from typing import Any
+
+from evaluation import EvaluationError
+
+
+def import_measures(name: str) -> Any:
+    """Return a module of scipy, sacrebleu or rapidfuzz. Raises `EvaluationError` where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise EvaluationError(f"{package} is not installed.", hint="Run `make evaluation`, and try again.") from error

@@ -1,0 +1,97 @@
+"""Shares with their intervals, paired tests and kappa, against values by hand and scipy's own."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evaluation import EvaluationError
+from evaluation.reports.libraries import import_measures
+from evaluation.reports.significance import adjust_for_many, cohens_kappa, compare_paired, estimate_share
+
+FIRST = [0.9, 1.0, 0.8, 0.95, 1.0, 0.7, 0.85, 0.9]
+SECOND = [0.6, 0.9, 0.85, 0.7, 0.8, 0.6, 0.8, 0.75]
+
+
+def test_a_share_is_that_of_all_claims_and_not_a_mean_of_shares():
+    share = estimate_share([9, 1], [10, 2])
+    assert share is not None
+    assert share.value == pytest.approx(10 / 12)
+    assert share.low <= share.value <= share.high
+    assert share.count == 12
+
+
+def test_a_mean_has_the_interval_that_the_normal_distribution_gives():
+    drawn = np.random.default_rng(7).normal(3.0, 1.0, 400)
+    mean = estimate_share(drawn, [1] * len(drawn))
+    expected = stats.norm.interval(0.95, drawn.mean(), stats.sem(drawn))
+    assert mean is not None
+    assert (mean.low, mean.high) == pytest.approx(expected, abs=0.02)
+
+
+def test_the_interval_of_a_rare_event_covers_what_it_was_drawn_from():
+    drawn = np.random.default_rng(3)
+    hits = 0
+    for _ in range(60):
+        wholes = drawn.integers(1, 6, 30)
+        share = estimate_share(drawn.binomial(wholes, 0.8), wholes)
+        hits += share.low <= 0.8 <= share.high
+    assert hits >= 52  # of 60: 95% of them are 57
+
+
+def test_the_same_seed_gives_the_same_interval():
+    assert estimate_share(FIRST, [1] * 8, seed=4) == estimate_share(FIRST, [1] * 8, seed=4)
+
+
+@pytest.mark.parametrize(("parts", "wholes"), [([], []), ([0, 0], [0, 0])])
+def test_nothing_has_no_share(parts, wholes):
+    assert estimate_share(parts, wholes) is None
+
+
+def test_one_dialogue_has_no_spread():
+    assert estimate_share([3, 0], [4, 0]) == estimate_share([3], [4])
+
+
+def test_paired_systems_are_tested_as_scipy_does():
+    found = compare_paired(FIRST, SECOND)
+    assert found.difference == pytest.approx(1.1 / 8)
+    assert found.t_test == pytest.approx(stats.ttest_rel(FIRST, SECOND).pvalue)
+    # All 2^8 ways to flip the signs: by hand, those that are at least as far from 0.
+    differences = np.subtract(FIRST, SECOND)
+    signs = 1 - 2 * ((np.arange(256)[:, None] >> np.arange(8)) & 1)
+    means = (signs * differences).mean(axis=1)
+    expected = (np.abs(means) >= abs(differences.mean()) - 1e-12).mean()
+    assert found.randomised == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], [0.5]), ([1.0, 1.0], [0.5, 0.5])])
+def test_what_cannot_be_tested_has_no_p_value(first, second):
+    found = compare_paired(first, second)
+    assert (found.t_test, found.randomised) == (None, None)
+
+
+def test_a_pair_needs_both():
+    with pytest.raises(ValueError, match="both"):
+        compare_paired([1.0], [1.0, 2.0])
+
+
+def test_many_comparisons_are_adjusted():
+    assert adjust_for_many([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.04, 0.04))
+    assert adjust_for_many([]) == ()
+
+
+def test_kappa_by_hand():
+    # 20 and 15 agreed on of 50; each says yes 25 and 30 times: (.7 - .5) / (1 - .5)
+    pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
+    assert cohens_kappa(pairs) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(("pairs", "expected"), [([(1, 1), (2, 2)], 1.0), ([(1, 2), (2, 1)], -1.0), ([(1, 1)], None)])
+def test_kappa_at_its_ends(pairs, expected):
+    assert cohens_kappa(pairs) == expected
+    assert cohens_kappa([]) is None
+
+
+def test_a_library_that_is_missing_is_named():
+    with pytest.raises(EvaluationError, match="nowhere is not installed") as caught:
+        import_measures("nowhere.at.all")
+    assert "make evaluation" in caught.value.hint
