@@ -1,0 +1,1 @@
+"""Measure systems by dialogues with a simulated user, and let a model judge what they said."""

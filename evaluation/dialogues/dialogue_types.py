@@ -1,0 +1,166 @@
+"""Values of an evaluation by dialogues: topics, turns, judgements, the run's manifest."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from storage.types import Verdict
+
+
+class TopicKind(StrEnum):
+    """How well known a topic is, or that somebody named it."""
+
+    HEAD = "head"
+    TAIL = "tail"
+    RECENT = "recent"
+    GIVEN = "given"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a simulated user talks about, and all that they know of it."""
+
+    title: str
+    first_sentence: str
+    corpus: str
+    kind: TopicKind
+    document: str = ""  # its key in the corpus; empty where it is of no document
+
+
+@dataclass(frozen=True, slots=True)
+class RepliedSentence:
+    text: str
+    citations: tuple[int, ...] = ()  # numbers of `DialogueTurn.passages`; none of a reply that nothing checked
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPassage:
+    """A passage that a reply cites."""
+
+    number: int
+    id: str
+    title: str
+    text: str
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnClaim:
+    """A claim that the system itself checked on the way to its reply."""
+
+    text: str
+    origin: Literal["model", "retrieved", "user"]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueTurn:
+    """What the user said, what the system replied, and what that took."""
+
+    user: str
+    reply: str  # as people read it: of an abstention the words that say so
+    status: str  # of `pipeline.types.Status`
+    sentences: tuple[RepliedSentence, ...] = ()
+    passages: tuple[ShownPassage, ...] = ()  # those that the sentences cite
+    knowledge: tuple[str, ...] = ()  # texts of all passages that were found for the turn, in their order
+    claims: tuple[TurnClaim, ...] = ()
+    withheld: int = 0  # sentences that the gate did not let through
+    bullets: int = 0  # statements that were taken from what was looked up
+    draft: str = ""  # the reply before it was refined, where the system refines
+    candidates: int = 0  # drafts that were made until one was good enough
+    calls: int = 0
+    rounds: int = 0  # calls one after another, by the clock
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None  # in the price list's currency; None where a call has no price
+    seconds: float = 0.0
+    first_sentence_seconds: float | None = None  # None where no sentence was said
+    from_cache: int = 0  # model calls that were not made again: the seconds are not those of a server
+    failure: str = ""  # why the turn failed or was refused
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    id: str
+    topic: Topic
+    system: str  # with its variant, such as `augmenter:policy=always`
+    model: str
+    simulator: str
+    turns: tuple[DialogueTurn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedClaim:
+    """A claim of a reply, and what the corpora say of it."""
+
+    text: str
+    verdict: Verdict
+    evidence: tuple[str, ...] = ()  # ids of the passages that it was held against, nearest first
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CitationCounts:
+    """Sentences and citations of a reply, counted for precision and recall."""
+
+    sentences: int = 0  # those that state something
+    supported: int = 0  # those that their citations, read together, support
+    citations: int = 0
+    needed: int = 0  # citations that support alone, or without which the others do not
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTurn:
+    claims: tuple[JudgedClaim, ...] = ()
+    relevant: int | None = None  # these from 1 to 5; None where they were not judged
+    informational: int | None = None
+    natural: int | None = None
+    non_repetitive: int | None = None
+    temporally_correct: int | None = None  # 0 or 1
+    reasons: Mapping[str, str] = field(default_factory=dict)  # by the name of the scale
+    citations: CitationCounts = CitationCounts()
+    abstained: bool = False
+    answerable: bool | None = None  # whether passages of the corpora answer the user; None where it was not asked
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    failure: str = ""  # what could not be judged, and why
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusState:
+    name: str
+    documents: int
+    passages: int
+    edition: str = ""
+    generation: int = 0
+    digest: str = ""  # of the keys and revisions of its documents
+
+
+@dataclass(frozen=True, slots=True)
+class RunManifest:
+    """All that a run's figures came from, so that they can be made again."""
+
+    id: str
+    created: str
+    commit: str
+    version: str
+    python: str
+    prompts: str  # digests
+    settings: str
+    systems: tuple[str, ...]
+    models: tuple[str, ...]
+    simulator: str
+    judge: str
+    corpora: tuple[CorpusState, ...]
+    topics: tuple[Topic, ...]
+    turns: int
+    seed: int
+    today: str  # the date that all turns are told
+    currency: str = ""
+    stand_ins: tuple[str, ...] = ()  # which of the models are no models, in words
+    deviations: tuple[str, ...] = ()  # from the papers' procedures, in words
+    versions: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
