@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test quick lint types imports unit thorough team format pictures train train-reader lock clean
+.PHONY: help install uninstall evaluation demo test quick lint types imports unit thorough team format pictures train train-reader lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -23,8 +23,28 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.lock
 	$(PIP) --require-hashes --no-deps -r requirements/dev.lock
 	@touch $@
 
-## make install  the environment alone: .venv/bin/footnote
+## make install  the environment in .venv, and a link to its footnote on your path (in BINDIR: ~/.local/bin; of root /usr/local/bin)
+BINDIR ?= $(if $(filter 0,$(shell id -u)),/usr/local/bin,$(HOME)/.local/bin)
+LINK := $(BINDIR)/footnote
 install: $(VENV)/run.stamp
+	@mkdir -p $(BINDIR)
+	@if [ -e $(LINK) ] && ! [ -L $(LINK) ]; then echo "$(LINK) is not a link of ours, and was left as it is: BINDIR=... puts it elsewhere."; exit 1; fi
+	@ln -sfn $(abspath $(FOOTNOTE)) $(LINK)
+	@echo "$(LINK) is there: footnote --help"
+	@case ":$$PATH:" in *":$(BINDIR):"*) ;; *) printf '%s\n' "$(BINDIR) is not on your path yet. For this shell, and for those to come:" \
+	    '    export PATH="$(BINDIR):$$PATH"' "    echo 'export PATH=\"$(BINDIR):\$$PATH\"' >> ~/.profile" ;; esac
+
+## make uninstall  remove that link and .venv (never your home folder)
+uninstall:
+	@if [ "$$(readlink $(LINK))" = $(abspath $(FOOTNOTE)) ]; then rm $(LINK); fi
+	rm -rf $(VENV)
+
+$(VENV)/evaluation.stamp: $(VENV)/run.stamp requirements/evaluation.lock
+	$(PIP) --require-hashes --no-deps -r requirements/evaluation.lock
+	@touch $@
+
+## make evaluation  what footnote evaluate dialogues, report and speed turn --picture measure and draw with
+evaluation: $(VENV)/evaluation.stamp
 
 ## make demo     install, read in the example handbook, answer one question, replay a turn with a model, then chat (in a terminal)
 demo: $(VENV)/run.stamp
