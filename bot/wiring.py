@@ -52,10 +52,11 @@ from pipeline.support.support_check import SupportChecker, check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from pipeline.types import Conversation, Event, Turn
 from storage.database.engine import Database, open_database, open_record
+from storage.database.queue import Queue
 from storage.database.refresh_log import Leases
 from storage.database.worker_threads import ThreadPool
 from storage.errors import StorageError
-from storage.home_folder import lock_home
+from storage.home.home_folder import lock_home
 from storage.indexes.chroma_connection import ChromaLocation, ChromaServer
 from storage.indexes.dense import open_dense_index
 from storage.indexes.embedding import READER_SHA256, LazyReader, load_answer_reader, load_token_states, open_embedder
@@ -63,7 +64,6 @@ from storage.indexes.index_state import refuse_lost_database
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
-from storage.queue import Queue
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import RecordPosition, find_position

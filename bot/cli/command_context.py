@@ -76,7 +76,7 @@ async def _there(settings: Settings, stack: AsyncExitStack, *, last: bool) -> Bo
     from bot.wiring import open_app
     from ingest.refresh.night_schedule import system_clock
     from storage.errors import HomeLocked
-    from storage.home_folder import read_lock_command
+    from storage.home.home_folder import read_lock_command
 
     try:
         app = await stack.enter_async_context(open_app(settings))

@@ -17,7 +17,7 @@ from bot.desk.types import DeliveryOutcome, IntakeStatus, Question, QuestionStat
 from bot.platforms.shared.platform_contract import Platform, PlatformError
 from bot.server.supervisor import Clock
 from bot.views.catalog import translate
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 
 LEASE_SECONDS = 60.0  # how long a process that does not renew it keeps a question that it claimed

@@ -18,7 +18,7 @@ from pipeline.model import LLM
 from storage.database.engine import open_database
 from storage.database.manifest_tx import Follower
 from storage.errors import contain_panics
-from storage.home_folder import DatabaseFileState, find_lock_owner, inspect_database_file
+from storage.home.home_folder import DatabaseFileState, find_lock_owner, inspect_database_file
 from storage.indexes.index_state import find_probe
 from storage.manifest import Manifest
 from storage.record.audit_log import Clocks, read_clocks

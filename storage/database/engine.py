@@ -25,7 +25,7 @@ from sqlalchemy.pool import QueuePool
 from storage.database.schema import REVISION
 from storage.database.worker_threads import PriorityWorker, ThreadPool, WritePriority
 from storage.errors import DatabaseUnusable, HomeUnusable, explain_folder_error, explain_sqlite_error
-from storage.home_folder import close_to_others, make_home, make_private_file
+from storage.home.home_folder import close_to_others, make_home, make_private_file
 
 if TYPE_CHECKING:
     from alembic.config import Config

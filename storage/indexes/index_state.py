@@ -6,7 +6,7 @@ from math import inf
 from pathlib import Path
 
 from storage.errors import DatabaseUnusable, StorageError
-from storage.home_folder import holds_passages
+from storage.home.home_folder import holds_passages
 from storage.indexes.chroma_connection import ChromaLocation
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder

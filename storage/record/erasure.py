@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
 from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
+from storage.database.queue import DONE, RETRACTION_KEY, mark_retracted
 from storage.database.schema import entries, examples, posts, questions, spending, turns
 from storage.database.worker_threads import WritePriority
-from storage.queue import DONE, RETRACTION_KEY, mark_retracted
 from storage.record.audit_log import encode_entries, insert_entries, lock_record
 from storage.record.turn_index import blank_turns, read_body
 from storage.types import RECORD, EntryKind, LogEntry

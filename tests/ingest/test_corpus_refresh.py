@@ -13,7 +13,7 @@ from ingest.refresh.key_set import KeySet
 from ingest.sources.folder import FolderSource
 from ingest.types import Block, ChangedDocument, Listing, Page, RefreshRefused, Section
 from storage.errors import StorageError
-from storage.home_folder import holds_passages
+from storage.home.home_folder import holds_passages
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import Contents, contents, opened
 from tests.thorough import EXAMPLES

@@ -18,8 +18,8 @@ from bot.server.supervisor import Clock
 from bot.views.catalog import translate
 from pipeline.errors import ModelUnavailable
 from storage.database.engine import open_database
+from storage.database.queue import Queue
 from storage.errors import IndexStale
-from storage.queue import Queue
 from storage.record.audit_log import AuditLog
 from tests.pipeline.scripted import ScriptedLLM, quoting
 from tests.platforms.bots import Bot, text

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from storage.database.engine import open_database
-from storage.queue import Queue
+from storage.database.queue import Queue
 from tests.bot.server.server import Server, process
 from tests.platforms.discord import server as discord_server
 from tests.platforms.discord import world as discord_world

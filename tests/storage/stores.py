@@ -12,13 +12,13 @@ from random import Random
 from typing import Any
 
 from storage.database.engine import Database, open_database
+from storage.database.queue import Queue
 from storage.indexes.chroma_connection import ChromaLocation, ChromaServer
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder
 from storage.indexes.lexical import IndexedVersion, LexicalIndex, passage_terms
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
-from storage.queue import Queue
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.spending import Spending

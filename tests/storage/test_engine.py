@@ -15,11 +15,11 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, insert, select
 
 from storage.database.engine import open_database
+from storage.database.queue import Queue
 from storage.database.schema import corpora, metadata
 from storage.database.worker_threads import WritePriority
 from storage.errors import DatabaseUnusable, HomeUnusable
 from storage.manifest import Manifest
-from storage.queue import Queue
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry, NewQuestion
 

@@ -9,7 +9,7 @@ import pytest
 
 from storage.database.engine import open_database
 from storage.errors import DatabaseUnusable, HomeUnusable
-from storage.home_folder import (
+from storage.home.home_folder import (
     DatabaseFileState,
     find_lock_owner,
     free_bytes,

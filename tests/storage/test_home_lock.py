@@ -13,13 +13,13 @@ import pytest
 
 from storage.database.engine import open_database
 from storage.errors import HomeLocked, HomeUnusable
-from storage.home_folder import lock_home, name_command
+from storage.home.home_folder import lock_home, name_command
 
 OWNER = """
 import sys
 from pathlib import Path
 sys.argv = ["/somewhere/bin/footnote", "ingest", "folder", "secret"]
-from storage.home_folder import lock_home
+from storage.home.home_folder import lock_home
 with lock_home(Path({home!r})):
     print("held", flush=True)
     sys.stdin.read()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from storage.database.engine import Database
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.types import NewQuestion
 from tests.storage.stores import open_empty_database, open_home_database
 

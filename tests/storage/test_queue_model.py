@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.types import NewQuestion, QueuedQuestion
 from tests.storage.stores import open_empty_database
 

@@ -15,11 +15,11 @@ from sqlalchemy import Connection, NullPool, create_engine, func, insert, select
 
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.database.engine import Database, migrate_database, open_database
+from storage.database.queue import Queue, mark_retracted
 from storage.database.refresh_log import NightLog, _end_night
 from storage.database.schema import corpora, metadata
 from storage.errors import IndexStale
 from storage.manifest import Manifest
-from storage.queue import Queue, mark_retracted
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.proof.record_check import verify_record

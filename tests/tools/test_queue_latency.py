@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from storage.database.engine import open_database
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.record.audit_log import AuditLog
 from tests.storage.stores import opened
 from tools.benchmarks.queue_latency import QueueLoad, _lines, measure_under

@@ -17,9 +17,9 @@ from evaluation.speed.search_benchmark import generate_pages, open_store
 from evaluation.speed.workload import generate_texts, median_or_nan, quantile, watch_event_loop
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.database.engine import Database, open_database
+from storage.database.queue import Queue
 from storage.indexes.embedding import open_embedder
 from storage.passages import PassageStore
-from storage.queue import Queue
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry, NewQuestion
 

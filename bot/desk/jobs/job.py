@@ -19,7 +19,7 @@ from bot.server.supervisor import Clock, compute_backoff
 from bot.views.turn_view import View
 from bot.views.view_reducer import start_view
 from pipeline.types import Event, Status
-from storage.queue import RETRACTION_KEY, Queue
+from storage.database.queue import RETRACTION_KEY, Queue
 from storage.types import LogEntry, NewQuestion, QueuedQuestion
 
 

@@ -13,7 +13,7 @@ from bot.server.control.control_socket import connect_service
 from bot.settings.source_settings import WikipediaSettings
 from bot.wiring import locate_chroma
 from storage.errors import REINDEX_HINT, StorageError
-from storage.home_folder import free_bytes, lock_home, probe_folder, used_bytes
+from storage.home.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma
 from storage.indexes.embedding import open_embedder
 from storage.indexes.index_state import find_stale_indexes, refuse_lost_database

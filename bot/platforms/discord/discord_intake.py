@@ -32,7 +32,7 @@ from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.server.supervisor import TaskSupervisor
 from bot.views.catalog import translate
 from bot.wiring import App
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 
 

@@ -33,7 +33,7 @@ from bot.platforms.slack import find_user_groups, slack_events
 from bot.platforms.slack.slack_client import ChannelUnknown, SlackApiClient
 from bot.server.supervisor import TaskSupervisor
 from bot.wiring import App
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 
 

@@ -14,7 +14,7 @@ from bot.server.supervisor import run_beside
 from bot.views.error_messages import explain_error
 from bot.wiring import App
 from storage.errors import contain_panics
-from storage.home_folder import free_bytes
+from storage.home.home_folder import free_bytes
 
 MIN_FREE_BYTES = 10_000_000  # with less free space a turn's record might not fit
 

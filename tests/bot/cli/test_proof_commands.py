@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from storage.database.engine import open_database
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.record.audit_log import AuditLog
 from storage.types import NewQuestion
 from tests.storage.stores import open_empty_database

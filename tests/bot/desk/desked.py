@@ -116,7 +116,7 @@ class World:
 
 @dataclass
 class MemoryQueue:
-    """`storage.queue.Queue` without a database."""
+    """`storage.database.queue.Queue` without a database."""
 
     world: World
 

@@ -17,7 +17,7 @@ from bot.desk.turn_policy import (
 )
 from bot.settings.settings_tables import LimitSettings, Settings
 from bot.wiring import App
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry, NewQuestion, SpendingTotal
 from tests.storage.stores import kept, opened

@@ -570,7 +570,7 @@ async def test_taking_part():
 
 def test_the_queue_of_the_tests_is_like_the_real_one():
     """The stand-in has no method that the queue has not."""
-    from storage.queue import Queue
+    from storage.database.queue import Queue
 
     assert {name for name in vars(MemoryQueue) if not name.startswith("_")} - {"world"} <= set(dir(Queue))
     assert World().rows == {}

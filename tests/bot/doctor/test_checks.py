@@ -18,7 +18,7 @@ from pipeline.errors import ModelRefused, ModelUnavailable
 from storage.database.engine import open_database
 from storage.database.manifest_tx import Follower
 from storage.errors import DatabaseUnusable
-from storage.home_folder import DatabaseFileState, lock_home
+from storage.home.home_folder import DatabaseFileState, lock_home
 from storage.record.audit_log import Clocks
 from storage.types import CorpusInfo, DenseMode
 from tests.bot.doctor.gold import GoldLLM, opens

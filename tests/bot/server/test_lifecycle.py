@@ -46,7 +46,7 @@ from bot.views.turn_view import View
 from bot.wiring import App, open_app
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.errors import HomeLocked, StorageError
-from storage.home_folder import lock_home
+from storage.home.home_folder import lock_home
 from storage.indexes.index_state import find_stale_indexes
 from storage.types import EntryKind, LogEntry
 from tests.bot.doctor.gold import GoldLLM, opens

@@ -13,7 +13,7 @@ import pytest
 from bot.desk.types import DeliveryOutcome
 from bot.platforms.discord.discord_messages import NOTHING
 from storage.database.engine import open_database
-from storage.queue import Queue
+from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 from tests.platforms.discord.scenes import DiscordScene, scene
 from tests.platforms.discord.world import GUILD, OTHER_GUILD, Message

@@ -14,7 +14,7 @@ import pytest
 from bot.desk.types import DeliveryOutcome
 from bot.views.catalog import translate
 from storage.database.engine import open_database
-from storage.queue import DONE, Queue
+from storage.database.queue import DONE, Queue
 from storage.record.audit_log import AuditLog
 from storage.record.proof.record_check import RecordCheck, verify_record
 from storage.types import EntryKind, LogEntry, QueuedQuestion

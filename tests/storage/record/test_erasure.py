@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import LargeBinary, Text
 
 from storage.database.engine import Database
+from storage.database.queue import Queue
 from storage.database.schema import metadata
-from storage.queue import Queue
 from storage.record.admin_choices import ApprovedExamples
 from storage.record.audit_log import AuditLog
 from storage.record.erasure import ErasureTarget, RecordErasure

@@ -1,0 +1,1 @@
+"""The home folder: its owner, its state, and its backup."""
