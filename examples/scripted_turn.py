@@ -17,7 +17,8 @@ from bot.cli.rendering.audit_view import render_claims, render_turn
 from bot.cli.rendering.turn_progress import render_claim_line, render_event_line
 from bot.cli.terminal_output import CommandError, Output
 from bot.desk.types import TurnRequest, TurnResult
-from bot.settings.settings_tables import ModelValues, Settings
+from bot.settings.model_values import ModelValues
+from bot.settings.settings_tables import Settings
 from bot.views.error_messages import explain_failure
 from bot.views.turn_story import collect_passages
 from bot.wiring import open_app

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from bot.platforms.registry import load_platforms
-from bot.settings.settings_tables import CORPUS_NAME_RULE, PriceValues, Settings, StageValues
+from bot.settings.model_values import PriceValues, StageValues
+from bot.settings.settings_tables import CORPUS_NAME_RULE, Settings
 from bot.settings.source_settings import SOURCE_ENTRIES
 from storage.language.lazy_pattern import lazy_compile
 

@@ -1,0 +1,125 @@
+"""Define a model and its server, for answers and for evaluations."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+
+from bot.settings.field_types import EMPTY_IS_NONE, SettingsTable, validate_web_address
+from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
+from pipeline.stages import STAGES
+
+_MODEL_DEFAULTS = ModelSettings()
+_Temperature = Annotated[float | None, Field(ge=0, le=2), EMPTY_IS_NONE]
+
+
+class PriceValues(SettingsTable):
+    """What a million tokens of a model cost."""
+
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+
+class StageValues(SettingsTable):
+    """What is different for one stage."""
+
+    name: str | None = None
+    temperature: _Temperature = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    reasoning_effort: str | None = None
+    structured: Structured | None = None
+
+
+def _expand_stage_name(stage: object) -> object:
+    """Read a stage that is only text as the name of its model."""
+    return {"name": stage} if isinstance(stage, str) else stage
+
+
+def _validate_stages(stages: dict[str, StageValues]) -> dict[str, StageValues]:
+    unknown = next((name for name in stages if name not in STAGES), None)
+    if unknown is not None:
+        raise ValueError(f"has no stage {unknown!r}; there are: {', '.join(STAGES)}")
+    return stages
+
+
+_Stage = Annotated[StageValues, BeforeValidator(_expand_stage_name)]
+
+
+class ModelValues(SettingsTable):
+    """A model and its server."""
+
+    name: str = ""
+    base_url: Annotated[str, AfterValidator(validate_web_address)] = Field(default="", repr=False)
+    api_key: SecretStr = SecretStr("")
+    azure_ad_token: SecretStr = SecretStr("")
+    api: Literal["openai", "azure"] = _MODEL_DEFAULTS.api
+    api_version: str = ""
+    stages: Annotated[dict[str, _Stage], AfterValidator(_validate_stages)] = Field(default_factory=dict)
+    student: bool = False  # whether it was distilled for our calls: see `pipeline.kit.Limits`
+    structured: Structured = _MODEL_DEFAULTS.structured
+    temperature: _Temperature = _MODEL_DEFAULTS.temperature
+    reasoning_effort: str = ""
+    thinks: Annotated[bool | None, EMPTY_IS_NONE] = None
+    thinking_tokens: int = Field(default=_MODEL_DEFAULTS.thinking_tokens, ge=0)
+    context_tokens: int = Field(default=_MODEL_DEFAULTS.context_tokens, ge=0)
+    max_concurrency: int = Field(default=_MODEL_DEFAULTS.max_concurrency, ge=1, le=1_000)
+    timeout_seconds: float = Field(default=_MODEL_DEFAULTS.timeout_seconds, gt=0, le=3_600)
+    first_token_seconds: float = Field(default=_MODEL_DEFAULTS.first_token_seconds, gt=0, le=3_600)
+    idle_seconds: float = Field(default=_MODEL_DEFAULTS.idle_seconds, gt=0, le=3_600)
+    retries: int = Field(default=_MODEL_DEFAULTS.retries, ge=0, le=20)
+    prices: dict[str, PriceValues] = Field(default_factory=dict)
+
+    @property
+    def configured(self) -> bool:
+        """Whether a model can be asked: there is a key, or an address, or Azure."""
+        return bool(self.api_key or self.azure_ad_token or self.base_url or self.api == "azure")
+
+    @property
+    def names(self) -> str:
+        """The models that may be asked, as the record names them; empty for none."""
+        if not self.configured:
+            return ""
+        own = {name: stage.name for name, stage in self.stages.items() if stage.name not in {None, self.name}}
+        return ", ".join(filter(None, (self.name, *(f"{model} ({name})" for name, model in own.items()))))
+
+    def plain(self) -> ModelSettings:
+        """Return the settings of the adapter."""
+        given: dict[str, Any] = {name: value for name, value in self if name != "student"}
+        secrets = {name: Secret(given[name].get_secret_value()) for name in ("api_key", "azure_ad_token")}
+        stages = {name: StageSettings(**dict(stage)) for name, stage in self.stages.items()}
+        prices = {name: Price(**dict(price)) for name, price in self.prices.items()}
+        return ModelSettings(**given | secrets | {"stages": stages, "prices": prices})
+
+    def completed(self, environ: Mapping[str, str]) -> "ModelValues":
+        """Fill in what is left open from the variables that OpenAI's own client reads."""
+        found = fill_from_environment(self.plain(), environ)
+        secrets = {name: SecretStr(getattr(found, name).value) for name in ("api_key", "azure_ad_token")}
+        plain = {name: getattr(found, name) for name in ("name", "base_url", "api_version")}
+        return self.model_copy(update=plain | secrets)
+
+
+class EvaluationModel(SettingsTable):
+    """A model of an evaluation's own; what is left empty is that of `[model]`."""
+
+    name: str = ""
+    base_url: Annotated[str, AfterValidator(validate_web_address)] = Field(default="", repr=False)
+    api_key: SecretStr = SecretStr("")  # of that server alone: the key of another never goes there
+    temperature: _Temperature = 0.0
+
+    def over(self, model: ModelValues) -> ModelValues:
+        """Return the model to ask, at its own server or at that of `[model]`."""
+        own: dict[str, Any] = {"stages": {}, "temperature": self.temperature, "name": self.name or model.name}
+        if self.base_url:
+            server = {"base_url": self.base_url, "api_key": self.api_key, "azure_ad_token": SecretStr("")}
+            own |= {**server, "api": _MODEL_DEFAULTS.api, "api_version": ""}
+        return model.model_copy(update=own)
+
+
+class EvaluationSettings(SettingsTable):
+    """What `footnote evaluate dialogues` asks besides the system: who plays the user, and who judges."""
+
+    simulator: EvaluationModel = EvaluationModel(temperature=1.0)
+    judge: EvaluationModel = EvaluationModel()
+    ask_above: float = Field(default=5.0, ge=0)
+    """A run that is expected to cost more, in the currency of the prices, begins only once somebody says so."""
