@@ -141,7 +141,10 @@ async def _run_all_checks(config: "Path | None", services: "Services") -> "Seque
     try:
         settings = load_settings(config)
     except Exception as error:  # noqa: BLE001 - a broken settings file is a finding like others
-        return (report_error(error),)
+        left = CheckResult(
+            "skip", "Not looked at: home, documents, model and platforms, as there are no settings to go by."
+        )
+        return (*report_error(error), left)
     path = config or FILE_NAME
     told = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all is at its default"
     looked = await inspect_home(settings, services.open_model)
@@ -198,7 +201,7 @@ def serve(context: typer.Context) -> None:
             try:
                 asyncio.run(ctx.services.serve(ctx.settings))
             except Exception as error:
-                fault = Fault(*map(redact, explain_error(error)))
+                fault = explain_error(error).redacted(redact)
                 if not isinstance(error, ReportableError | OSError):
                     logging.getLogger(__name__).exception("the server failed")
                 # Not chained: what is shown of it with --debug stands in the log, without secrets.

@@ -42,6 +42,7 @@ class CommandError(Exception):
         super().__init__(fault.message)
         self.kind = fault.kind
         self.hint = fault.hint
+        self.others = fault.others
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,15 @@ class Output:
         self.err.out(sanitize_line(text), highlight=False)
 
     def fail(self, fault: Fault) -> None:
-        """Print a fault: a line on stderr and, with `--json`, a document."""
-        self.note(f"footnote: {fault.line()}")
+        """Print a fault, and what else is wrong: a line each on stderr and, with `--json`, a document."""
+        for one in (fault, *fault.others):
+            self.note(f"footnote: {one.line()}")
         if self.as_json:
-            self.give(
-                build_document(error=build_error(fault.kind, sanitize_line(fault.message), sanitize_line(fault.hint)))
-            )
+            told, *others = [
+                build_error(one.kind, sanitize_line(one.message), sanitize_line(one.hint))
+                for one in (fault, *fault.others)
+            ]
+            self.give(build_document(error=told | ({"others": others} if others else {})))
 
 
 def open_output(*, as_json: bool, debug: bool) -> Output:

@@ -26,7 +26,7 @@ from storage.types import CorpusInfo
 
 CHECK_TIMEOUT = 60.0
 
-Level = Literal["ok", "warn", "fail"]
+Level = Literal["ok", "warn", "fail", "skip"]  # skip: it was not tried, and the line says why
 OpenModel = Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]
 
 
@@ -66,9 +66,9 @@ async def run_checks(
     return tuple(finding for each in found for finding in each)
 
 
-def report_error(error: Exception) -> CheckResult:
+def report_error(error: Exception) -> tuple[CheckResult, ...]:
     fault = explain_error(error)
-    return CheckResult("fail", fault.message, fault.hint)
+    return tuple(CheckResult("fail", one.message, one.hint) for one in (fault, *fault.others))
 
 
 async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) -> Sequence[CheckResult]:
@@ -86,7 +86,7 @@ async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) ->
             ),
         )
     except Exception as error:  # noqa: BLE001 - a doctor that stumbles over what is broken is of no use
-        return (report_error(error),)
+        return report_error(error)
 
 
 QUICK_CHECK_SECONDS = 20.0  # how long SQLite may check its file
@@ -132,7 +132,7 @@ async def _inspect_database(scene: Inspection) -> Inspection:
         return replace(scene, fault=error)
 
 
-_MARKS = {"ok": ("ok  ", "green"), "warn": ("WARN", "yellow"), "fail": ("FAIL", "red")}
+_MARKS = {"ok": ("ok  ", "green"), "warn": ("WARN", "yellow"), "fail": ("FAIL", "red"), "skip": ("--  ", "dim")}
 
 
 def build_health_document(found: Sequence[CheckResult]) -> dict[str, Any]:

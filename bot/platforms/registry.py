@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self, cast
 from pydantic import AfterValidator, SecretStr
 
 from bot.access import EVERYONE, Asker
+from bot.platforms.secret_shapes import SecretShape
 from bot.settings.field_types import SettingsTable
 from storage.language.lazy_pattern import lazy_compile
 
@@ -43,6 +44,7 @@ class PlatformEntry:
     settings: "type[PlatformSettings]"
     opener: str  # the path of its `OpenPlatform`: `package.module:function`
     checker: str  # the path of its `HealthCheck`
+    shapes: tuple[SecretShape, ...] = ()  # by which its secrets are told from each other
 
     @asynccontextmanager
     async def open(self, app: "App", desk: "Desk") -> "AsyncIterator[OpenedPlatform | None]":

@@ -29,7 +29,7 @@ from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_night
 from bot.server.refresh.run_history import build_history
 from bot.server.service import LocalService
 from bot.server.supervisor import run_beside, wait_for_first
-from bot.settings.settings_errors import find_serving_fault
+from bot.settings.settings_errors import find_serving_faults, join_errors
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, build_records, open_app
 from ingest.refresh.night_schedule import system_clock
@@ -91,8 +91,8 @@ async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> No
 
     Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` where one refuses us.
     """
-    if fault := find_serving_fault(settings):
-        raise fault
+    if faults := find_serving_faults(settings):
+        raise join_errors(faults)
     with handle_stop_signals() as stopping:
         async with _run_server(settings, platforms, stopping) as arrivals:
             await wait_for_first(stopping.asked.wait(), arrivals.failed.wait())

@@ -1,7 +1,7 @@
 """Explain what is wrong with the settings in one plain line: which key, where it stands, and what would be right."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,11 +10,12 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from bot.platforms.registry import load_platforms
+from bot.platforms.registry import PlatformEntry, PlatformSettings, load_platforms
+from bot.platforms.secret_shapes import find_misplaced_secret
 from bot.settings.model_values import PriceValues, StageValues
+from bot.settings.settings_lines import Key, find_line
 from bot.settings.settings_tables import CORPUS_NAME_RULE, Settings
 from bot.settings.source_settings import SOURCE_ENTRIES
-from storage.language.lazy_pattern import lazy_compile
 
 
 class SettingsError(Exception):
@@ -22,14 +23,23 @@ class SettingsError(Exception):
 
     kind = "settings"
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", others: "Sequence[SettingsError]" = ()) -> None:
         super().__init__(message)
         self.hint = hint
+        self.others = tuple(others)
+        """What else is wrong with them."""
+
+
+def join_errors(errors: Sequence[SettingsError]) -> SettingsError:
+    """Return one error that tells all of these."""
+    if len(errors) == 1:
+        return errors[0]
+    first, *others = errors
+    return SettingsError(str(first), hint=first.hint, others=others)
 
 
 ENV_PREFIX = "FOOTNOTE_"
 _SHOULD_BE = "Input should be "
-Key = tuple[str | int, ...]  # the path of a value, such as `("corpus", 0, "name")`
 
 _TOML_WORDS = {
     "path_type": "a path",
@@ -49,8 +59,6 @@ _SECRET_KEYS = frozenset(
     }
 )
 """Keys whose values are never shown; also tables, as somebody may write a secret in place of one."""
-_HEADER = lazy_compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
-_SETTING = lazy_compile(r"\s*([\w.-]+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +76,42 @@ class SettingsOrigin:
         return variable or (f"{self.path}, line {line}" if line else str(self.path))
 
 
-def explain_validation_error(faults: Sequence[ErrorDetails], surroundings: SettingsOrigin) -> SettingsError:
-    """Explain the first of pydantic's errors; a misspelt key comes before what is missing for it."""
-    fault = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")
-    key, siblings = _locate(fault)
+def explain_validation_errors(faults: Sequence[ErrorDetails], surroundings: SettingsOrigin) -> Sequence[SettingsError]:
+    """Explain pydantic's errors in the order of the file, one a key; what a misspelt key stands for is not missing."""
+    found = dict[Key, tuple[ErrorDetails, Sequence[str]]]()
+    for fault in sorted(faults, key=lambda fault: fault["type"] != "extra_forbidden"):
+        key, siblings = _locate(fault)
+        found.setdefault(_strip_branches(key), (fault, siblings))
+    meant = {
+        (*key[:-1], (_find_key(key, siblings) or "").split(".")[-1])
+        for key, (fault, siblings) in found.items()
+        if fault["type"] == "extra_forbidden"
+    }
+    order = sorted(found.items(), key=lambda item: find_line(surroundings.text, item[0]) or 0)
+    return [
+        _explain_fault(key, fault, siblings, surroundings)
+        for key, (fault, siblings) in order
+        if fault["type"] != "missing" or key not in meant
+    ]
+
+
+def _explain_fault(key: Key, fault: ErrorDetails, siblings: Sequence[str], origin: SettingsOrigin) -> SettingsError:
     if fault["type"] == "extra_forbidden":
-        return explain_unknown_key(key, where=surroundings.where(key), siblings=siblings)
+        return explain_unknown_key(key, where=origin.where(key), siblings=siblings)
     missing = fault["type"] in {"missing", "union_tag_not_found"}
     hint = "Add it." if missing else "Correct it, or remove it to get the default."
-    return SettingsError(f"{surroundings.where(key)}: {format_key(key)} {_describe_fault(fault)}.", hint=hint)
+    return SettingsError(f"{origin.where(key)}: {format_key(key)} {_describe_fault(fault)}.", hint=hint)
 
 
-def find_serving_fault(settings: Settings) -> SettingsError | None:
-    """Explain what keeps a configured platform or the pages from being served; None where nothing does."""
-    return find_missing_secrets(settings) or (find_exposure(settings) if settings.pages.enabled else None)
+def _strip_branches(key: Key) -> Key:
+    """Return a key without the branch of a union, such as `literal['']`, that pydantic puts at its end."""
+    return key[:-1] if isinstance(key[-1], str) and "[" in key[-1] else key
+
+
+def find_serving_faults(settings: Settings) -> tuple[SettingsError, ...]:
+    """Explain what keeps configured platforms and the pages from being served."""
+    exposed = find_exposure(settings) if settings.pages.enabled else None
+    return (*find_platform_faults(settings), *filter(None, [exposed]))
 
 
 def find_exposure(settings: Settings) -> SettingsError | None:
@@ -91,27 +121,49 @@ def find_exposure(settings: Settings) -> SettingsError | None:
     return SettingsError(f"{fault}.", hint="Give tokens, or a proxy_header and proxies; or take host and hosts away.")
 
 
-def find_missing_secrets(settings: Settings) -> SettingsError | None:
-    """Explain what a configured platform lacks; None where nothing does."""
-    for entry in load_platforms().values():
-        table = entry.read(settings)
-        if missing := table.missing:
-            verb = "is" if len(missing) == 1 else "are"
-            said = f"{entry.title}{table.form} needs {' and '.join(missing)}, which {verb} not set."
-            named = "Set it, or a file that holds it by the same name and _FILE at its end"
-            return SettingsError(said, hint=f"{named}; or take {entry.title}'s other secrets away.")
-    return None
+def find_platform_faults(
+    settings: Settings, platforms: Iterable[PlatformEntry] | None = None
+) -> tuple[SettingsError, ...]:
+    """Explain which secrets platforms lack, and which hold another secret than they should; None: all platforms."""
+    return tuple(
+        fault
+        for entry in (load_platforms().values() if platforms is None else platforms)
+        for fault in (*_find_misplaced(entry, entry.read(settings)), *_find_missing(entry, entry.read(settings)))
+    )
+
+
+def _find_missing(entry: PlatformEntry, table: PlatformSettings) -> Iterator[SettingsError]:
+    if missing := table.missing:
+        verb = "is" if len(missing) == 1 else "are"
+        said = f"{entry.title}{table.form} needs {' and '.join(missing)}, which {verb} not set."
+        named = "Set it, or a file that holds it by the same name and _FILE at its end"
+        yield SettingsError(said, hint=f"{named}; or take {entry.title}'s other secrets away.")
+
+
+def _find_misplaced(entry: PlatformEntry, table: PlatformSettings) -> Iterator[SettingsError]:
+    for key, variable in entry.settings.SECRETS.items():
+        held = getattr(table, key).get_secret_value()
+        if fault := find_misplaced_secret(load_platforms().values(), entry, key, held):
+            yield SettingsError(f"{variable} holds {fault.found}.", hint=fault.hint)
 
 
 def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:
     """Say that there is no such key, and suggest the nearest; among `siblings` alone if they are given."""
-    names = [part for part in key if isinstance(part, str)]
-    known = siblings or list(list_keys())
-    siblings = siblings or [name for name in known if name.split(".")[:-1] == names[:-1]]
-    elsewhere = next((name for name in known if name.split(".")[-1] == names[-1]), "")
-    nearest = elsewhere or _find_nearest(names[-1], siblings) or _find_nearest(names[-1], known)
-    hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(siblings or known)}."
+    nearest, among = _find_key(key, siblings), _list_siblings(key, siblings)
+    hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(among or list_keys())}."
     return SettingsError(f"{where}: there is no setting `{format_key(key)}`.", hint=hint)
+
+
+def _find_key(key: Key, siblings: Sequence[str]) -> str:
+    """Return the setting that a misspelt key most likely means; among `siblings` alone if they are given."""
+    name, known = str(key[-1]), siblings or list(list_keys())
+    elsewhere = next((one for one in known if one.split(".")[-1] == name), "")
+    return elsewhere or _find_nearest(name, _list_siblings(key, siblings)) or _find_nearest(name, known)
+
+
+def _list_siblings(key: Key, siblings: Sequence[str]) -> Sequence[str]:
+    names = [part for part in key if isinstance(part, str)]
+    return siblings or [name for name in list_keys() if name.split(".")[:-1] == names[:-1]]
 
 
 def list_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[str]:
@@ -120,12 +172,6 @@ def list_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[st
         yield above + name
         for inner in _find_models(field.annotation):
             yield from list_keys(inner, f"{above}{name}.")
-
-
-def find_line(text: str, key: Key) -> int | None:
-    """Return the line of the file that sets a key, else of the nearest table around it."""
-    lines = dict(_index_lines(text))
-    return next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), None)
 
 
 def format_key(key: Key) -> str:
@@ -172,22 +218,6 @@ def _sets(variable: str, key: Key) -> bool:
     names = [str(part) for part in key]
     parts = variable.upper().removeprefix(ENV_PREFIX).lower().removesuffix("_file").split("__")
     return variable.upper().startswith(ENV_PREFIX) and parts == names[: len(parts)]
-
-
-def _index_lines(text: str) -> Iterator[tuple[Key, int]]:
-    """Yield each key that a file sets and its line."""
-    table: Key = ()
-    counts: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header := _HEADER.match(line):
-            name = header[2]
-            table = tuple(name.split("."))
-            if header[1] == "[[":
-                table = (*table, counts.get(name, 0))
-                counts[name] = counts.get(name, 0) + 1
-            yield table, number
-        elif setting := _SETTING.match(line):
-            yield (*table, *setting[1].split(".")), number
 
 
 def _describe_fault(fault: ErrorDetails) -> str:

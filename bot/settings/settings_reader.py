@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,8 +19,9 @@ from bot.settings.settings_errors import (
     SettingsError,
     SettingsOrigin,
     explain_unknown_key,
-    explain_validation_error,
+    explain_validation_errors,
     format_key,
+    join_errors,
 )
 from bot.settings.settings_tables import FILE_NAME, Settings
 from bot.settings.source_settings import SOURCE_ENTRIES
@@ -62,23 +63,26 @@ class _EnvironmentSettings(Settings, BaseSettings):
 def load_settings(config: Path | None = None) -> Settings:
     """Read `config`, else `footnote.toml` of the working directory if it exists, and the environment.
 
-    Raises `SettingsError`: the file is missing though named, is no TOML, or a key is unknown or has a wrong value.
+    Raises `SettingsError`: the file is missing though named, is no TOML, or a key is unknown or has a wrong value. It
+    tells all that is wrong at once.
     """
     path = config or FILE_NAME
     text = _read_text(path, must_exist=config is not None)
     surroundings = SettingsOrigin(path, text, os.environ)
-    _refuse_unknown(os.environ)
-    values = {"home": str(path.parent / ".footnote"), **_anchor_paths(_parse_toml(path, text), path.parent)}
+    faults = list(_find_unknown_variables(os.environ))
+    held, owners = _read_secret_files(os.environ, faults), _read_owners_secrets(os.environ, faults)
     try:
-        settings = Settings(**dict(_EnvironmentSettings(**_merge(values, _read_secret_files(os.environ)))))
-        owners = _read_owners_secrets(os.environ)
+        values = {"home": str(path.parent / ".footnote"), **_anchor_paths(_parse_toml(path, text), path.parent)}
+        settings = Settings(**dict(_EnvironmentSettings(**_merge(values, held))))
+        if faults:
+            raise join_errors(faults)
         completed = {
             "model": settings.model.completed(owners),
             **{name: entry.read(settings).completed(owners) for name, entry in load_platforms().items()},
         }
         return settings.model_copy(update=completed)
     except ValidationError as error:
-        raise explain_validation_error(error.errors(), surroundings) from error
+        raise join_errors([*explain_validation_errors(error.errors(), surroundings), *faults]) from error
     except UnreadableVariable as error:
         field = re.search(r'field "(\w+)"', str(error))
         name = ENV_PREFIX + field[1].upper() if field else "A variable"
@@ -104,12 +108,23 @@ def _read_text(path: Path, *, must_exist: bool) -> str:
         raise SettingsError(f"{path} cannot be read: {error.strerror}.", hint="Name another file.") from error
 
 
+_TOML_HINTS = {
+    "Invalid value": 'Text stands in quotes: name = "value".',
+    "Expected '='": 'Each line is a key and its value: name = "value"; what is only told begins with #.',
+    "Cannot overwrite": "That key or table stands twice: keep one of them.",
+    "Cannot declare": "That key or table stands twice: keep one of them.",
+    "Unclosed": "A bracket that was opened is not closed.",
+    "Illegal character": "Close the quotes in that line.",
+    "Unescaped": "A \\ stands twice between double quotes, or once between single ones.",
+}
+
+
 def _parse_toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        hint = "Correct that line; text is quoted."
-        raise SettingsError(f"{path} is not valid TOML: {error}.", hint=hint) from error
+        hint = next((hint for said, hint in _TOML_HINTS.items() if said in str(error)), "Text stands in quotes.")
+        raise SettingsError(f"{path} is not valid TOML: {error}.", hint=f"Correct that line. {hint}") from error
 
 
 def _anchor_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -147,34 +162,36 @@ def _anchor_path(folder: Path, path: str) -> str:
     return str(folder / expand_home(Path(path)))
 
 
-def _read_secret_files(environment: Mapping[str, str]) -> dict[str, Any]:
+def _read_secret_files(environment: Mapping[str, str], faults: list[SettingsError]) -> dict[str, Any]:
     """Read the values of variables such as `FOOTNOTE_DATABASE_FILE`, which name a file that holds a secret."""
     values: dict[str, Any] = {}
     for name in _own_variables(environment):
         if not name.lower().endswith(FILE_SUFFIX) or not environment[name]:
             continue
-        value: Any = _read_secret(name, Path(environment[name]))
+        value: Any = _read_secret(name, Path(environment[name]), faults)
         for key in reversed(name.lower().removeprefix(ENV_PREFIX.lower()).removesuffix(FILE_SUFFIX).split("__")):
             value = {key: value}
         values = _merge(values, value)
     return values
 
 
-def _read_owners_secrets(environment: Mapping[str, str]) -> Mapping[str, str]:
+def _read_owners_secrets(environment: Mapping[str, str], faults: list[SettingsError]) -> Mapping[str, str]:
     """Return variables with the secrets that files hold, under the names that their owners use."""
     files = {name: environment.get(f"{name}_FILE", "") for name in OWNERS_SECRETS}
     named = {name: path for name, path in files.items() if path and not environment.get(name)}
-    return {**environment, **{name: _read_secret(f"{name}_FILE", Path(path)) for name, path in named.items()}}
+    return {**environment, **{name: _read_secret(f"{name}_FILE", Path(path), faults) for name, path in named.items()}}
 
 
-def _read_secret(name: str, path: Path) -> str:
+def _read_secret(name: str, path: Path, faults: list[SettingsError]) -> str:
+    """Return what a file holds; where it cannot be read, add that to the faults."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
         hint = "Correct the path; the value itself goes into the variable without _FILE."
         # The path is not shown: where it cannot be read, it may be the secret itself.
-        raise SettingsError(f"The file that {name} names cannot be read: {reason}.", hint=hint) from error
+        faults.append(SettingsError(f"The file that {name} names cannot be read: {reason}.", hint=hint))
+        return ""
 
 
 def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,11 +200,11 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return {**low, **high, **both}
 
 
-def _refuse_unknown(environment: Mapping[str, str]) -> None:
+def _find_unknown_variables(environment: Mapping[str, str]) -> Iterator[SettingsError]:
     for name in _own_variables(environment):
         key = name.lower().removeprefix(ENV_PREFIX.lower()).split("__")[0].removesuffix(FILE_SUFFIX)
         if not (key in Settings.model_fields or key in OTHER_VARIABLES or ORCHESTRATOR_VARIABLE.match(key)):
-            raise explain_unknown_key((key,), where=name)
+            yield explain_unknown_key((key,), where=name)
 
 
 def _own_variables(environment: Mapping[str, str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Put errors into words for people: one plain line, and what to do about it. Pure."""
 
+from collections.abc import Callable
 from textwrap import shorten
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
@@ -23,16 +24,23 @@ class Fault(NamedTuple):
     kind: str
     message: str
     hint: str = ""
+    others: "tuple[Fault, ...]" = ()  # what else is wrong, and is told with it
 
     def line(self) -> str:
         message, hint = sanitize_line(self.message), sanitize_line(self.hint)
         return f"{message.removesuffix('.')} — {hint}" if hint else message
 
+    def redacted(self, redact: Callable[[str], str]) -> "Fault":
+        """Return it with each text passed through `redact`."""
+        others = tuple(one.redacted(redact) for one in self.others)
+        return Fault(self.kind, redact(self.message), redact(self.hint), others)
+
 
 def explain_error(error: Exception) -> Fault:
     """Say what an error means to a person."""
     if isinstance(error, ReportableError):
-        return Fault(error.kind, str(error), error.hint)
+        others = (one if isinstance(one, Fault) else explain_error(one) for one in getattr(error, "others", ()))
+        return Fault(error.kind, str(error), error.hint, tuple(others))
     if isinstance(error, OSError) and error.strerror:
         place = f": {error.filename}" if error.filename else ""
         return Fault("system", f"{error.strerror}{place}.", "Fix that, and run the command again.")

@@ -28,5 +28,5 @@ CHECKS: tuple[HealthCheck, ...] = (
     server_checks.check_port,
     settings_checks.check_pages,
     settings_checks.check_platforms,
-    *(entry.check for entry in load_platforms().values()),
+    *map(settings_checks.build_platform_check, load_platforms().values()),
 )

@@ -131,14 +131,14 @@ _BEGIN = "`footnote ingest folder PATH --corpus NAME` ingests a folder."
 async def check_database(scene: Inspection) -> Sequence[CheckResult]:
     """Check that it can be read and written, is of this version, and is whole."""
     if scene.fault:
-        return (report_error(scene.fault),)
+        return report_error(scene.fault)
     if scene.file is None:
         there = bool(scene.settings.database)
         return (CheckResult("ok", "Database: PostgreSQL answers." if there else "Database: none yet."),)
     if scene.file.faults:
         return (CheckResult("fail", f"Database: it is damaged: {scene.file.faults[0]}.", _RESTORE),)
     if scene.file.unwritable:
-        return (report_error(scene.file.unwritable),)
+        return report_error(scene.file.unwritable)
     return (_check_revision(scene),)
 
 

@@ -41,7 +41,13 @@ def examine_sources(given: Mapping[str, SourceSettings], around: SourceContext) 
     if found or not given:
         return found
     kinds = ", ".join(f"{corpus} ({source.type.replace('_', ' ')})" for corpus, source in given.items())
-    return (CheckResult("ok", f"Sources: {format_count(len(given), 'source')} can be opened: {kinds}."),)
+    away = [corpus for corpus, source in given.items() if not any(isinstance(value, Path) for _, value in source)]
+    said = f"Sources: the servers of {', '.join(away)} were not asked; `footnote ingest all` asks them."
+    unasked = [CheckResult("skip", said)] if away else []
+    return (
+        CheckResult("ok", f"Sources: {format_count(len(given), 'source')} can be opened: {kinds}."),
+        *unasked,
+    )
 
 
 def _find_source_fault(corpus: str, source: SourceSettings, around: SourceContext) -> CheckResult | None:

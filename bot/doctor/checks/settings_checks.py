@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from bot.access import EVERYONE
-from bot.doctor.diagnosis import CheckResult, Inspection
-from bot.platforms.registry import load_platforms, platform_of
+from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection
+from bot.platforms.registry import PlatformEntry, load_platforms, platform_of
 from bot.settings.pages_settings import LOOPBACK
-from bot.settings.settings_errors import find_exposure, find_missing_secrets
+from bot.settings.settings_errors import find_exposure, find_platform_faults
 from bot.settings.settings_tables import ChannelValues, Settings
 from ingest.refresh.night_schedule import night_after
 from pipeline.errors import UnknownSystem
@@ -67,12 +67,25 @@ async def check_prices(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
-    """Check that configured platforms have all that they need."""
-    if fault := find_missing_secrets(scene.settings):
-        return (CheckResult("fail", str(fault), fault.hint),)
+    """Tell where no platform is configured."""
     if not list_configured_platforms(scene.settings):
         return (CheckResult("ok", "Platforms: none is configured; the terminal answers all the same."),)
     return ()
+
+
+def build_platform_check(entry: PlatformEntry) -> HealthCheck:
+    """Return the check of a platform: of its secrets' shape and, where nothing is wrong with that, by using them."""
+
+    async def check_platform(scene: Inspection) -> Sequence[CheckResult]:
+        if not entry.read(scene.settings).configured:
+            return ()
+        faults = find_platform_faults(scene.settings, [entry])
+        if not faults:
+            return await entry.check(scene)
+        left = CheckResult("skip", f"{entry.title}: it was not asked anything, for that needs its secrets.")
+        return (*(CheckResult("fail", str(fault), fault.hint) for fault in faults), left)
+
+    return check_platform
 
 
 async def check_pages(scene: Inspection) -> Sequence[CheckResult]:

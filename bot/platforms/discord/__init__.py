@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
+from bot.platforms.secret_shapes import SecretShape
 from bot.settings.field_types import validate_web_address
 from storage.language.lazy_pattern import lazy_compile
 
@@ -80,6 +81,17 @@ PLATFORM = PlatformEntry(
     settings=DiscordSettings,
     opener="bot.platforms.discord.discord_wiring:open_discord",
     checker="bot.platforms.discord.discord_health_check:check_discord",
+    shapes=(
+        SecretShape(
+            r"[\w-]{23,28}\.[\w-]{6,7}\.[\w-]{27,}",
+            "a bot token (three parts with dots)",
+            "token",
+            "under Bot, Reset Token, of the application's page",
+        ),
+        SecretShape(r"[0-9a-f]{64}", "the application's public key", unique=False),
+        SecretShape(r"\d{16,20}", "an id", unique=False),
+        SecretShape(r"[\w-]{32}", "a client secret", unique=False),
+    ),
 )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
 from pydantic import AfterValidator, SecretStr
 
 from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
+from bot.platforms.secret_shapes import SecretShape
 from bot.settings.field_types import validate_web_address
 from storage.language.lazy_pattern import lazy_compile
 
@@ -59,6 +60,28 @@ PLATFORM = PlatformEntry(
     settings=SlackSettings,
     opener="bot.platforms.slack.slack_wiring:open_slack",
     checker="bot.platforms.slack.slack_health_check:check_slack",
+    shapes=(
+        SecretShape(r"xoxb-\S+", "a bot token (xoxb-…)", "bot_token", "under OAuth & Permissions of the app's page"),
+        SecretShape(
+            r"xapp-\S+",
+            "an app token (xapp-…)",
+            "app_token",
+            "under Basic Information, App-Level Tokens, with the scope connections:write",
+        ),
+        SecretShape(
+            r"[0-9a-f]{32}",
+            "a signing secret (32 digits and a to f)",
+            "signing_secret",
+            "under Basic Information of the app's page",
+            unique=False,
+        ),
+        SecretShape(r"xoxp-\S+", "a user token (xoxp-…)"),
+        SecretShape(r"xox[a-z](?:\.xox[a-z])?-\S+", "another kind of Slack's tokens"),
+        SecretShape(r"https://hooks\.slack\.com/\S*", "the address of a webhook"),
+        SecretShape(r"\d+\.\d+", "a client ID", unique=False),
+        SecretShape(r"A[A-Z0-9]{8,12}", "an app ID", unique=False),
+        SecretShape(r"[A-Za-z0-9]{24}", "a verification token", unique=False),
+    ),
 )
 
 

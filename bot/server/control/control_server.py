@@ -154,7 +154,8 @@ async def _run_work(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Q
             log.info("a command in a shell failed", extra={"cause": explain_error(error).line()})
         else:
             log.exception("a command through the control socket failed")
-        tell(Failure(*map(replace_unencodable, explain_error(error))))
+        fault = explain_error(error).redacted(replace_unencodable)
+        tell(Failure(fault.kind, fault.message, fault.hint))
     finally:
         lines.put_nowait(b"")
 

@@ -13,6 +13,7 @@ import pytest
 
 from bot.doctor.checks import CHECKS, home_checks, server_checks, settings_checks
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, inspect_home, run_checks
+from bot.platforms.registry import load_platforms
 from bot.settings.settings_tables import Settings
 from pipeline.errors import ModelRefused, ModelUnavailable
 from storage.database.engine import open_database
@@ -220,10 +221,18 @@ def test_the_schedule(schedule: dict[str, str], corpora: list[dict[str, Any]], s
     assert all(part in finding.what for part, finding in zip(said, found, strict=True))
 
 
-@pytest.mark.parametrize(("slack", "levels"), [({}, ["ok"]), (SLACK, []), ({"bot_token": "xoxb-hush"}, ["fail"])])
-def test_a_platform_that_lacks_something_fails(slack: dict[str, str], levels: list[str]) -> None:
-    """One that lacks nothing is left to its own checks."""
-    found = _found(settings_checks.check_platforms, _scene(settings={"slack": slack}))
+@pytest.mark.parametrize(
+    ("slack", "levels"),
+    [
+        ({}, []),
+        ({"bot_token": "xoxb-hush"}, ["fail", "skip"]),
+        ({"bot_token": "xapp-hush", "app_token": "xapp-hush"}, ["fail", "skip"]),
+        ({**SLACK, "api_url": "http://127.0.0.1:1/"}, ["fail", "skip", "fail"]),
+    ],
+)
+def test_a_platform_is_asked_where_its_secrets_may_be_right(slack: dict[str, str], levels: list[str]) -> None:
+    """What was not tried is said, and why."""
+    found = _found(settings_checks.build_platform_check(load_platforms()["slack"]), _scene(settings={"slack": slack}))
 
     assert [finding.level for finding in found] == levels
     assert "hush" not in str(found)

@@ -51,5 +51,8 @@ def test_sources_that_can_be_opened_are_told_in_a_line() -> None:
     Path("docs").mkdir()
     found = _found({"DOCS_TOKEN": SECRET}, docs={"type": "folder", "path": "docs"}, code=GIT)
 
-    assert found == [("ok", "Sources: 2 sources can be opened: docs (folder), code (git).", "")]
+    assert found == [
+        ("ok", "Sources: 2 sources can be opened: docs (folder), code (git).", ""),
+        ("skip", "Sources: the servers of code were not asked; `footnote ingest all` asks them.", ""),
+    ]
     assert _found() == []

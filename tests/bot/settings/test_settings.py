@@ -1,12 +1,16 @@
 """Settings: read in the right order, and told plainly when they are wrong."""
 
+import tomllib
 from datetime import UTC
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.cli.operator_commands import write_starter
-from bot.settings.settings_errors import SettingsError, find_line, list_keys
+from bot.settings.settings_errors import SettingsError, list_keys
+from bot.settings.settings_lines import find_line
 from bot.settings.settings_reader import list_old_keys, load_settings
 from bot.settings.settings_tables import Settings, load_time_zone
 from bot.settings.source_settings import FolderSettings, WikipediaSettings
@@ -220,7 +224,7 @@ def test_settings_are_frozen() -> None:
         ("chroma = { url = 'localhost' }", 'chroma.url must be empty or begin with "http://" or "https://".'),
         ("database = 'mysql://x'", "database must be empty (SQLite in home) or begin with"),
         ("timezone = ", "footnote.toml is not valid TOML:"),
-        ("timezone = UTC", "(at line 1, column 12). Correct that line"),
+        ("timezone = UTC", "(at line 1, column 12). Correct that line. Text stands in quotes"),
         ("[discord]\nshards = 2\nshard_ids = [2]", "discord.shard_ids must be numbers from 0, below that of `shards`"),
     ],
 )
@@ -275,11 +279,56 @@ def test_a_file_may_begin_with_a_byte_order_mark() -> None:
     assert load_settings() == Settings()
 
 
-def test_lines_are_found_by_table_and_entry() -> None:
-    """A key that stands in two tables is looked for in the right one."""
-    text = "[a]\nx = 1\n[[b]]\nx = 2\n[[b]]\nx = 3\n"
+def test_all_that_is_wrong_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of the file; what a misspelt key stands for is not missing as well, and variables come last."""
+    _file(
+        "timezon = 'UTC'\n[[corpus]]\nnam = 'a'\nowner = 'anna'\nvisible_to = [\n '*',\n 'slak:x',\n]\n"
+        "[corpus.source]\ntype = 'folder'\npth = 'x'\n[limits]\npassages = 'ten'\n"
+    )
+    monkeypatch.setenv("FOOTNOTE_LIMIT__X", "1")
+    monkeypatch.setenv("OPENAI_API_KEY_FILE", "missing")
+    with pytest.raises(SettingsError) as caught:
+        load_settings()
 
-    assert [find_line(text, key) for key in (("a", "x"), ("b", 0, "x"), ("b", 1, "x"), ("c",))] == [2, 4, 6, None]
+    told = [
+        str(one).partition(" must ")[0].removeprefix("footnote.toml, ") for one in (caught.value, *caught.value.others)
+    ]
+    assert told == [
+        "line 1: there is no setting `timezon`.",
+        "line 3: there is no setting `corpus[1].nam`.",
+        "line 4: corpus[1].owner",
+        "line 5: corpus[1].visible_to[2]",
+        "line 11: there is no setting `corpus[1].source.pth`.",
+        "line 13: limits.passages",
+        "FOOTNOTE_LIMIT__X: there is no setting `limit`.",
+        "The file that OPENAI_API_KEY_FILE names cannot be read: No such file or directory.",
+    ]
+
+
+KEYS = st.sampled_from(["a", "b-1", "'c.d'", '"e f"'])
+VALUES = st.sampled_from(["{}", "[\n  {},\n]", '"""\n[[x]]\na = {}\n"""', "{{ k = {} }}", "[[{}]]"])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["[{}]", "[[{}]]", "[[{}]]\n[{}.sub]"]), KEYS, KEYS, VALUES), max_size=8))
+def test_every_key_is_found_in_its_line(tables: list[tuple[str, str, str, str]]) -> None:
+    """Whatever its table is called, however many lines its value has, and how often its array of tables is there."""
+    text, wanted, counts = "", {}, dict[str, int]()
+    for place, (header, table, key, value) in enumerate(tables):
+        name = f"{table[0]}{header.count('[')}{table[1:]}" if table[0] in "'\"" else f"{table}{header.count('[')}"
+        path: tuple[str | int, ...] = (name.strip("'\""),)
+        if header.startswith("[["):
+            path = (*path, counts.setdefault(name, -1) + 1)
+            counts[name] += 1
+        elif name in counts:
+            continue
+        counts.setdefault(name, 0)
+        text += header.replace("{}", name) + "\n"
+        path = (*path, "sub") if "sub" in header else path
+        wanted[(*path, key.strip("'\""))] = len(text.splitlines()) + 1
+        text += f"{key} = {value.format(place)}\n"
+
+    assert tomllib.loads(text) is not None
+    assert {key: find_line(text, key) for key in wanted} == wanted
 
 
 def test_time_zones_are_known_by_name() -> None:

@@ -1,0 +1,73 @@
+"""Find the lines of a TOML file that set its keys, which `tomllib` does not tell. Pure."""
+
+import tomllib
+from collections.abc import Iterator
+
+from storage.language.lazy_pattern import lazy_compile
+
+Key = tuple[str | int, ...]  # the path of a value, such as `("corpus", 0, "name")`
+
+_PART = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
+_NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
+_HEADER = lazy_compile(rf"\s*(\[{{1,2}})\s*({_NAME})\s*\]")
+_SETTING = lazy_compile(rf"\s*({_NAME})\s*=")
+_PARTS = lazy_compile(_PART)
+
+
+def index_lines(text: str) -> dict[Key, range]:
+    """Return the lines of each table's header and of each key with its value, counted from 0."""
+    return dict(_scan(text.splitlines()))
+
+
+def find_line(text: str, key: Key) -> int | None:
+    """Return the line, from 1, that sets a key, else that of the nearest table around it."""
+    lines = index_lines(text)
+    return next((lines[key[:size]].start + 1 for size in range(len(key), 0, -1) if key[:size] in lines), None)
+
+
+def _scan(lines: list[str]) -> Iterator[tuple[Key, range]]:
+    table: Key = ()
+    counts: dict[Key, int] = {}
+    number = 0
+    while number < len(lines):
+        end = number + 1
+        if header := _HEADER.match(lines[number]):
+            table = _resolve(_split(header[2]), counts, append=header[1] == "[[")
+            yield table, range(number, end)
+        elif setting := _SETTING.match(lines[number]):
+            end = _find_end(lines, number)
+            yield (*table, *_split(setting[1])), range(number, end)
+        number = end
+
+
+def _resolve(name: Key, counts: dict[Key, int], *, append: bool) -> Key:
+    """Return a table's key: each array of tables on its way stands at its last entry."""
+    path: Key = ()
+    for place, part in enumerate(name):
+        path = (*path, part)
+        if append and place == len(name) - 1:
+            counts[path] = counts.get(path, 0) + 1
+        if path in counts:
+            path = (*path, counts[path] - 1)
+    return path
+
+
+def _split(name: str) -> Key:
+    return tuple(part.strip("\"'") for part in _PARTS.findall(name))
+
+
+_LONGEST = 200  # lines of a value
+
+
+def _find_end(lines: list[str], start: int) -> int:
+    """Return where a value ends: behind the first line with which it can be read."""
+    value = lines[start].partition("=")[2].strip()
+    if not value.startswith(("[", "{", '"""', "'''")):
+        return start + 1
+    for end in range(start + 1, min(start + _LONGEST, len(lines)) + 1):
+        try:
+            tomllib.loads("\n".join(lines[start:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return end
+    return start + 1

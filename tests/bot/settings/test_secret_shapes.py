@@ -1,0 +1,56 @@
+"""Secrets are told apart by their shape, before anybody is asked."""
+
+import pytest
+
+from bot.platforms.registry import load_platforms
+from bot.platforms.secret_shapes import find_misplaced_secret
+from bot.settings.settings_errors import find_serving_faults
+from bot.settings.settings_tables import Settings
+
+DISCORD = "MTE4ODAwMDAwMDAwMDAwMDAw.GabcdE.abcdefghijklmnopqrstuvwxyz0123456789AB"
+HEX = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize(
+    ("platform", "key", "held", "found"),
+    [
+        ("slack", "bot_token", "xoxb-1-2-abc", ""),
+        ("slack", "bot_token", "", ""),
+        ("slack", "bot_token", "of another kind", "a space"),
+        ("slack", "bot_token", "unknown-to-us", ""),
+        ("slack", "bot_token", "xapp-1-2", "an app token (xapp-…)"),
+        ("slack", "bot_token", "xoxp-1-2", "a user token"),
+        ("slack", "bot_token", HEX, "a signing secret"),
+        ("slack", "bot_token", "xoxb-1…9", "letters that no secret has"),
+        ("slack", "app_token", "xoxb-1-2", "a bot token (xoxb-…)"),
+        ("slack", "signing_secret", HEX, ""),
+        ("slack", "signing_secret", "xapp-1", "an app token"),
+        ("slack", "signing_secret", DISCORD, "of Discord"),
+        ("discord", "token", DISCORD, ""),
+        ("discord", "token", f'"{DISCORD}"', "quotes"),
+        ("discord", "token", "118800000000000000", "an id"),
+        ("discord", "token", HEX * 2, "public key"),
+        ("discord", "token", "abcdefghijklmnopqrstuvwxyz-_0123", "a client secret"),
+        ("discord", "token", "xoxb-1-2", "a bot token (xoxb-…) of Slack"),
+    ],
+)
+def test_what_is_surely_another_secret_is_said(platform: str, key: str, held: str, found: str) -> None:
+    """And what belongs there, and where it is found; what nobody knows is left to the platform to judge."""
+    fault = find_misplaced_secret(load_platforms().values(), load_platforms()[platform], key, held)
+
+    assert bool(fault) == bool(found)
+    if fault:
+        assert found in fault.found
+        assert "It wants a" in fault.hint
+        assert held not in f"{fault.found} {fault.hint}"
+
+
+def test_tokens_that_were_swapped_keep_a_server_from_starting() -> None:
+    """Each says where it belongs."""
+    slack = {"bot_token": "xapp-1-2", "app_token": "xoxb-1-2"}
+    told = [f"{fault} {fault.hint}" for fault in find_serving_faults(Settings.model_validate({"slack": slack}))]
+
+    assert [one.partition(". It wants")[0] for one in told] == [
+        "SLACK_BOT_TOKEN holds an app token (xapp-…). That belongs into SLACK_APP_TOKEN",
+        "SLACK_APP_TOKEN holds a bot token (xoxb-…). That belongs into SLACK_BOT_TOKEN",
+    ]
