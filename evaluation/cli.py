@@ -1,4 +1,4 @@
-"""Register `footnote evaluate` through the entry point `footnote.commands`, so that bot never imports it."""
+"""Register `footnote evaluate` and `distil` through the entry points `footnote.commands`: bot never imports them."""
 
 import typer
 
@@ -6,6 +6,7 @@ from evaluation.answers.answer_scores import answers
 from evaluation.answers.retrieval import lazy, retrieval
 from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
+from evaluation.distillation.lesson_export import EPILOG, export
 from evaluation.robustness.crashes import crashes
 from evaluation.robustness.hostile import hostile
 from evaluation.robustness.injection import injection
@@ -21,6 +22,7 @@ from evaluation.speed.wikipedia_benchmark import wikipedia
 
 app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")
+distil = typer.Typer(no_args_is_help=True, help="Teach a model of your own by what a larger one replied.")
 app.add_typer(speed, name="speed")
 
 app.command()(answers)
@@ -41,3 +43,9 @@ speed.command()(serve_model)
 speed.command()(turn)
 speed.command()(turns)
 speed.command()(wikipedia)
+distil.command(epilog=EPILOG)(export)
+
+
+@distil.callback()
+def _name_group() -> None:
+    """Keep `export` a command of its own while it is the only one."""

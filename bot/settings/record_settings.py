@@ -1,4 +1,4 @@
-"""Define the settings of the record: what signs it, where its heads go, and how long words are kept."""
+"""Define the settings of the record: what signs it, where its heads go, how long words are kept, who may learn of it."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,3 +24,11 @@ class RecordSettings(SettingsTable):
     """Who is told that what an answer cites has changed so that it no longer holds: nobody, the admins, its thread."""
     recheck_days: int = Field(default=30, ge=0, le=3_650)  # how old answers are checked again at most; 0: none is
     recheck_most: int = Field(default=20, ge=1, le=1_000)  # how many notes a day, or answers a digest names, at most
+
+
+class DistillationSettings(SettingsTable):
+    """What recorded turns may be made into lessons for a model of one's own; nothing, unless both say so."""
+
+    places: tuple[str, ...] = ()
+    """Where turns were asked: `terminal`, channels such as `slack:T1/C1`, people in a DM such as `slack:T1/U1`."""
+    corpora: tuple[str, ...] = ()  # what lessons may quote

@@ -30,7 +30,7 @@ from bot.platforms.registry import (
 from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, Tone, require, validate_web_address
 from bot.settings.model_values import EvaluationSettings, ModelValues
 from bot.settings.pages_settings import PagesSettings
-from bot.settings.record_settings import RecordSettings
+from bot.settings.record_settings import DistillationSettings, RecordSettings
 from bot.settings.search_engine_settings import SearchEngineSettings
 from bot.settings.source_settings import AnySource, SourceSettings
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
@@ -275,6 +275,7 @@ class OwnSettings(SettingsTable):
     ingest: IngestSettings = IngestSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     record: RecordSettings = Field(default_factory=RecordSettings)
+    distillation: DistillationSettings = DistillationSettings()
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora)] = ()
     channel: Annotated[tuple[ChannelValues, ...], AfterValidator(_validate_channels)] = ()
     """Validated after the corpora, which channels name."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 
 from pipeline.model import ChatMessage
 from pipeline.prompts.demonstrations import WorkedExample, fit_demo
@@ -28,6 +28,7 @@ from pipeline.types import Conversation, Demonstration, Turn
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Document, Evidence, Hit, Passage
 
+MissingFact = UndefinedError  # a template wants a fact that it is not given
 DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so that none is a word of a language
 DELIMITER_LENGTH = 12
 EXAMPLE_DELIMITER = "example"  # that of worked examples, which are the same on every call; no turn ever has it
@@ -135,7 +136,8 @@ def render_prompt(
 ) -> Prompt:
     """Render a call; `demos` are turns of before that stand between its own examples and the turn.
 
-    Each of them has a delimiter of its own, so that what it quotes is told from what was found for the turn.
+    Each of them has a delimiter of its own, so that what it quotes is told from what was found for the turn. Raises
+    `MissingFact` where the template wants a fact that is not given.
     """
     module = _load_macros(template, mode, now.date(), fence="", **facts)
     quoted = "\n".join((str(module.turn()), *(demo.searched for demo in demos)))
@@ -166,9 +168,15 @@ def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
 def _render_example(
     template: str, mode: PromptMode, day: date, example: WorkedExample, fence: str
 ) -> tuple[ChatMessage, ChatMessage]:
-    worked = _load_macros(template, mode, day, **{**example.facts, "answer": example.reply, "fence": fence})
-    reply = json.dumps(example.reply, ensure_ascii=False) if mode.structured else str(worked.reply()).strip()
-    return ChatMessage("user", str(worked.turn()).strip()), ChatMessage("assistant", reply)
+    worked = _load_macros(template, mode, day, **{**example.facts, "fence": fence})
+    return ChatMessage("user", str(worked.turn()).strip()), render_reply(template, mode, example.reply)
+
+
+def render_reply(template: str, mode: PromptMode, answer: Any) -> ChatMessage:
+    """Render a right reply to a call, whose parts `answer` has, as a worked example shows it."""
+    if mode.structured:
+        return ChatMessage("assistant", json.dumps(answer, ensure_ascii=False))
+    return ChatMessage("assistant", str(_load_macros(template, mode, EXAMPLE_DAY, answer=answer).reply()).strip())
 
 
 def _load_macros(template: str, mode: PromptMode, day: date, **facts: Any) -> Any:

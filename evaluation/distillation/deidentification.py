@@ -1,0 +1,58 @@
+"""Take people out of lessons: names and ids of askers, addresses, numbers and secrets. Pure.
+
+What documents say of people stays, as it is what the bot quotes, but for those who asked: their names are replaced
+wherever they stand, in the whole of a lesson by the same placeholder, so that prompt and reply go on agreeing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from evaluation.distillation.student_lessons import Lesson
+
+LEAST_NAME = 2  # characters; a shorter part of a name stands everywhere
+_PATTERNS = (
+    ("MENTION", re.compile(r"<[@#!&][^<>\s|]{2,64}(?:\|[^<>]{0,80})?>|(?<![\w@.])@[A-Za-z0-9_][\w.-]{1,31}\b")),
+    ("EMAIL", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")),
+    ("SECRET", re.compile(r"\b(?:xox[a-z]-|xapp-|sk-|gh[pousr]_|glpat-|AKIA)[\w-]{8,}|\beyJ[\w-]{10,}\.[\w.-]{10,}")),
+    (
+        "PHONE",
+        re.compile(
+            r"(?<![\w+./-])(?:\+\d{1,3}[\s./-]?|\(0\d{1,5}\)[\s./-]?|0(?=\d{2,5}[\s/-]))\d(?:[\s./-]?\d){5,12}(?!\w)"
+        ),
+    ),
+    ("ID", re.compile(r"\b[UWCDGT](?=[A-Z]*\d)[A-Z0-9]{8,11}\b|\b\d{17,20}\b")),
+)
+
+
+def build_name_pattern(names: Iterable[str], ids: Iterable[str]) -> re.Pattern[str]:
+    """Match who asked, and where: names as platforms show them, parts of them that are written as names, and ids."""
+    whole = {one for one in (*names, *ids) if len(one) > LEAST_NAME}
+    parts = {part for name in names for part in name.split() if len(part) > LEAST_NAME and not part.islower()} - whole
+    found = [rf"(?i:{re.escape(one)})" for one in sorted(whole, key=lambda one: (-len(one), one))]
+    found += [re.escape(one) for one in sorted(parts, key=lambda one: (-len(one), one))]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(found)})(?!\w)" if found else r"(?!)")
+
+
+def remove_identities(lesson: Lesson, named: re.Pattern[str]) -> Lesson:
+    """Return a lesson in whose input and output placeholders stand for what tells who somebody is."""
+    held = dict[str, str]()
+
+    def hold(kind: str, found: str) -> str:
+        key = f"{kind}:{found.casefold()}"
+        if key not in held:
+            held[key] = f"{kind}_{sum(one.startswith(f'{kind}:') for one in held) + 1}"
+        return held[key]
+
+    def clean(text: str) -> str:
+        for kind, pattern in _PATTERNS:
+            text = pattern.sub(lambda match, kind=kind: hold(kind, match[0]), text)  # type: ignore[misc]
+        return named.sub(lambda match: hold("NAME", match[0]), text)
+
+    return replace(lesson, input=clean(lesson.input), output=clean(lesson.output))
+
+
+def find_identities(text: str, named: re.Pattern[str]) -> Iterator[str]:
+    """Yield what is left in a text that tells who somebody is."""
+    for _, pattern in (*_PATTERNS, ("NAME", named)):
+        yield from (match[0] for match in pattern.finditer(text))

@@ -1,0 +1,239 @@
+"""Export lessons from the record, as chat messages that trainers read: `footnote distil export`.
+
+Nothing is exported but what settings consent to. Lessons of one topic stand in one split: turns that cite the same
+document, or belong to the same conversation, are of one topic.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+import typer
+
+from bot.cli.command_context import JsonOption, format_examples, open_command
+from bot.cli.terminal_output import build_document
+from bot.settings.record_settings import DistillationSettings
+from bot.wiring import Records
+from evaluation import EvaluationError
+from evaluation.distillation.deidentification import build_name_pattern, find_identities, remove_identities
+from evaluation.distillation.recorded_calls import RecordedTurn, read_turn
+from evaluation.distillation.student_lessons import LeftOut, Lesson, make_lessons, read_lesson
+from evaluation.workbench import render_table
+from pipeline.errors import UnreadableReply
+from storage.record.record_search import EVERY_TURN
+
+SPLITS = {"train": 0.8, "validation": 0.1, "test": 0.1}
+MANIFEST = "manifest.json"
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Lessons by their split, and why others were left out."""
+
+    lessons: Mapping[str, tuple[Lesson, ...]]
+    left_out: Counter[str]
+    turns: int  # that lessons were made of
+
+
+def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
+    """Return why no lesson may be made of a turn; empty where it may."""
+    summary = turn.summary
+    place = "terminal" if summary.platform == "terminal" else (summary.asker if turn.direct else summary.channel)
+    if place not in consent.places:
+        return "its place gave no consent"
+    if not {corpus for corpus, _ in turn.found.values()} <= {*consent.corpora}:
+        return "it saw a corpus without consent"
+    if summary.retracted or summary.down:
+        return "somebody found its answer wrong, or took it back"
+    if summary.status not in {"answered", "abstained", "chatted"}:
+        return f"it {summary.status or 'was never closed'}"
+    return ""
+
+
+def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
+    """Return the split of each turn by its id: the parts of `SPLITS` as nearly as whole topics allow."""
+    topics = _Topics()
+    for turn in turns:
+        keys = [f"{corpus}/{key}" for corpus, key in turn.cited]
+        topics.join(f"turn {turn.summary.turn_id}", f"talk {(*turn.earlier, turn.question)[0]}", *keys)
+    grouped = dict[str, list[str]]()
+    for turn in turns:
+        grouped.setdefault(topics.find(f"turn {turn.summary.turn_id}"), []).append(turn.summary.turn_id)
+    groups = sorted(grouped.values())
+    Random(seed).shuffle(groups)
+    groups.sort(key=len, reverse=True)  # the large ones first, where there is room for them
+    held, placed = dict.fromkeys(SPLITS, 0), dict[str, str]()
+    for group in groups:
+        split = max(SPLITS, key=lambda name: SPLITS[name] * len(turns) - held[name])
+        held[split] += len(group)
+        placed.update(dict.fromkeys(group, split))
+    return placed
+
+
+@dataclass
+class _Topics:
+    """Sets of keys that were joined, each known by one of them."""
+
+    parents: dict[str, str] = field(default_factory=dict)
+
+    def find(self, key: str) -> str:
+        while (parent := self.parents.setdefault(key, key)) != key:
+            self.parents[key] = self.parents[parent]
+            key = parent
+        return key
+
+    def join(self, first: str, *others: str) -> None:
+        for other in others:
+            self.parents[self.find(other)] = self.find(first)
+
+
+async def collect_export(records: Records, consent: DistillationSettings, seed: int) -> Export:
+    """Make lessons of all turns that may be used. Raises `StorageError`."""
+    chosen, left_out = list[RecordedTurn](), Counter[str]()
+    wanted = replace(EVERY_TURN, limit=PAGE)
+    while found := await records.search.find(wanted):
+        for summary in found:
+            turn = read_turn(summary, await records.audit.turn(summary.turn_id))
+            if refusal := find_refusal(turn, consent) if turn else "it was erased, or never closed":
+                left_out[f"turns: {refusal}"] += 1
+            elif turn:
+                chosen.append(turn)
+        wanted = replace(wanted, before=found[-1].seq)
+    splits = split_by_topic(chosen, seed)
+    lessons: dict[str, list[Lesson]] = {name: [] for name in SPLITS}
+    for turn in sorted(chosen, key=lambda one: one.summary.seq):
+        passages = await records.manifest.recall({*turn.found}, {*turn.found.values()})
+        for made in make_lessons(turn, passages, seed):
+            if isinstance(made, LeftOut):
+                left_out[f"calls of {made.template}: {made.reason}"] += 1
+            else:
+                lessons[splits[made.turn_id]].append(made)
+    kept, unclean = _remove_identities(lessons, chosen)
+    return Export(kept, left_out + unclean, len(chosen))
+
+
+def _remove_identities(
+    lessons: Mapping[str, Iterable[Lesson]], turns: Sequence[RecordedTurn]
+) -> tuple[dict[str, tuple[Lesson, ...]], Counter[str]]:
+    named = build_name_pattern(
+        {name for turn in turns for name in (turn.summary.asker_name, turn.summary.channel_name)},
+        {part for turn in turns for name in (turn.summary.asker, turn.summary.channel) for part in _split_id(name)},
+    )
+    left_out, kept = Counter[str](), dict[str, tuple[Lesson, ...]]()
+    for split, ones in lessons.items():
+        clean = list[Lesson]()
+        for lesson in ones:
+            told = remove_identities(lesson, named)
+            try:
+                read_lesson(told)
+            except UnreadableReply:
+                left_out[f"calls of {lesson.template}: it cannot be read without names"] += 1
+                continue
+            if any(find_identities(f"{told.input}\n{told.output}", named)):
+                left_out[f"calls of {lesson.template}: it still tells who asked"] += 1
+                continue
+            clean.append(told)
+        kept[split] = tuple(clean)
+    return kept, left_out
+
+
+def _split_id(name: str) -> tuple[str, ...]:
+    """Return the parts of `slack:T1/U1` that identify: workspace, and channel or person."""
+    return tuple(part for part in name.partition(":")[2].split("/") if part)
+
+
+def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a file a split, a line a lesson, and the manifest last; return the manifest. Raises `OSError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    numbers, files = dict[str, int](), dict[str, Any]()
+    for split, lessons in export.lessons.items():
+        lines = "".join(f"{_encode_lesson(one, numbers)}\n" for one in lessons)
+        (folder / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+        stages = dict(sorted(Counter(one.template for one in lessons).items()))
+        digest = hashlib.sha256(lines.encode()).hexdigest()
+        files[split] = {"lessons": len(lessons), "templates": stages, "sha256": digest}
+    quoted = Counter(corpus for ones in export.lessons.values() for one in ones for corpus, _ in one.quoted)
+    manifest = {
+        **about,
+        "turns": export.turns,
+        "files": files,
+        "quoted": dict(sorted(quoted.items())),
+        "left_out": dict(sorted(export.left_out.items())),
+        "licence": "Inputs quote the corpora in `quoted`: what their licences ask holds for a model taught by them.",
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return manifest
+
+
+def _encode_lesson(lesson: Lesson, numbers: dict[str, int]) -> str:
+    """Encode a lesson as the messages that trainers of chat models read; the turn is a number that says nothing."""
+    said = (("system", lesson.instruction), ("user", lesson.input), ("assistant", lesson.output))
+    return json.dumps(
+        {
+            "messages": [{"role": role, "content": text} for role, text in said],
+            "template": lesson.template,
+            "stage": lesson.stage,
+            "turn": numbers.setdefault(lesson.turn_id, len(numbers) + 1),
+            "counts": dict(lesson.counts),
+        },
+        ensure_ascii=False,
+    )
+
+
+def read_lessons(path: Path) -> tuple[Lesson, ...]:
+    """Read the lessons of a split. Raises `EvaluationError` where it is none."""
+    try:
+        return tuple(_decode_lesson(json.loads(line)) for line in path.read_text("utf-8").splitlines())
+    except FileNotFoundError as error:
+        raise EvaluationError(f"There is no {path}.", hint="Write it with `footnote distil export FOLDER`.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise EvaluationError(f"{path} does not hold lessons.", hint="Export it again.") from error
+
+
+def _decode_lesson(row: Mapping[str, Any]) -> Lesson:
+    system, asked, reply = (one["content"] for one in row["messages"])
+    return Lesson(str(row["turn"]), row["template"], row["stage"], system, asked, reply, row["counts"], frozenset())
+
+
+def export(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Where the files are written.")],
+    seed: Annotated[int, typer.Option(help="What decides the splits and the delimiters in prompts.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Write lessons for a student from the record: what each stage asked, and what it should reply.
+
+    Only turns and corpora that `[distillation]` in footnote.toml names are used.
+    """
+    with open_command(context, as_json=as_json) as ctx:
+        consent = ctx.settings.distillation
+        if not (consent.places and consent.corpora):
+            raise EvaluationError(
+                "Nobody consented to lessons being made of their questions.",
+                hint="Name the places and the corpora under [distillation] in footnote.toml, after you asked them.",
+            )
+        made = ctx.call_records(lambda records: collect_export(records, consent, seed))
+        about = {"schema": 1, "version": version("footnote"), "seed": seed, "consent": consent.model_dump(mode="json")}
+        manifest = write_export(made, folder, about)
+        ctx.output.give(
+            build_document(**{key: manifest[key] for key in manifest if key != "schema"}), _render(manifest)
+        )
+
+
+def _render(manifest: Mapping[str, Any]) -> str:
+    templates = sorted({name for one in manifest["files"].values() for name in one["templates"]})
+    rows = [(name, *(one["templates"].get(name, 0) for one in manifest["files"].values())) for name in templates]
+    table = render_table(("lessons", *manifest["files"]), rows)
+    left = "\n".join(f"{count} {reason}" for reason, count in manifest["left_out"].items())
+    return f"{table}\n\nFrom {manifest['turns']} turns. Left out:\n{left or 'nothing'}"
+
+
+EPILOG = format_examples("footnote distil export lessons/")

@@ -1,0 +1,108 @@
+"""Read a turn's model calls back from the record, with the facts that their prompts were made of. Pure.
+
+The record keeps facts by reference: a passage by its id, a sentence by its span, a conversation by how many turns of it
+were shown. A call whose facts cannot be had any more, as its passage has changed since, is left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.stages.passage_retrieval import SourcedFinding
+from pipeline.types import Conversation, Turn
+from storage.record.record_search import TurnSummary
+from storage.types import Document, DocumentId, EntryKind, Evidence, LogEntry, Passage
+
+Passages = Mapping[str, tuple[Passage, Document]]
+
+
+class LostFact(Exception):
+    """What a prompt was made of cannot be had any more; `str()` says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """A call of a model that ended as it should: its template, what it was rendered from, and the reply."""
+
+    template: str
+    stage: str
+    facts: Mapping[str, Any]  # by reference, as they are on record
+    reply: str
+    structured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTurn:
+    """A turn on record, as far as lessons are made of it."""
+
+    summary: TurnSummary
+    question: str
+    earlier: tuple[str, ...]
+    calls: tuple[RecordedCall, ...]
+    said: frozenset[str]  # the sentences that passed the gate
+    cited: tuple[DocumentId, ...]
+    found: Mapping[str, DocumentId]  # the passages that searches found, by their ids
+    direct: bool  # whether it was asked in a DM
+
+
+def read_turn(summary: TurnSummary, entries: Sequence[LogEntry]) -> RecordedTurn | None:
+    """Read a turn from its entries; None where it was never closed, or its words were erased."""
+    bodies = {kind: [one.body for one in entries if one.kind is kind] for kind in EntryKind}
+    opened, closed, steps = (bodies[kind] for kind in (EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED, EntryKind.STEP))
+    if summary.erased or not opened or not closed:
+        return None
+    begun, ended = opened[0], closed[-1]
+    return RecordedTurn(
+        summary=summary,
+        question=begun["question"],
+        earlier=tuple(begun.get("earlier", ())),
+        calls=tuple(_read_call(step) for step in steps if _ended_well(step)),
+        said=frozenset(one["text"] for one in ended.get("sentences", ())),
+        cited=tuple(dict.fromkeys((one["corpus"], one["document"]) for one in ended.get("citations", ()))),
+        found={hit[0]: (hit[2], hit[3]) for step in steps for hit in step.get("hits", ())},
+        direct=begun["asker"]["kind"] == "dm",
+    )
+
+
+def _ended_well(step: Mapping[str, Any]) -> bool:
+    return "template" in step and step.get("finish") == "stop" and not step.get("error") and bool(step.get("reply"))
+
+
+def _read_call(step: Mapping[str, Any]) -> RecordedCall:
+    return RecordedCall(step["template"], step["stage"], step["facts"], step["reply"], step["format"] != "text")
+
+
+def restore_facts(call: RecordedCall, turn: RecordedTurn, passages: Passages) -> dict[str, Any]:
+    """Put what the facts of a call refer to in the place of the references. Raises `LostFact`."""
+    return {name: _restore(name, value, turn, passages) for name, value in call.facts.items()}
+
+
+def _restore(name: str, value: Any, turn: RecordedTurn, passages: Passages) -> Any:
+    match name:
+        case "talk":
+            return _restore_talk(value, turn)
+        case "sentences":
+            return tuple(_restore_sentence(one, passages) for one in value)
+        case "findings":
+            return tuple(
+                SourcedFinding(one["text"], tuple(_restore_sentence(place, passages) for place in one["evidence"]))
+                for one in value
+            )
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _restore_talk(count: int, turn: RecordedTurn) -> Conversation:
+    """Restore a conversation, in which the bot has answered each of the user's turns."""
+    if len(turn.earlier) % 2:
+        raise LostFact("who said what in its conversation is not on record")
+    earlier = [Turn("bot" if place % 2 else "user", text) for place, text in enumerate(turn.earlier)]
+    return Conversation((*earlier, Turn("user", turn.question))[-count:])
+
+
+def _restore_sentence(reference: str, passages: Passages) -> Evidence:
+    passage_id, _, span = reference.rpartition(":")
+    begin, _, end = span.partition("-")
+    if passage_id not in passages:
+        raise LostFact("a passage has changed since, or is gone")
+    passage, document = passages[passage_id]
+    return Evidence(passage.text[int(begin) : int(end)], passage, document, (int(begin), int(end)))

@@ -1,0 +1,198 @@
+"""Make lessons of recorded calls: what a student is asked at each stage, and what it should reply.
+
+WikiChat's student (Semnani et al. 2023, section 4) gets the instruction without examples, gives no reasoning before a
+verdict, and drafts and refines in one. So a teacher's reply is read by the stage's own reader and written again in the
+student's form; a draft stands for what refinement made of it, without the sentences that the gate withheld.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from evaluation.distillation.recorded_calls import LostFact, Passages, RecordedCall, RecordedTurn, restore_facts
+from pipeline.errors import UnreadableReply
+from pipeline.prompts.prompt_templates import MissingFact, PromptMode, render_prompt, render_reply
+from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, extract_json_object
+from pipeline.replies.stage_replies import (
+    CLAIMS,
+    NOTHING_REPLY,
+    QUERY,
+    Bullet,
+    ClaimSplitter,
+    DraftSplitter,
+    TimedClaim,
+    bullets_format,
+)
+from pipeline.replies.verdict_replies import VerdictSplitter, Verification, verification_format
+from pipeline.stages.answer_draft import format_draft
+from storage.types import DocumentId, Evidence, SearchQuery
+
+STUDENT = PromptMode(student=True)
+DRAFT, ANSWER, REFINE = "draft", "answer", "refine"
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A call as a student gets it, and the reply that it should give."""
+
+    turn_id: str
+    template: str
+    stage: str
+    instruction: str
+    input: str
+    output: str
+    counts: Mapping[str, int]  # how many sentences, claims and notes it shows, by which its reply is read
+    quoted: frozenset[DocumentId]  # the documents that it quotes
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A call of which no lesson was made, and why."""
+
+    turn_id: str
+    template: str
+    reason: str
+
+
+class _NoLesson(Exception):
+    """A call teaches nothing; `str()` says why."""
+
+
+def make_lessons(turn: RecordedTurn, passages: Passages, seed: int = 0) -> Iterator[Lesson | LeftOut]:
+    """Make the lessons of a turn, in the order of its calls."""
+    random, turn_id = Random(f"{seed}:{turn.summary.turn_id}"), turn.summary.turn_id
+    for place, call in enumerate(turn.calls):
+        if call.template in _MERGED:
+            continue
+        try:
+            yield _make_lesson(_merge_refinement(call, turn.calls[place + 1 :]), turn, passages, random)
+        except (LostFact, _NoLesson) as error:
+            yield LeftOut(turn_id, call.template, str(error))
+        except UnreadableReply:
+            yield LeftOut(turn_id, call.template, "its reply cannot be read")
+
+
+_MERGED = frozenset({"feedback", REFINE})  # what a student does with its draft
+
+
+def _merge_refinement(call: RecordedCall, after: Sequence[RecordedCall]) -> RecordedCall:
+    """Put what refinement made of a draft in its place; a student is asked for that at once."""
+    if call.template != DRAFT:
+        return call
+    refined = call.reply
+    for later in after:
+        if later.template == DRAFT:
+            break
+        refined = later.reply if later.template == REFINE else refined
+    return RecordedCall(ANSWER, call.stage, call.facts, refined, structured=False)
+
+
+def _make_lesson(call: RecordedCall, turn: RecordedTurn, passages: Passages, random: Random) -> Lesson:
+    if call.template not in _FORMS:
+        raise _NoLesson("a student is not asked for it")
+    facts = restore_facts(call, turn, passages)
+    counts = _count_shown(facts)
+    form = _FORMS[call.template]
+    value = _read(form.build_reader(counts, False), call.reply, structured=call.structured)  # noqa: FBT003 - a teacher
+    reply = _write_draft(value, turn) if call.template == ANSWER else form.write(value)
+    try:
+        prompt = render_prompt(call.template, facts, STUDENT, turn.summary.at, random)
+    except MissingFact as error:
+        raise _NoLesson("its prompt is of another version") from error
+    system, asked = prompt.messages[0].text, prompt.messages[-1].text
+    output = render_reply(call.template, STUDENT, reply).text
+    quoted = {(one.document.corpus, one.document.key) for one in _list_evidence(facts)}
+    lesson = Lesson(turn.summary.turn_id, call.template, call.stage, system, asked, output, counts, frozenset(quoted))
+    read_lesson(lesson)
+    return lesson
+
+
+def _count_shown(facts: Facts) -> Mapping[str, int]:
+    return {name: len(facts[name]) for name in ("sentences", "claims", "findings") if name in facts}
+
+
+def _list_evidence(facts: Facts) -> Iterator[Evidence]:
+    yield from facts.get("sentences", ())
+    for finding in facts.get("findings", ()):
+        yield from finding.evidence
+
+
+def read_lesson(lesson: Lesson) -> Any:
+    """Read a lesson's output by the stage's own reader. Raises `UnreadableReply`."""
+    reader = _FORMS[lesson.template].build_reader(lesson.counts, True)  # noqa: FBT003 - as a student
+    return _read(reader, lesson.output, structured=False)
+
+
+def _read(reader: ReplyFormat[Any] | ReplySplitter[Any], reply: str, *, structured: bool) -> Any:
+    if isinstance(reader, ReplyFormat):
+        return reader.from_json(extract_json_object(reply)) if structured else reader.from_text(reply)
+    return (*reader.feed(reply), *reader.close())
+
+
+def _write_draft(sentences: Sequence[Any], turn: RecordedTurn) -> str:
+    """Write a draft with those of its sentences that were said; the word for none where nothing was to be said."""
+    if not sentences:
+        return NOTHING_REPLY
+    said = [one for one in sentences if one.numbers and one.text in turn.said]
+    if not said:
+        raise _NoLesson("nothing of the draft was said")
+    return format_draft(said)
+
+
+def _write_query(found: SearchQuery | None) -> dict[str, Any]:
+    if found is None:
+        return {"search": False}
+    return {"search": True, "query": found.text, "time": found.time or "none"}
+
+
+def _write_bullets(found: Sequence[Bullet]) -> dict[str, Any]:
+    return {"bullets": [{"text": one.text, "sentences": one.sentences} for one in found if one.sentences]}
+
+
+def _write_claims(found: Sequence[TimedClaim]) -> dict[str, Any]:
+    return {"claims": [{"text": one.text, "time": one.time or "none"} for one in found]}
+
+
+def _write_verification(found: Verification) -> dict[str, Any]:
+    return {"verdict": found.verdict, "sentences": found.sentences}
+
+
+def _write_rulings(found: Sequence[Any]) -> list[dict[str, Any]]:
+    final = {ruling.claim: ruling.found for ruling in found}
+    if [*sorted(final)] != [*range(1, len(final) + 1)]:
+        raise _NoLesson("it rules on some of the claims only")
+    return [
+        {"verdict": final[claim].verdict, "sentences": final[claim].sentences, "reason": ""} for claim in sorted(final)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How replies to a template are read, by what its prompt shows and who replies, and how they are written again."""
+
+    build_reader: Callable[[Mapping[str, int], bool], ReplyFormat[Any] | ReplySplitter[Any]]
+    write: Callable[[Any], Any] = str
+
+
+_QUERIES = _Form(lambda _, __: QUERY, _write_query)
+_SUMMARIES = _Form(lambda counts, _: bullets_format(counts["sentences"]), _write_bullets)
+_FORMS: Mapping[str, _Form] = {
+    "query": _QUERIES,
+    "web_query": _QUERIES,
+    "need": _QUERIES,
+    "summarise": _SUMMARIES,
+    "bullets": _SUMMARIES,
+    "generate": _Form(lambda _, __: ReplyFormat(None, from_json=str, from_text=str.strip)),
+    "split": _Form(lambda _, __: CLAIMS, _write_claims),
+    "claims": _Form(lambda _, __: ClaimSplitter(), _write_claims),
+    "verify": _Form(
+        lambda counts, student: verification_format(counts["sentences"], reasoned=not student), _write_verification
+    ),
+    "verdicts": _Form(
+        lambda counts, student: VerdictSplitter(counts["claims"], counts["sentences"], reasoned=not student),
+        _write_rulings,
+    ),
+    ANSWER: _Form(lambda counts, _: DraftSplitter(counts["findings"])),
+}

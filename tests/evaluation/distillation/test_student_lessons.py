@@ -1,0 +1,254 @@
+"""What a student is taught: the teacher's replies in the student's form, and nothing of who asked."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from bot.settings.record_settings import DistillationSettings
+from bot.settings.settings_tables import Settings
+from bot.wiring import build_records, open_record_database
+from evaluation.answers.question_sets import read_exam
+from evaluation.answers.system_comparison import compare_systems
+from evaluation.cli import distil
+from evaluation.distillation.deidentification import build_name_pattern, find_identities, remove_identities
+from evaluation.distillation.lesson_export import (
+    MANIFEST,
+    SPLITS,
+    collect_export,
+    find_refusal,
+    read_lessons,
+    split_by_topic,
+    write_export,
+)
+from evaluation.distillation.recorded_calls import RecordedTurn, read_turn
+from evaluation.distillation.student_lessons import LeftOut, Lesson, make_lessons, read_lesson
+from evaluation.workbench import EXAMPLE_QUESTIONS
+from storage.record.record_search import TurnSummary
+from storage.types import Document, EntryKind, LogEntry, Passage
+from tests.handbook import copy_home
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+TEXT = "The ferry leaves at nine. Tickets cost 12 euros."
+PASSAGE = Passage("p1", "handbook", "ferry.md", "", TEXT, 0, "h")
+PASSAGES = {"p1": (PASSAGE, Document("handbook", "ferry.md", "Ferry"))}
+FIRST, SECOND = "p1:0-25", "p1:26-48"
+SUMMARY = TurnSummary(
+    turn_id="t1", seq=1, at=NOW, task="ask", platform="slack", workspace="T1", channel="slack:T1/C1",
+    channel_name="harbour", asker="slack:T1/U7", asker_name="Ada Lovelace", question="When does it leave?",
+    status="answered", system="wikichat", model="m", outcome="", retracted=False, sentences=1, withheld=0, claims=0,
+    supported=0, refuted=0, up=0, down=0, seconds=1.0, tokens=1, cost=0.0, erased=False,
+)  # fmt: skip
+FINDINGS = [
+    {"text": "The ferry leaves at nine.", "evidence": [FIRST]},
+    {"text": "Tickets cost 12 euros.", "evidence": [SECOND]},
+]
+DRAFTED = {"talk": 1, "findings": FINDINGS, "language": "English", "refused": "", "feedback": ""}
+
+
+def step(template: str, reply: str, **facts: object) -> dict[str, object]:
+    return {
+        "template": template, "stage": template, "facts": facts, "reply": reply, "format": "text", "finish": "stop"
+    }  # fmt: skip
+
+
+def recorded(*steps: dict[str, object], said: tuple[str, ...] = (), cites: str = "ferry.md", **about: object):
+    """A turn as the record has it."""
+    opened = {
+        "asker": {"kind": about.pop("kind", "channel")},
+        "question": about.pop("question", "When does it leave?"),
+        "earlier": about.pop("earlier", []),
+    }
+    closed = {
+        "status": "answered",
+        "sentences": [{"text": text} for text in said],
+        "citations": [{"corpus": "handbook", "document": cites}] if cites else [],
+    }
+    summary = TurnSummary(**{**{name: getattr(SUMMARY, name) for name in TurnSummary.__slots__}, **about})
+    found = {"query": "ferry", "hits": [["p1", 1.0, "handbook", "ferry.md"]]}
+    bodies = (
+        (EntryKind.TURN_OPENED, opened),
+        *((EntryKind.STEP, one) for one in (found, *steps)),
+        (EntryKind.TURN_CLOSED, closed),
+    )
+    return read_turn(summary, [LogEntry(summary.turn_id, kind, body, NOW) for kind, body in bodies])
+
+
+def taught(turn: RecordedTurn) -> list[Lesson | LeftOut]:
+    return list(make_lessons(turn, PASSAGES))
+
+
+def only(turn: RecordedTurn) -> Lesson:
+    (lesson,) = taught(turn)
+    assert isinstance(lesson, Lesson), lesson
+    return lesson
+
+
+VERIFIED = {"talk": 1, "sentences": [FIRST, SECOND]}
+
+
+@pytest.mark.parametrize(
+    ("call", "output"),
+    [
+        (step("query", "search: YES\nquery: “ferry times”\ntime: now", talk=1, reading=""),
+         "Search: yes\nQuery: ferry times\nTime: recent"),
+        (step("query", "Search: no", talk=1, reading=""), "Search: no"),
+        (step("summarise", "* Leaves at nine [1]\n* Costs 12 euros (2)", query="ferry", sentences=[FIRST, SECOND]),
+         "- Leaves at nine [1]\n- Costs 12 euros [2]"),
+        (step("summarise", "None.", query="ferry", sentences=[FIRST]), "None"),
+        (step("generate", " It leaves at ten. ", talk=1, reading=""), "It leaves at ten."),
+        (step("split", "- The ferry leaves at ten. (recent)", talk=1, reply_text="It leaves at ten."),
+         "- The ferry leaves at ten. | recent"),
+        (step("claims", "Nothing", talk=1, reading=""), "Nothing"),
+        (step("verify", "Reasoning: Nine is not ten.\nSentences: 1\nVerdict: REFUTES", claim="At ten.", **VERIFIED),
+         "Sentences: 1\nVerdict: REFUTES"),
+        (step("verdicts", "1. SUPPORTS [1] So it says.\n2. NOT ENOUGH INFO Nobody knows.",
+              claims=["At nine.", "It is blue."], **VERIFIED), "1. SUPPORTS [1]\n2. NOT ENOUGH INFO"),
+    ],
+)  # fmt: skip
+def test_a_reply_is_written_in_the_student_s_form_without_reasoning(call, output):
+    lesson = only(recorded(call))
+    assert lesson.output == output
+    assert "for example" not in lesson.input.casefold()
+
+
+def test_draft_and_refinement_are_one_and_what_was_withheld_is_not_taught():
+    steps = (
+        step("draft", "It leaves at nine [1]. It is blue [2].", **DRAFTED),
+        step("feedback", "Relevant: Good. 50/100", talk=1, draft="…"),
+        step("refine", "The ferry leaves at nine [1]. It is blue [2].", talk=1, draft="…"),
+    )
+    lesson = only(recorded(*steps, said=("The ferry leaves at nine.",)))
+    assert (lesson.template, lesson.output) == ("answer", "The ferry leaves at nine [1].")
+    assert "Tickets cost 12 euros." in lesson.input
+    assert lesson.quoted == {("handbook", "ferry.md")}
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (step("draft", "It is blue [2].", **DRAFTED), "nothing of the draft was said"),
+        (step("verify", "Hm.", claim="At nine.", **VERIFIED), "its reply cannot be read"),
+        (
+            step("verify", "Verdict: SUPPORTS", claim="At nine.", talk=1, sentences=["gone:0-3"]),
+            "a passage has changed",
+        ),
+        (step("verdicts", "2. SUPPORTS [1]", claims=["At nine.", "So."], **VERIFIED), "some of the claims"),
+        (step("query", "Search: no", talk=1), "another version"),
+        (step("criticism", "Supported: Yes. 90/100", talk=1), "not asked for it"),
+    ],
+)
+def test_a_call_that_teaches_nothing_is_left_out_with_its_reason(call, reason):
+    (left,) = taught(recorded(call))
+    assert isinstance(left, LeftOut)
+    assert reason in left.reason
+
+
+def test_a_conversation_is_restored_as_it_was():
+    lesson = only(recorded(step("query", "Search: no", talk=3, reading=""), earlier=["Hello?", "Good morning."]))
+    assert lesson.input.index("User: Hello?") < lesson.input.index("Good morning.") < lesson.input.index("When does it")
+    (left,) = taught(recorded(step("query", "Search: no", talk=2, reading=""), earlier=["Hello?"]))
+    assert "who said what" in left.reason
+
+
+def test_what_was_erased_or_never_closed_is_no_turn():
+    assert recorded(erased=True) is None
+    assert read_turn(SUMMARY, []) is None
+
+
+CONSENT = DistillationSettings(places=("slack:T1/C1", "slack:T1/U7"), corpora=("handbook",))
+
+
+@pytest.mark.parametrize(
+    ("about", "refusal"),
+    [
+        ({}, ""),
+        ({"kind": "dm", "channel": "slack:T1/D1"}, ""),
+        ({"kind": "dm", "asker": "slack:T1/U8"}, "its place gave no consent"),
+        ({"channel": "slack:T1/C2"}, "its place gave no consent"),
+        ({"platform": "terminal", "channel": ""}, "its place gave no consent"),
+        ({"down": 1}, "somebody found its answer wrong, or took it back"),
+        ({"retracted": True}, "somebody found its answer wrong, or took it back"),
+        ({"status": "failed"}, "it failed"),
+    ],
+)
+def test_nothing_is_used_without_consent(about, refusal):
+    assert find_refusal(recorded(**about), CONSENT) == refusal
+    assert find_refusal(recorded(**about), DistillationSettings())
+    elsewhere = DistillationSettings(places=CONSENT.places, corpora=("encyclopedia",))
+    assert find_refusal(recorded(**about), elsewhere)
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=40), st.integers(0, 3))
+def test_a_document_and_a_conversation_stand_in_one_split(asked, seed):
+    turns = [
+        recorded(cites=f"{page}.md", question=f"question {talk}", turn_id=f"t{place}")
+        for place, (page, talk) in enumerate(asked)
+    ]
+    splits = split_by_topic(turns, seed)
+    assert splits == split_by_topic(turns, seed)
+    assert set(splits.values()) <= SPLITS.keys()
+    for key in (lambda turn: turn.cited, lambda turn: turn.question):
+        for one in turns:
+            same = {splits[other.summary.turn_id] for other in turns if key(other) == key(one)}
+            assert len(same) == 1
+
+
+def test_splits_have_their_parts():
+    turns = [recorded(cites=f"{place}.md", question=f"q{place}", turn_id=f"t{place}") for place in range(100)]
+    sizes = [list(split_by_topic(turns, 1).values()).count(name) for name in SPLITS]
+    assert sizes == [80, 10, 10]
+
+
+NAMED = build_name_pattern(("Ada Lovelace", "harbour-watch"), ("U0123ABCD", "T1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Ada Lovelace asked, and ADA LOVELACE asked again.", "NAME_1 asked, and NAME_1 asked again."),
+        ("Thanks, Ada!", "Thanks, NAME_1!"),
+        ("An adage of a lovelace.", "An adage of a lovelace."),
+        ("<@U0123ABCD> and @grace in harbour-watch", "MENTION_1 and MENTION_2 in NAME_1"),
+        ("Write to ada@example.com or +49 170 1234567.", "Write to EMAIL_1 or PHONE_1."),
+        ("xoxb-123456789012-abc is U9876ZYXW's", "SECRET_1 is ID_1's"),
+        ("On 2026-01-12 it cost 1 200 000 euros, [1].", "On 2026-01-12 it cost 1 200 000 euros, [1]."),
+    ],
+)
+def test_people_are_taken_out(text, clean):
+    lesson = Lesson("t", "generate", "generate", "", text, text, {}, frozenset())
+    told = remove_identities(lesson, NAMED)
+    assert (told.input, told.output) == (clean, clean)
+    assert not list(find_identities(told.input, NAMED))
+
+
+async def test_lessons_of_real_turns_are_read_again_as_they_were_written(handbook: Path, tmp_path: Path):
+    home = copy_home(handbook, tmp_path / "home")
+    await compare_systems(read_exam(EXAMPLE_QUESTIONS), 2, ("wikichat", "wikichat-fast"), home)
+    with open_record_database(Settings(home=home)) as database:
+        consent = DistillationSettings(places=("terminal",), corpora=("handbook",))
+        made = await collect_export(build_records(database), consent, 0)
+    manifest = write_export(made, tmp_path / "lessons", {})
+
+    assert json.loads((tmp_path / "lessons" / MANIFEST).read_text("utf-8")) == manifest
+    assert manifest["turns"] == 4
+    again = {split: read_lessons(tmp_path / "lessons" / f"{split}.jsonl") for split in SPLITS}
+    every = [lesson for lessons in again.values() for lesson in lessons]
+    assert {one.template for one in every} >= {"query", "claims", "generate", "split", "verify", "verdicts", "answer"}
+    for lesson in every:
+        read_lesson(lesson)
+    assert {split: len(lessons) for split, lessons in again.items()} == {
+        split: about["lessons"] for split, about in manifest["files"].items()
+    }
+
+
+def test_without_consent_the_command_says_whom_to_ask(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(distil, ["export", str(tmp_path / "lessons")])
+    assert ended.exit_code == 1
+    assert "[distillation]" in ended.output
+    assert not (tmp_path / "lessons").exists()
