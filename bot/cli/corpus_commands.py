@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from bot.cli import rendering
-from bot.cli.command_context import JsonOption, open_command
+from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.terminal_output import CommandError, format_count, show_progress
 from bot.views.error_messages import Fault
 from bot.views.sanitize import sanitize_line
@@ -113,16 +113,21 @@ def reindex(
 ) -> None:
     """Rebuild this home's indexes from the database, as after a change of embedding function."""
     with open_command(context, as_json=as_json) as ctx:
-
-        async def work(app: "App") -> int:
-            with show_progress(ctx.output.err, label="reindex", unit="passages") as tell:
-                return await app.passages.reindex(tell, vectors=shared or not ctx.settings.chroma.url)
-
-        started = time.monotonic()
-        passages = ctx.call(ctx.services.open_app(ctx.settings, rebuilding=True), work)
-        seconds = time.monotonic() - started
+        passages, seconds = rebuild_indexes(ctx, vectors=shared or not ctx.settings.chroma.url)
         said = Text(f"Indexed again: {format_count(passages, 'passage')}, in {seconds:,.1f} s.")
         ctx.output.give(rendering.json_documents.build_reindex_document(passages, seconds), said)
+
+
+def rebuild_indexes(ctx: CommandContext, *, vectors: bool) -> tuple[int, float]:
+    """Make the indexes of a home again, and return of how many passages, in how many seconds."""
+
+    async def work(app: "App") -> int:
+        with show_progress(ctx.output.err, label="reindex", unit="passages") as tell:
+            return await app.passages.reindex(tell, vectors=vectors)
+
+    started = time.monotonic()
+    passages = ctx.call(ctx.services.open_app(ctx.settings, rebuilding=True), work)
+    return passages, time.monotonic() - started
 
 
 async def _load_corpora(records: "Records") -> "tuple[CorpusInfo, ...]":

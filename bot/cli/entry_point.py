@@ -20,7 +20,7 @@ from bot.cli import (
     operator_commands,
     question_commands,
 )
-from bot.cli.audit import audit_commands, erase_command
+from bot.cli.audit import audit_commands, backup_commands, erase_command
 from bot.cli.command_context import find_cli_state, format_examples
 from bot.cli.terminal_output import open_output, report_errors
 
@@ -28,7 +28,7 @@ PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packa
 
 ORDER = (
     "init", "doctor", "ingest", "forget", "corpora", "passages", "reindex",
-    "search", "ask", "check", "chat", "serve", "pages", "audit", "erase", "examples", "answers",
+    "search", "ask", "check", "chat", "serve", "pages", "backup", "restore", "audit", "erase", "examples", "answers",
 )  # fmt: skip
 
 
@@ -121,6 +121,12 @@ app.command(epilog=format_examples("footnote serve", "footnote --config /etc/foo
     operator_commands.serve
 )
 app.command(epilog=format_examples("footnote pages", "footnote pages --port 0"))(operator_commands.pages)
+app.command(epilog=format_examples("footnote backup footnote.tar.gz", "footnote backup /var/backups/footnote"))(
+    backup_commands.backup
+)
+app.command(epilog=format_examples("footnote restore footnote.tar.gz", "footnote restore footnote.tar --home new"))(
+    backup_commands.restore
+)
 app.add_typer(audit_commands.audit_app, name="audit")
 app.command(
     epilog=format_examples("footnote erase --person slack:T1/U1", "footnote erase --older-than 365d --why Policy --yes")

@@ -29,6 +29,8 @@ COMMANDS = [
     ["forget"],
     ["corpora"],
     ["reindex"],
+    ["backup"],
+    ["restore"],
     ["search"],
     ["ask"],
     ["check"],

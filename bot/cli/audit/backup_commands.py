@@ -1,0 +1,136 @@
+"""Run `footnote backup` and `restore`: the home in one file, and back."""
+
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group
+from rich.text import Text
+
+from bot import read_version
+from bot.cli import rendering
+from bot.cli.command_context import CommandContext, JsonOption, find_cli_state, open_command
+from bot.cli.corpus_commands import rebuild_indexes
+from bot.cli.terminal_output import CommandError, build_document, format_count, show_progress
+from bot.views.error_messages import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bot.settings.settings_tables import Settings
+    from storage.database.engine import Database
+    from storage.home.backup import BackupManifest, Progress
+    from storage.record.proof.record_check import RecordCheck
+
+_MEGABYTE = 1_000_000
+_ELSEWHERE = Fault(
+    "database_elsewhere",
+    "The settings name a PostgreSQL database, which its own tools back up and restore.",
+    "Use pg_dump and pg_restore; docs/operating.md tells how, and what else to keep.",
+)
+
+
+def backup(
+    context: typer.Context,
+    target: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write, compressed if it ends in gz; or a folder.")
+    ],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Back up the record, the documents' text and the settings into one file, also while a server runs.
+
+    Indexes are left out, as `restore` makes them again. So are secrets, and the key that signs the record.
+    """
+    with open_command(context, as_json=as_json) as ctx:
+        from storage.home.backup import write_backup
+
+        _refuse_server(ctx.settings)
+        made, started = datetime.now(UTC), time.monotonic()
+        file = target / f"footnote-{made:%Y%m%dT%H%M%SZ}.tar" if target.is_dir() else target
+        plain = _read_plain_settings(context, ctx.settings)
+        with _show_bytes(ctx, "backup") as progress:
+            done = write_backup(
+                ctx.settings.home, file, version=read_version(), made=made, settings=plain, progress=progress
+            )
+        size, seconds = file.stat().st_size, time.monotonic() - started
+        document = build_document(file=str(file), bytes=size, seconds=round(seconds, 3), **_describe(done))
+        key = ctx.settings.record.key_path
+        said = f"Backed up: {_count(done)}; {size / _MEGABYTE:,.1f} MB in {file}, in {seconds:,.1f} s."
+        ctx.output.give(document, Text(f"{said}\nSecrets are not in it, nor the key that signs the record: {key}"))
+
+
+def restore(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
+    home: Annotated[Path | None, typer.Option(help="Another folder to restore into than the settings' home.")] = None,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Restore a backup into a home that has no database, verify its record, and make its indexes."""
+    with open_command(context, as_json=as_json) as ctx:
+        from storage.home.backup import RESTORED_SETTINGS, restore_backup
+
+        _refuse_server(ctx.settings)
+        settings = ctx.settings.model_copy(update={"home": home.absolute()} if home else {})
+        with _show_bytes(ctx, "restore") as progress:
+            done = restore_backup(file, settings.home, progress)
+        ctx.output.note(f"Restored as of {done.made:%Y-%m-%d %H:%M} UTC: {_count(done)}. Its record is verified now.")
+        there = CommandContext(ctx.output, settings, ctx.services)
+        checked = there.call_records(lambda records: _verify(records.audit.database))
+        passages, seconds = rebuild_indexes(there, vectors=not settings.chroma.url)
+        documents = rendering.json_documents
+        document = build_document(
+            home=str(settings.home), **_describe(done), record=documents.build_verification_document(checked)
+        ) | {"indexed": documents.build_reindex_document(passages, seconds)}
+        lines = [f"Restored: {_count(done)}, into {settings.home}; indexed again in {seconds:,.1f} s."]
+        if len(done.parts) > 1:
+            lines.append(f"The settings of then, without secrets: {settings.home / RESTORED_SETTINGS}")
+        if not settings.record.key_path.exists():
+            lines.append(f"The key that signs the record is not there: put it back at {settings.record.key_path}.")
+        ctx.output.give(document, Group(rendering.proof_view.render_verification(checked), Text("\n".join(lines))))
+        if checked.findings:
+            ctx.output.note(f"footnote: {documents.build_record_error(checked)['message']}")
+            raise typer.Exit(1)
+
+
+def _refuse_server(settings: "Settings") -> None:
+    if settings.database:
+        raise CommandError(_ELSEWHERE)
+
+
+def _read_plain_settings(context: typer.Context, settings: "Settings") -> bytes:
+    """Return the settings file's text with all secrets hidden; nothing where there is no file."""
+    from bot.server.monitoring.server_log import build_redactor, collect_secrets
+    from bot.settings.settings_tables import FILE_NAME
+
+    path = find_cli_state(context).config or FILE_NAME
+    if not path.exists():
+        return b""
+    return build_redactor(collect_secrets(settings))(path.read_text(encoding="utf-8")).encode()
+
+
+@contextmanager
+def _show_bytes(ctx: CommandContext, label: str) -> "Iterator[Progress]":
+    with show_progress(ctx.output.err, label=label, unit="MB") as tell:
+        yield lambda doing, done, total: tell(done // _MEGABYTE, total // _MEGABYTE, doing)
+
+
+def _describe(done: "BackupManifest") -> dict[str, object]:
+    parts = [{"name": one.name, "bytes": one.bytes, "sha256": one.sha256} for one in done.parts]
+    about = {"version": done.version, "database": done.schema, "made": done.made.isoformat()}
+    return {**about, "counts": dict(done.counts), "parts": parts}
+
+
+def _count(done: "BackupManifest") -> str:
+    entries, passages = done.counts.get("entries", 0), done.counts.get("passages", 0)
+    return f"{format_count(entries, 'entry', 'entries')} of the record, {format_count(passages, 'passage')}"
+
+
+async def _verify(database: "Database") -> "RecordCheck":
+    from storage.record.proof.record_check import verify_record
+
+    return await verify_record(database, [])

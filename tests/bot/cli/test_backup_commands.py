@@ -1,0 +1,61 @@
+"""`footnote backup` and `restore`: the same answers elsewhere, and no secret on the way."""
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bot.server.server import run, told
+from tests.handbook import copy_home
+
+SECRETS = {"OPENAI_API_KEY": "from-the-environment", "FOOTNOTE_SLACK__BOT_TOKEN": "xoxb-1-from-a-variable"}
+SETTINGS = """
+timezone = "Europe/Berlin"
+[chroma]
+token = "said-in-the-file"
+[[corpus]]
+name = "handbook"
+visible_to = ["slack:T1/C1"]
+"""
+
+
+def told_answer() -> Any:
+    said = told("ask", "How many days of leave do I get?", "--system", "extractive")
+    return [said[name] for name in ("status", "text", "citations")]
+
+
+def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
+    handbook: Path, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_home(handbook, here / ".footnote")
+    (here / "footnote.toml").write_text(SETTINGS + '[model]\nname = "m"\napi_key = "sk-said-in-the-file-too"\n')
+    before = told_answer()
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    (here / "kept").mkdir()
+    made = told("backup", "kept")
+    assert made["counts"]["passages"] > 0
+    assert stat.S_IMODE(Path(made["file"]).stat().st_mode) == 0o600
+    held = Path(made["file"]).read_bytes()
+    for secret in (*SECRETS.values(), "said-in-the-file", "sk-said-in-the-file-too"):
+        assert secret.encode() not in held
+
+    back = told("restore", made["file"], "--home", "new")
+    assert back["record"]["findings"] == []
+    assert back["indexed"]["passages"] == made["counts"]["passages"]
+    assert 'visible_to = ["slack:T1/C1"]' in (here / "new" / "footnote.toml.restored").read_text()
+    monkeypatch.setenv("FOOTNOTE_HOME", str(here / "new"))
+    assert told_answer() == before
+    assert json.loads(run("restore", made["file"], "--json").stdout)["error"]["kind"] == "home_unusable"
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+@pytest.mark.usefixtures("here")
+def test_a_database_on_a_server_is_left_to_its_own_tools(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("FOOTNOTE_DATABASE", "postgresql://user:hidden@example.com/footnote")
+    result = run(command, "a.tar")
+    assert result.exit_code == 1
+    assert "pg_dump" in result.stderr
+    assert "hidden" not in result.output

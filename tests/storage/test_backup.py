@@ -1,0 +1,195 @@
+"""A backup holds one moment of a home that others work with, and is restored whole or not at all."""
+
+import json
+import os
+import resource
+import shutil
+import sqlite3
+import stat
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.database.engine import open_database
+from storage.errors import DatabaseUnusable, HomeLocked, HomeUnusable, StorageError
+from storage.home.backup import MANIFEST, BackupManifest, BackupUnusable, restore_backup, write_backup
+from storage.home.home_folder import lock_home
+from storage.record.audit_log import AuditLog
+from storage.record.proof.record_check import verify_record
+from storage.types import EntryKind, LogEntry
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with some megabytes in it, and a question that is being answered."""
+    home = tmp_path_factory.mktemp("filled") / "home"
+    with open_database("", home=home):
+        pass
+    with closing(sqlite3.connect(home / "footnote.db")) as connection, connection:
+        connection.execute("CREATE TABLE filling (number INTEGER PRIMARY KEY, body TEXT)")
+        filling = ((number, "x" * 3_000) for number in range(2_000))
+        connection.executemany("INSERT INTO filling VALUES (?, ?)", filling)
+        for ticket, state in ((1, "done"), (2, "running")):
+            row = (ticket, f"key{ticket}", *("",) * 6, state, "", "2026-03-01 11:00:00.000000", "", False, "")
+            columns = "ticket, key, channel, conversation, asker, message, body, handle, state, outcome, taken_at"
+            sql = f"INSERT INTO questions ({columns}, turn_id, sending, owner) VALUES ({', '.join('?' * len(row))})"
+            connection.execute(sql, row)
+    return home
+
+
+@pytest.fixture
+def home(filled: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(filled, tmp_path / "home")
+
+
+def back_up(home: Path, target: Path, **changes: Any) -> BackupManifest:
+    return write_backup(home, target, **{"version": "1.0", "made": NOW, "progress": lambda *_: None, **changes})
+
+
+def restored(file: Path, home: Path) -> BackupManifest:
+    return restore_backup(file, home, lambda *_: None)
+
+
+def rows(home: Path, query: str) -> list[Any]:
+    with closing(sqlite3.connect(home / "footnote.db")) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz"])
+def test_what_is_written_meanwhile_is_not_in_it_and_it_does_not_begin_again(
+    home: Path, tmp_path: Path, name: str
+) -> None:
+    copied = list[int]()
+    with closing(sqlite3.connect(home / "footnote.db", isolation_level=None)) as writer:
+        # as a server has it open: the moment is that of the copy's first look
+        def write(doing: str, done: int, _: int) -> None:
+            if doing == "copying":
+                copied.append(done)
+                writer.execute("DELETE FROM filling WHERE number = ?", (len(copied),))
+                writer.execute("INSERT INTO filling (body) VALUES (?)", ("later",))
+
+        made = back_up(home, tmp_path / name, progress=write)
+    assert len(copied) > 1
+    assert copied == sorted(copied)
+    assert restored(tmp_path / name, tmp_path / "other") == made
+    assert rows(tmp_path / "other", "SELECT count(*), min(number), max(number) FROM filling") == [(2_000, 0, 1_999)]
+    assert rows(home, "SELECT count(*) FROM filling WHERE body = 'later'") == [(len(copied),)]
+
+
+async def test_the_record_is_whole_and_open_questions_are_looked_for_before_they_are_posted(
+    home: Path, tmp_path: Path
+) -> None:
+    with open_database("", home=home) as database:
+        await AuditLog(database).append(LogEntry("t1", EntryKind.TURN_OPENED, {"question": "?"}))
+        made = back_up(home, tmp_path / "a.tar", settings=b"[model]\n")
+    assert made.counts["entries"] == made.counts["turns"] == 1
+    assert stat.S_IMODE((tmp_path / "a.tar").stat().st_mode) == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["a.tar", "home"]  # noqa: PTH208
+    other = tmp_path / "other"
+    restored(tmp_path / "a.tar", other)
+    assert (other / "footnote.toml.restored").read_bytes() == b"[model]\n"
+    assert rows(other, "SELECT ticket FROM questions WHERE sending") == [(2,)]
+    with open_database("", home=other) as database:
+        assert (await verify_record(database, [])).entries == 1
+
+
+def test_a_log_of_a_lost_database_is_not_mixed_with_the_restored_one(home: Path, tmp_path: Path) -> None:
+    back_up(home, tmp_path / "a.tar")
+    with closing(sqlite3.connect(home / "footnote.db", isolation_level=None)) as connection:
+        connection.execute("DELETE FROM filling")
+        (home / "footnote.db").unlink()
+        restored(tmp_path / "a.tar", home)
+        assert rows(home, "SELECT count(*) FROM filling") == [(2_000,)]
+
+
+def change_manifest(file: Path, **changes: Any) -> None:
+    """Write a backup's manifest anew."""
+    with tarfile.open(file) as archive:
+        there = {one.name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
+    there[MANIFEST] = json.dumps(json.loads(there[MANIFEST]) | changes).encode()
+    loose = file.parent / "loose"
+    loose.mkdir()
+    with tarfile.open(file, "w") as archive:
+        for name, content in there.items():
+            (loose / name).write_bytes(content)
+            archive.add(loose / name, name)
+
+
+def flip(file: Path, at: int) -> None:
+    whole = bytearray(file.read_bytes())
+    whole[at] ^= 0xFF
+    file.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda file: flip(file, 3_000_000), "is damaged"),
+        (lambda file: flip(file, 100), "is damaged"),
+        (lambda file: flip(file, 600), "is damaged"),
+        (lambda file: os.truncate(file, 2_000_000), "is damaged"),
+        (lambda file: file.write_bytes(b"no tar"), "is damaged"),
+        (lambda file: file.write_bytes(b""), "is damaged"),
+        (lambda file: file.unlink(), "There is no file"),
+        (lambda file: change_manifest(file, schema="9999"), "a newer Footnote"),
+        (lambda file: change_manifest(file, format=2), "a newer Footnote"),
+        (lambda file: change_manifest(file, parts=[]), "is damaged"),
+    ],
+)
+def test_what_is_damaged_or_newer_leaves_nothing_behind(home: Path, tmp_path: Path, damage: Any, said: str) -> None:
+    back_up(home, tmp_path / "a.tar")
+    damage(tmp_path / "a.tar")
+    with pytest.raises(BackupUnusable, match=said):
+        restored(tmp_path / "a.tar", tmp_path / "other")
+    assert not list((tmp_path / "other").glob("footnote*"))
+
+
+def test_nothing_that_is_there_is_written_over(home: Path, tmp_path: Path) -> None:
+    back_up(home, tmp_path / "a.tar")
+    with pytest.raises(HomeUnusable, match="is already there"):
+        back_up(home, tmp_path / "a.tar")
+    with pytest.raises(HomeUnusable, match="has a database already"):
+        restored(tmp_path / "a.tar", home)
+    with lock_home(tmp_path / "other"), pytest.raises(HomeLocked):
+        restored(tmp_path / "a.tar", tmp_path / "other")
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(home: Path, tmp_path: Path) -> None:
+    back_up(home, tmp_path / "a.tar")
+    for size in (1_000_000, (home / "footnote.db").stat().st_size):
+        with full_disk(size), pytest.raises(StorageError):
+            back_up(home, tmp_path / "b.tar")
+    with full_disk(1_000_000), pytest.raises(StorageError):
+        restored(tmp_path / "a.tar", tmp_path / "other")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tar", "home", "other"]
+    assert not list((tmp_path / "other").glob("footnote*"))
+
+
+def test_a_damaged_database_or_none_is_not_backed_up(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(HomeUnusable, match="no database"):
+        back_up(tmp_path / "empty", tmp_path / "a.tar")
+    file = home / "footnote.db"
+    whole = bytearray(file.read_bytes())
+    whole[4096 * 1000 : 4096 * 1010] = bytes(4096 * 10)
+    file.write_bytes(whole)
+    with pytest.raises(DatabaseUnusable, match="is damaged"):
+        back_up(home, tmp_path / "a.tar")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
