@@ -6,7 +6,10 @@ from evaluation.answers.answer_scores import answers
 from evaluation.answers.retrieval import lazy, retrieval
 from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
-from evaluation.distillation.lesson_export import EPILOG, export
+from evaluation.distillation.lesson_export import EPILOG as EXPORT_EPILOG
+from evaluation.distillation.lesson_export import export
+from evaluation.reports.run_report import EPILOG as REPORT_EPILOG
+from evaluation.reports.run_report import report
 from evaluation.robustness.crashes import crashes
 from evaluation.robustness.hostile import hostile
 from evaluation.robustness.injection import injection
@@ -32,6 +35,7 @@ app.command()(lazy)
 app.command()(crashes)
 app.command()(injection)
 app.command()(hostile)
+app.command(epilog=REPORT_EPILOG)(report)
 app.command()(systems)
 app.command()(transcripts)
 speed.command()(desk)
@@ -43,7 +47,7 @@ speed.command()(serve_model)
 speed.command()(turn)
 speed.command()(turns)
 speed.command()(wikipedia)
-distil.command(epilog=EPILOG)(export)
+distil.command(epilog=EXPORT_EPILOG)(export)
 
 
 @distil.callback()

@@ -1,4 +1,4 @@
-"""Define the settings of the record: what signs it, where its heads go, how long words are kept, who may learn of it."""
+"""Define the settings of the record: what signs it, where its heads go, how long words are kept, who learns of it."""
 
 from pathlib import Path
 from typing import Annotated, Literal

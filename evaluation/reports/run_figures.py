@@ -1,0 +1,283 @@
+"""Compute the figures of a run of dialogues: by system and model, by how well known the topics are. Pure.
+
+A measure is a share: of each turn it takes a part and a whole, such as supported claims and claims; what is no share of
+something else is a mean over turns. So every figure has an interval and a test, over dialogues.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import pstdev
+
+from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedTurn, TopicKind
+from evaluation.dialogues.run_folder import TurnKey
+from evaluation.reports.significance import (
+    Interval,
+    PairedTest,
+    adjust_for_many,
+    compare_paired,
+    estimate_share,
+)
+from evaluation.reports.word_measures import knowledge_f1, score_words
+from storage.types import Verdict
+
+ALL = "all"
+ALONE = "model-alone"
+Part = tuple[float, float]
+Take = Callable[[DialogueTurn, JudgedTurn], Part | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is measured of a turn, and how it is written."""
+
+    name: str
+    title: str
+    unit: str  # `%` of a share, `s`, or empty
+    take: Take
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A system with a model, as one of those that are compared."""
+
+    system: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.system} · {self.model}" if self.model else self.system
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredDialogue:
+    arm: Arm
+    topic: str  # its corpus and title, the same for all arms
+    kind: TopicKind
+    turns: tuple[tuple[DialogueTurn, JudgedTurn], ...]
+
+    def total(self, measure: Measure) -> Part | None:
+        """Return the parts and wholes of its turns, added up; None where none has any."""
+        taken = [part for turn, judged in self.turns if (part := measure.take(turn, judged))]
+        return (sum(part for part, _ in taken), sum(whole for _, whole in taken)) if taken else None
+
+
+def join_judgements(
+    dialogues: Sequence[Dialogue], judgements: Mapping[TurnKey, JudgedTurn]
+) -> tuple[MeasuredDialogue, ...]:
+    """Join each dialogue with what was judged of it; what was not judged yet has nothing judged."""
+    return tuple(
+        MeasuredDialogue(
+            arm=Arm(one.system, one.model),
+            topic=f"{one.topic.corpus}/{one.topic.title}",
+            kind=one.topic.kind,
+            turns=tuple(
+                (turn, judgements.get((one.id, place), JudgedTurn())) for place, turn in enumerate(one.turns, start=1)
+            ),
+        )
+        for one in dialogues
+    )
+
+
+def _count_supported(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
+    return sum(claim.verdict is Verdict.SUPPORTS for claim in judged.claims), len(judged.claims)
+
+
+def _score(name: str) -> Take:
+    def take(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
+        value = getattr(judged, name)
+        return None if value is None else (value, 1)
+
+    return take
+
+
+def _mean(value: Callable[[DialogueTurn, JudgedTurn], float | None]) -> Take:
+    def take(turn: DialogueTurn, judged: JudgedTurn) -> Part | None:
+        found = value(turn, judged)
+        return None if found is None else (found, 1)
+
+    return take
+
+
+def _per_claim(value: Callable[[DialogueTurn], float | None]) -> Take:
+    def take(turn: DialogueTurn, judged: JudgedTurn) -> Part | None:
+        found = value(turn)
+        return None if found is None else (found, len(judged.claims))
+
+    return take
+
+
+def _when(answerable: bool) -> Take:  # noqa: FBT001 - read where it is called
+    """Take abstention of the turns whose question the corpora answer, or do not."""
+
+    def take(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
+        return (judged.abstained, 1) if judged.answerable is answerable else None
+
+    return take
+
+
+def _seconds(turn: DialogueTurn) -> float | None:
+    return None if turn.from_cache or turn.failure else turn.seconds  # a cached call takes no time
+
+
+def _first_seconds(turn: DialogueTurn, _: JudgedTurn) -> float | None:
+    return None if turn.from_cache else turn.first_sentence_seconds
+
+
+def _model_claims(turn: DialogueTurn) -> list[Verdict]:
+    return [claim.verdict for claim in turn.claims if claim.origin == "model"]
+
+
+def _count_verified(turn: DialogueTurn, _: JudgedTurn) -> Part | None:
+    claims = _model_claims(turn)
+    return claims.count(Verdict.SUPPORTS), len(claims)
+
+
+def _count_backed(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
+    return judged.citations.supported, judged.citations.sentences
+
+
+def _count_needed(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
+    return judged.citations.needed, judged.citations.citations
+
+
+def _overlap(turn: DialogueTurn, _: JudgedTurn) -> float | None:
+    quotes = [passage.quote or passage.text for passage in turn.passages]
+    return knowledge_f1(turn.reply, quotes) if quotes else None
+
+
+FACTUAL = Measure("factual", "Factual", "%", _count_supported)
+SCALES = (
+    Measure("relevant", "Relevant", "", _score("relevant")),
+    Measure("informational", "Informational", "", _score("informational")),
+    Measure("natural", "Natural", "", _score("natural")),
+    Measure("non_repetitive", "Non-repetitive", "", _score("non_repetitive")),
+)
+TEMPORAL = Measure("temporal", "Temporal", "%", _score("temporally_correct"))
+COSTS = (
+    Measure("claim_cost", "Cost a claim", "", _per_claim(lambda turn: turn.cost), higher_is_better=False),
+    Measure("claim_seconds", "Seconds a claim", "s", _per_claim(_seconds), higher_is_better=False),
+    Measure("turn_cost", "Cost a turn", "", _mean(lambda turn, _: turn.cost), higher_is_better=False),
+    Measure("turn_seconds", "Seconds a turn", "s", _mean(lambda turn, _: _seconds(turn)), higher_is_better=False),
+    Measure("first_seconds", "to its first sentence", "s", _mean(_first_seconds), higher_is_better=False),
+    Measure("calls", "Calls", "", _mean(lambda turn, _: turn.calls), higher_is_better=False),
+    Measure("rounds", "Rounds", "", _mean(lambda turn, _: turn.rounds), higher_is_better=False),
+    Measure("prompt_tokens", "Prompt tokens", "", _mean(lambda turn, _: turn.prompt_tokens), higher_is_better=False),
+    Measure("reply_tokens", "Reply tokens", "", _mean(lambda turn, _: turn.completion_tokens), higher_is_better=False),
+)
+SILENT = Measure(
+    "abstained", "Says that it does not know", "%", _mean(lambda turn, _: turn.status == "abstained"),
+    higher_is_better=False,
+)  # fmt: skip
+ABSTENTION = (
+    SILENT,
+    Measure("abstained_rightly", "where nothing answers", "%", _when(answerable=False)),
+    Measure("abstained_wrongly", "where a page answers", "%", _when(answerable=True), higher_is_better=False),
+)
+ORIGINS = (
+    Measure("bullets", "From retrieval", "", _mean(lambda turn, _: turn.bullets)),
+    Measure("model_claims", "From the model", "", _mean(lambda turn, _: len(_model_claims(turn)))),
+    Measure("verified", "Verified", "%", _count_verified),
+)
+CLAIMS = Measure("claims", "Claims", "", _mean(lambda _, judged: len(judged.claims)))
+CITATIONS = (
+    Measure("citation_recall", "Citation recall", "%", _count_backed),
+    Measure("citation_precision", "Citation precision", "%", _count_needed),
+    Measure("kf1", "Knowledge F1", "%", _mean(_overlap)),
+    Measure("withheld", "Withheld sentences", "", _mean(lambda turn, _: turn.withheld), higher_is_better=False),
+    Measure("candidates", "Drafts", "", _mean(lambda turn, _: turn.candidates), higher_is_better=False),
+)
+FAILED = Measure("failed", "Failed", "%", _mean(lambda turn, _: bool(turn.failure)), higher_is_better=False)
+MEASURES = (FACTUAL, *SCALES, TEMPORAL, *COSTS, *ABSTENTION, *ORIGINS, CLAIMS, *CITATIONS, FAILED)
+TESTED = (FACTUAL, *SCALES, TEMPORAL, SILENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measure of some dialogues: the estimate, and the standard deviation over turns that the papers give."""
+
+    interval: Interval
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A measure of two arms on the topics that both had; `adjusted` is the t-test's p among all that were compared."""
+
+    measure: Measure
+    first: Arm
+    second: Arm
+    test: PairedTest
+    adjusted: float | None
+
+
+def list_arms(dialogues: Sequence[MeasuredDialogue]) -> tuple[Arm, ...]:
+    return tuple(dict.fromkeys(one.arm for one in dialogues))
+
+
+def list_kinds(dialogues: Sequence[MeasuredDialogue]) -> tuple[str, ...]:
+    """List the kinds of topics there are, and all of them together where there are several."""
+    there = [kind.value for kind in TopicKind if any(one.kind is kind for one in dialogues)]
+    return (*there, ALL) if len(there) > 1 else tuple(there)
+
+
+def select(dialogues: Sequence[MeasuredDialogue], arm: Arm, kind: str = ALL) -> tuple[MeasuredDialogue, ...]:
+    return tuple(one for one in dialogues if one.arm == arm and kind in {ALL, one.kind.value})
+
+
+def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0) -> Figure | None:
+    """Measure dialogues; None where nothing was measured."""
+    totals = [total for one in dialogues if (total := one.total(what))]
+    interval = estimate_share([part for part, _ in totals], [whole for _, whole in totals], seed)
+    if interval is None:
+        return None
+    taken = [what.take(turn, judged) for one in dialogues for turn, judged in one.turns]
+    values = [part / whole for part, whole in filter(None, taken) if whole]
+    return Figure(interval, pstdev(values) if values else 0.0)
+
+
+def compare_arms(dialogues: Sequence[MeasuredDialogue], seed: int = 0) -> tuple[Comparison, ...]:
+    """Test every pair of arms by every measure that is tested, adjusted for how many tests these are."""
+    tests = [
+        (what, one, other, compare_paired(*_pair_topics(select(dialogues, one), select(dialogues, other), what), seed))
+        for one, other in combinations(list_arms(dialogues), 2)
+        for what in TESTED
+    ]
+    adjusted = iter(adjust_for_many([test.t_test for *_, test in tests if test.t_test is not None]))
+    return tuple(
+        Comparison(what, one, other, test, None if test.t_test is None else next(adjusted))
+        for what, one, other, test in tests
+    )
+
+
+def _pair_topics(
+    first: Sequence[MeasuredDialogue], second: Sequence[MeasuredDialogue], what: Measure
+) -> tuple[list[float], list[float]]:
+    """Return the measure of both at each topic that both were measured at."""
+    one, other = _by_topic(first, what), _by_topic(second, what)
+    shared = [topic for topic in one if topic in other]
+    return [one[topic] for topic in shared], [other[topic] for topic in shared]
+
+
+def _by_topic(dialogues: Sequence[MeasuredDialogue], what: Measure) -> dict[str, float]:
+    totals = ((one.topic, one.total(what)) for one in dialogues)
+    return {topic: total[0] / total[1] for topic, total in totals if total and total[1]}
+
+
+def compare_runs(
+    before: Sequence[MeasuredDialogue], after: Sequence[MeasuredDialogue], seed: int = 0
+) -> Iterator[tuple[Arm, Measure, Figure, Figure, PairedTest]]:
+    """Yield what two runs measured of the same arms, and the test of the later against the earlier."""
+    for arm in list_arms(after):
+        earlier, later = select(before, arm), select(after, arm)
+        for what in MEASURES:
+            old, new = measure(earlier, what, seed), measure(later, what, seed)
+            if old and new:
+                yield arm, what, old, new, compare_paired(*_pair_topics(later, earlier, what), seed)
+
+
+def score_refinement(dialogues: Sequence[MeasuredDialogue]) -> float | None:
+    """Return BLEU-4 of what was said, with the draft before its refinement as the reference; 0 to 1."""
+    pairs = [(turn.reply, turn.draft) for one in dialogues for turn, _ in one.turns if turn.draft]
+    scores = score_words(pairs)
+    return scores.bleu4 if scores else None

@@ -1,0 +1,349 @@
+"""Report a run of dialogues in tables as the papers lay them out: `footnote evaluate report`."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.cli.command_context import JsonOption, format_examples, open_bare_command
+from bot.cli.terminal_output import build_document
+from evaluation.dialogues.dialogue_types import RunManifest
+from evaluation.dialogues.run_folder import RunFolder, replace_file
+from evaluation.reports.report_page import Plot, PlotPoint, render_page
+from evaluation.reports.run_figures import (
+    ABSTENTION,
+    ALL,
+    ALONE,
+    CITATIONS,
+    CLAIMS,
+    COSTS,
+    FACTUAL,
+    FAILED,
+    MEASURES,
+    ORIGINS,
+    SCALES,
+    SILENT,
+    TEMPORAL,
+    Arm,
+    Comparison,
+    Figure,
+    Measure,
+    MeasuredDialogue,
+    compare_arms,
+    compare_runs,
+    join_judgements,
+    list_arms,
+    list_kinds,
+    measure,
+    score_refinement,
+    select,
+)
+from evaluation.reports.significance import SIGNIFICANT
+from evaluation.workbench import render_table
+
+UNMEASURED = "–"
+DEVIATIONS = (
+    (
+        "WikiChat, table 1",
+        "20 topics each of head, tail and recent; five turns; three crowd workers a claim; GPT-4 for the rest",
+        "as many topics and turns as the run says; a judge model for claims, too, with five passages a claim",
+    ),
+    (
+        "WikiChat, table 2",
+        "GPT-4, GPT-3.5 and a distilled LLaMA",
+        "the models named above, with the prices that settings give; what a cache replied is timed nowhere",
+    ),
+    (
+        "WikiChat, table 11",
+        "turns for which nothing was found or passed",
+        "turns that abstained, and whether the judge finds a passage that answers",
+    ),
+    ("WikiChat, table 14", "BLEU of the refined reply, with the draft as its target", "the same, by sacrebleu"),
+    ("WikiChat, table 15", "scores of drafts and of refined replies", "drafts are not judged: no such table"),
+    (
+        "LLM-Augmenter, tables 1 and 2, figure 4",
+        "human replies and golden knowledge of news chat and customer service",
+        "no human reply in a simulated dialogue: Knowledge F1 with what the reply cites, policies as variants",
+    ),
+    (
+        "IKA, tables 2 to 4",
+        "OpenDialKG with human replies; BARTScore, entity coverage, FeQA",
+        "judged claims and citations instead; numbers of examples (k) and diversity (w) as variants",
+    ),
+    (
+        "SEA, table 4",
+        "F1 and Knowledge F1 with the human reply and the knowledge that it used",
+        "Knowledge F1 with what the reply cites; F1 where questions have reference answers (`evaluate mine`)",
+    ),
+)
+
+
+def report(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    against: Annotated[Path | None, typer.Option(help="The folder of an earlier run, to compare with.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the report of a run again: report.md, and report.html, which needs nothing else."""
+    with open_bare_command(context, as_json=as_json) as output:
+        run, earlier = RunFolder(folder), RunFolder(against) if against else None
+        page = write_report(run, earlier)
+        output.give(build_document(report=str(page), figures=build_figures(run)), f"The report is {page}.")
+
+
+EPILOG = format_examples(
+    "footnote evaluate report runs/march", "footnote evaluate report runs/may --against runs/march"
+)
+
+
+def write_report(folder: RunFolder, against: RunFolder | None = None) -> Path:
+    """Write report.md and report.html into a run's folder; return the page. Raises `EvaluationError`, `OSError`."""
+    manifest, dialogues = folder.read_manifest(), _read(folder)
+    earlier = (against.read_manifest(), _read(against)) if against else None
+    text = "\n\n".join(_write_sections(manifest, dialogues, earlier))
+    page = folder.path / "report.html"
+    replace_file(folder.path / "report.md", f"{text}\n")
+    replace_file(page, render_page(text, f"Dialogues {manifest.id}", draw_plots(dialogues, manifest.seed)))
+    return page
+
+
+def _read(folder: RunFolder) -> tuple[MeasuredDialogue, ...]:
+    return join_judgements(folder.read_dialogues(), folder.read_judgements())
+
+
+def build_figures(folder: RunFolder) -> list[dict[str, Any]]:
+    """Return all figures of a run as values, for programs."""
+    seed, dialogues = folder.read_manifest().seed, _read(folder)
+    return [
+        {
+            "system": arm.system,
+            "model": arm.model,
+            "topics": kind,
+            "measure": what.name,
+            "value": found.interval.value,
+            "low": found.interval.low,
+            "high": found.interval.high,
+            "count": found.interval.count,
+            "deviation": found.deviation,
+        }
+        for arm in list_arms(dialogues)
+        for kind in list_kinds(dialogues)
+        for what in MEASURES
+        if (found := measure(select(dialogues, arm, kind), what, seed))
+    ]
+
+
+def _write_sections(
+    manifest: RunManifest,
+    dialogues: Sequence[MeasuredDialogue],
+    earlier: tuple[RunManifest, Sequence[MeasuredDialogue]] | None,
+) -> Iterator[str]:
+    seed = manifest.seed
+    compared = compare_arms(dialogues, seed)
+    turns = sum(len(one.turns) for one in dialogues)
+    judged = sum(bool(judgement.claims or judgement.relevant) for one in dialogues for _, judgement in one.turns)
+    yield "# Systems in simulated dialogues"
+    yield (
+        f"{len(dialogues)} dialogues of {manifest.turns} turns over {len(manifest.topics)} topics; "
+        f"{judged} of {turns} turns judged; seed {seed}. Figures stand with their 95% intervals over dialogues."
+    )
+    if manifest.stand_ins:
+        said = "\n".join(f"> - {one}" for one in manifest.stand_ins)
+        yield f"> **Not everywhere was a language model.** What stood in for one tells nothing of any:\n>\n{said}"
+    if dialogues:
+        yield from _write_tables(dialogues, compared, seed, manifest.currency)
+    if earlier:
+        yield from _write_changes(earlier, dialogues, seed)
+    yield "## Deviations from the papers"
+    yield render_table(("where", "the paper", "here"), DEVIATIONS)
+    if manifest.deviations:
+        yield "\n".join(f"- {one}" for one in manifest.deviations)
+    yield "## What was run"
+    yield render_table(("", ""), _list_facts(manifest))
+
+
+def _write_tables(
+    dialogues: Sequence[MeasuredDialogue], compared: Sequence[Comparison], seed: int, currency: str
+) -> Iterator[str]:
+    yield "## Factuality and conversation"
+    yield (
+        "As WikiChat's table 1: the share of claims that passages support, scores from 1 to 5 with their standard "
+        "deviation, and temporally correct turns. Over all topics a `*` stands where a system is better than the model "
+        "alone (than the first system, where that was not asked) with p ≤ .05 in a paired t-test over topics, adjusted "
+        "for the number of tests."
+    )
+    yield _tabulate(dialogues, (FACTUAL, *SCALES, TEMPORAL), seed, marks=_find_better(dialogues, compared))
+    yield "## Cost and latency"
+    yield f"As WikiChat's table 2{f'; costs in {currency}' if currency else ''}."
+    yield _tabulate(dialogues, COSTS, seed, kinds=(ALL,))
+    yield "## Saying that it does not know"
+    yield "As WikiChat's table 11, and whether it was right: by whether the judge finds a passage that answers."
+    yield _tabulate(dialogues, ABSTENTION, seed)
+    yield "## Where claims come from"
+    yield "As WikiChat's table 12: statements a turn from retrieval, claims of the model, and how many are verified."
+    yield _tabulate(dialogues, ORIGINS, seed)
+    yield "## Claims a turn"
+    yield "As WikiChat's table 13."
+    yield _tabulate(dialogues, (CLAIMS,), seed, across=True)
+    if refined := [(arm, score) for arm in list_arms(dialogues) if (score := score_refinement(select(dialogues, arm)))]:
+        yield "## Refinement"
+        yield "As WikiChat's table 14: BLEU-4 of the reply, with the draft before its refinement as the reference."
+        yield render_table(("system", "BLEU-4"), [(arm, f"{100 * score:.1f}") for arm, score in refined])
+    yield "## Citations and knowledge"
+    yield "Sentences that what they cite supports, citations that are needed, and words in common with what is cited."
+    yield _tabulate(dialogues, (*CITATIONS, FAILED), seed, kinds=(ALL,))
+    yield from _write_variants(dialogues, seed)
+    if compared:
+        yield "## Paired tests"
+        yield "On the same topics, the first less the second; `p` by t-test, by randomisation, and adjusted."
+        head = ("first", "second", "measure", "difference", "topics", "p", "randomised", "adjusted")
+        yield render_table(head, map(_row_of_comparison, compared))
+
+
+def _tabulate(
+    dialogues: Sequence[MeasuredDialogue],
+    measures: Sequence[Measure],
+    seed: int,
+    *,
+    kinds: Iterable[str] = (),
+    marks: Mapping[tuple[Arm, str], str] | None = None,
+    across: bool = False,
+) -> str:
+    """Return a table of measures, a row for each kind of topic and arm; `across`: a column for each kind."""
+    chosen = tuple(kinds) or list_kinds(dialogues)
+    if across:
+        rows = (
+            (arm, *(_cell(measure(select(dialogues, arm, kind), measures[0], seed), measures[0]) for kind in chosen))
+            for arm in list_arms(dialogues)
+        )
+        return render_table(("system", *chosen), rows)
+    known = marks or {}
+    rows = (
+        (
+            kind,
+            arm,
+            *(
+                _cell(measure(select(dialogues, arm, kind), one, seed), one)
+                + (known.get((arm, one.name), "") if kind in {ALL, chosen[-1]} else "")
+                for one in measures
+            ),
+        )
+        for kind in chosen
+        for arm in list_arms(dialogues)
+    )
+    return render_table(("topics", "system", *(one.title for one in measures)), rows)
+
+
+def _cell(found: Figure | None, what: Measure) -> str:
+    if found is None:
+        return UNMEASURED
+    interval = found.interval
+    if what in SCALES:
+        return f"{interval.value:.1f} ± {found.deviation:.1f}"
+    low, high = _number(interval.low, what), _number(interval.high, what)
+    spread = f" ({low}–{high})" if low != high else ""
+    return f"{_number(interval.value, what)}{spread}"
+
+
+_THOUSANDS = 1_000
+
+
+def _number(value: float, what: Measure) -> str:
+    if what.unit == "%":
+        return f"{100 * value:.1f}"
+    return f"{value:,.0f}" if abs(value) >= _THOUSANDS else f"{value:.3g}"
+
+
+def _find_better(dialogues: Sequence[MeasuredDialogue], compared: Sequence[Comparison]) -> dict[tuple[Arm, str], str]:
+    """Mark the measures by which an arm is surely better than its baseline."""
+    arms, marks = list_arms(dialogues), dict[tuple[Arm, str], str]()
+    for arm in arms:
+        baseline = next((one for one in arms if one.system == ALONE and one.model == arm.model), arms[0])
+        for one in compared:
+            if {one.first, one.second} != {arm, baseline} or one.adjusted is None or one.adjusted > SIGNIFICANT:
+                continue
+            gain = one.test.difference if one.first == arm else -one.test.difference
+            if (gain > 0) is one.measure.higher_is_better:
+                marks[arm, one.measure.name] = " *"
+    return marks
+
+
+def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterator[str]:
+    """Write a table for each system of which several variants took part, as papers vary one setting."""
+    arms = list_arms(dialogues)
+    for base in dict.fromkeys(arm.system.partition(":")[0] for arm in arms):
+        variants = [arm for arm in arms if arm.system.partition(":")[0] == base]
+        if len(variants) > 1 and any(":" in arm.system for arm in variants):
+            yield f"## Variants of `{base}`"
+            kept = [one for one in dialogues if one.arm in variants]
+            shown = (FACTUAL, SILENT, CITATIONS[0], CITATIONS[2], CITATIONS[4], COSTS[5], COSTS[3])
+            yield _tabulate(kept, shown, seed, kinds=(ALL,))
+
+
+def _row_of_comparison(one: Comparison) -> tuple[object, ...]:
+    def probability(value: float | None) -> str:
+        return UNMEASURED if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
+
+    found = (one.test.t_test, one.test.randomised, one.adjusted)
+    scale = 100 if one.measure.unit == "%" else 1
+    return (
+        one.first, one.second, one.measure.title, f"{scale * one.test.difference:+.2f}", one.test.topics,
+        *map(probability, found),
+    )  # fmt: skip
+
+
+def _write_changes(
+    earlier: tuple[RunManifest, Sequence[MeasuredDialogue]], dialogues: Sequence[MeasuredDialogue], seed: int
+) -> Iterator[str]:
+    manifest, before = earlier
+    yield f"## Against the run `{manifest.id}`"
+    yield f"Of {manifest.created[:10]}, commit {manifest.commit[:12] or 'unknown'}; `p` by a paired t-test over topics."
+    rows = []
+    for arm, what, old, new, test in compare_runs(before, dialogues, seed):
+        p = UNMEASURED if test.t_test is None else f"{test.t_test:.3f}"
+        rows.append((arm, what.title, _cell(old, what), _cell(new, what), test.topics, p))
+    yield render_table(("system", "measure", "before", "now", "topics", "p"), rows)
+
+
+def _list_facts(manifest: RunManifest) -> Iterator[tuple[str, str]]:
+    yield "run", f"{manifest.id}, {manifest.created}"
+    yield "code", f"{manifest.version}, commit {manifest.commit or 'unknown'}, Python {manifest.python}"
+    yield "prompts, settings", f"{manifest.prompts}, {manifest.settings}"
+    yield "systems", ", ".join(manifest.systems)
+    yield "models", ", ".join(manifest.models)
+    yield "user, judge", f"{manifest.simulator}, {manifest.judge}"
+    for corpus in manifest.corpora:
+        revision = corpus.digest[:12] or corpus.edition
+        yield "corpus", f"{corpus.name}: {corpus.documents:,} documents, {corpus.passages:,} passages, {revision}"
+    yield "topics", "; ".join(f"{topic.title} ({topic.kind})" for topic in manifest.topics).replace("|", "/")
+    yield "told date, seed", f"{manifest.today}, {manifest.seed}"
+    yield "options", ", ".join(f"{name}={value}" for name, value in manifest.options.items()) or "none"
+    yield "libraries", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
+
+
+def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, ...]:
+    """Lay out what people would rather look at: factuality with its intervals, and what it costs in time."""
+    points = [
+        PlotPoint(f"{arm} · {kind}", found.interval.value, found.interval.low, found.interval.high)
+        for arm in list_arms(dialogues)
+        for kind in list_kinds(dialogues)
+        if (found := measure(select(dialogues, arm, kind), FACTUAL, seed))
+    ]
+    plots = [Plot("Claims that passages support, with 95% intervals", tuple(points), 1.0, _percent)]
+    times = [
+        PlotPoint(str(arm), found.interval.value, found.interval.low, found.interval.high)
+        for arm in list_arms(dialogues)
+        if (found := measure(select(dialogues, arm), COSTS[3], seed))
+    ]
+    top = max((point.high for point in times), default=0.0)
+    plots.append(Plot("Seconds a turn", tuple(times), top or 1.0, _plain_seconds))
+    return tuple(plot for plot in plots if plot.points)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f}%"
+
+
+def _plain_seconds(value: float) -> str:
+    return f"{value:.2g} s"

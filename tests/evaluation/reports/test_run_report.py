@@ -1,0 +1,180 @@
+"""A run of a few dialogues by hand, and what the report says of it."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from evaluation.cli import app
+from evaluation.dialogues.dialogue_types import (
+    CitationCounts,
+    CorpusState,
+    Dialogue,
+    DialogueTurn,
+    JudgedClaim,
+    JudgedTurn,
+    RunManifest,
+    ShownPassage,
+    Topic,
+    TopicKind,
+    TurnClaim,
+)
+from evaluation.dialogues.run_folder import RunFolder
+from evaluation.reports.report_page import Plot, PlotPoint, draw_plot
+from evaluation.reports.run_figures import (
+    ABSTENTION,
+    CITATIONS,
+    COSTS,
+    FACTUAL,
+    MEASURES,
+    ORIGINS,
+    TEMPORAL,
+    Arm,
+    join_judgements,
+    measure,
+    select,
+)
+from evaluation.reports.run_report import build_figures, write_report
+from storage.types import Verdict
+
+S, R = Verdict.SUPPORTS, Verdict.REFUTES
+TOPICS = tuple(
+    Topic(title, f"{title} is a place.", "handbook", kind)
+    for title, kind in (("Pier", TopicKind.HEAD), ("Ferry", TopicKind.TAIL), ("Crane <b>", TopicKind.TAIL))
+)
+MANIFEST = RunManifest(
+    id="r1", created="2026-03-01T10:00:00+00:00", commit="abc", version="0.1", python="3.11", prompts="p", settings="s",
+    systems=("good", "model-alone"), models=("m",), simulator="u", judge="j",
+    corpora=(CorpusState("handbook", 3, 9),), topics=TOPICS, turns=1, seed=5, today="2026-03-01", currency="USD",
+    stand_ins=("the judge is a script",), deviations=("one turn",),
+)  # fmt: skip
+TURN = DialogueTurn(
+    "How long is it?", "It is 90 metres long.", "answered", seconds=2.0, cost=0.02, calls=4, bullets=3,
+    passages=(ShownPassage(1, "p", "Pier", "The pier is 90 metres long."),),
+    claims=(TurnClaim("It is 90 metres long.", "model", S), TurnClaim("It is blue.", "model", R)),
+)  # fmt: skip
+
+
+def judged(*verdicts: Verdict, **more: object) -> JudgedTurn:
+    claims = tuple(JudgedClaim(f"claim {place}", verdict) for place, verdict in enumerate(verdicts))
+    scales = dict.fromkeys(("relevant", "informational", "natural", "non_repetitive"), 4)
+    return JudgedTurn(**{"claims": claims, "temporally_correct": 1, **scales, **more})
+
+
+def write_run(path: Path, good: tuple[JudgedTurn, ...], alone: tuple[JudgedTurn, ...]) -> RunFolder:
+    folder = RunFolder(path)
+    folder.write_manifest(MANIFEST)
+    for system, judgements in (("good", good), ("model-alone", alone)):
+        for topic, found in zip(TOPICS, judgements, strict=True):
+            talk = Dialogue(f"{system}-{topic.title}", topic, system, "m", "u")
+            abstained = replace(TURN, status="abstained", reply="I do not know.", passages=(), claims=())
+            folder.append_turn(talk, abstained if found.abstained else TURN)
+            folder.append_judgement((talk.id, 1), found)
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    good = (
+        judged(S, S, citations=CitationCounts(2, 2, 3, 2)),
+        judged(S, R, citations=CitationCounts(2, 1, 1, 1)),
+        judged(abstained=True, answerable=False, temporally_correct=None),
+    )
+    return write_run(tmp_path / "run", good, (judged(S, R), judged(R, R), judged(R, answerable=False)))
+
+
+def test_figures_by_hand(run: RunFolder):
+    dialogues = join_judgements(run.read_dialogues(), run.read_judgements())
+    good = select(dialogues, Arm("good", "m"))
+
+    def value(what):
+        found = measure(good, what)
+        return None if found is None else round(found.interval.value, 4)
+
+    assert value(FACTUAL) == 0.75  # 3 of 4 claims
+    assert value(TEMPORAL) == 1.0
+    assert [value(one) for one in ABSTENTION] == [round(1 / 3, 4), 1.0, None]
+    assert [value(one) for one in ORIGINS] == [3.0, round(4 / 3, 4), 0.5]
+    assert [value(one) for one in CITATIONS[:2]] == [0.75, 0.75]
+    # "it is 90 metres long" and "pier is 90 metres long": 4 of 5 words each
+    assert value(CITATIONS[2]) == 0.8
+    costs = {one.name: value(one) for one in COSTS}
+    assert costs["turn_cost"] == 0.02
+    assert costs["claim_cost"] == 0.015  # three turns' cost over four claims
+    assert costs["claim_seconds"] == 1.5
+    assert costs["first_seconds"] is None
+
+
+def test_what_a_cache_replied_has_no_seconds_and_still_its_cost(tmp_path: Path):
+    folder = RunFolder(tmp_path)
+    folder.append_turn(Dialogue("d", TOPICS[0], "good", "m", "u"), replace(TURN, from_cache=2))
+    (one,) = join_judgements(folder.read_dialogues(), {})
+    found = {what.name: measure((one,), what) for what in MEASURES}
+    assert found["turn_seconds"] is None
+    assert found["turn_cost"].interval.value == 0.02
+    assert found["factual"] is None
+
+
+def test_the_report_has_the_papers_tables_and_says_what_stood_in(run: RunFolder):
+    page = write_report(run)
+    text = (run.path / "report.md").read_text("utf-8")
+    assert "the judge is a script" in text
+    assert "| all | good · m | 75.0" in text
+    assert "| tail | good · m | 50.0 | 4.0 ± 0.0 |" in text
+    assert "| where | the paper | here |" in text
+    assert "one turn" in text
+    html = page.read_text("utf-8")
+    assert not re.search(r"(?:src|href)=|@import|url\(|<script", html)
+    assert "Crane <b>" not in html
+    assert "Crane &lt;b&gt;" in html
+    assert html.count("<svg") == 2
+
+
+def test_the_same_run_gives_the_same_report(run: RunFolder):
+    first = write_report(run).read_bytes()
+    assert write_report(run).read_bytes() == first
+
+
+def test_two_runs_are_compared(run: RunFolder, tmp_path: Path):
+    better = write_run(tmp_path / "later", (judged(S, S), judged(S, S), judged(S)), (judged(S), judged(R), judged(S)))
+    write_report(better, run)
+    text = (better.path / "report.md").read_text("utf-8")
+    assert "## Against the run `r1`" in text
+    assert re.search(r"\| good · m \| Factual \| 75\.0 \([^)]*\) \| 100\.0 \| 2 \|", text)
+
+
+def test_a_system_that_is_surely_better_is_marked(tmp_path: Path):
+    topics = tuple(replace(TOPICS[0], title=f"Pier {place}") for place in range(12))
+    folder = RunFolder(tmp_path)
+    folder.write_manifest(replace(MANIFEST, topics=topics))
+    for system, verdicts in (("good", (S, S, S, S)), ("model-alone", (S, R, R, R))):
+        for place, topic in enumerate(topics):
+            talk = Dialogue(f"{system}{place}", topic, system, "m", "u")
+            folder.append_turn(talk, TURN)
+            folder.append_judgement((talk.id, 1), judged(*verdicts[: 2 + place % 3]))
+    write_report(folder)
+    text = (tmp_path / "report.md").read_text("utf-8")
+    assert "| head | good · m | 100.0 * |" in text
+    assert not re.search(r"model-alone · m \| [^|]* \* \|", text)
+
+
+def test_a_run_without_a_turn_is_reported_as_such(tmp_path: Path):
+    folder = RunFolder(tmp_path)
+    folder.write_manifest(MANIFEST)
+    write_report(folder)
+    assert "0 dialogues of 1 turns" in (tmp_path / "report.md").read_text("utf-8")
+    assert build_figures(folder) == []
+
+
+def test_the_command_names_a_folder_without_a_run(tmp_path: Path):
+    ended = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert ended.exit_code == 1
+    assert "holds no run" in ended.output
+
+
+def test_a_plot_tells_its_values_to_who_cannot_see_it():
+    drawn = draw_plot(Plot("Seconds", (PlotPoint("a <system>", 1.0, 0.5, 3.0),), 2.0, lambda value: f"{value:g} s"))
+    assert 'aria-label="a &lt;system&gt;: 1 s"' in drawn
+    assert 'x2="790.0"' in drawn  # what lies beyond the axis ends at it
