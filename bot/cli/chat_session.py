@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 
 
 GOODBYES = {"/quit", "quit", "exit", ":q"}
-CHAT_HELP = "/sources shows the last answer's sources in full, /new forgets what was said, /quit ends, as Ctrl-D does."
+GREETING = "Ask something; /help shows more."
+CHAT_HELP = (
+    "/sources shows the last answer's sources in full, /new forgets what was said, /quit ends, as Ctrl-D does. "
+    "“What do you know?” is answered, too."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +119,32 @@ def chat(
     context: typer.Context, corpora: CorpusOption = None, system: SystemOption = "", *, as_json: JsonOption = False
 ) -> None:
     """Hold a conversation: follow-up questions understand what was said before."""
-    with open_command(context, as_json=as_json) as ctx, _open_service(ctx) as (runner, service):
-        answers = run_chat(_build_ports(ctx, runner, service, tuple(corpora or ()), system))
+    with open_command(context, as_json=as_json) as ctx, _open_runner() as runner:
+        answers = run_chat(_build_ports(ctx, runner, tuple(corpora or ()), system))
         if as_json:
             ctx.output.give(rendering.json_documents.build_chat_document(answers))
 
 
 @contextmanager
-def _open_service(ctx: CommandContext) -> Iterator[tuple[asyncio.Runner, BotService]]:
-    """Open the service on a loop that runs only while a question is answered, so that the prompt may block."""
+def _open_runner() -> Iterator[asyncio.Runner]:
+    """Give a loop that runs only while a question is answered, so that the prompt may block."""
     # Nothing is left to stop once the conversation has ended: Ctrl-C is not heard from then on.
     with ExitStack() as ended, asyncio.Runner() as runner:
-        stack = AsyncExitStack()
-        service = runner.run(stack.enter_async_context(ctx.services.open_home(ctx.settings)))
         try:
-            yield runner, service
+            yield runner
         finally:
             ended.enter_context(_on_interrupt(lambda: None))
             atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _open_service(ctx: CommandContext, runner: asyncio.Runner) -> Iterator[BotService]:
+    """Open the service for one question: while nobody asks, the home is free for others."""
+    stack = AsyncExitStack()
+    try:
+        yield run_interruptible(runner, stack.enter_async_context(ctx.services.open_home(ctx.settings)))
+    finally:
+        with _on_interrupt(lambda: None):
             runner.run(stack.aclose())
 
 
@@ -177,7 +189,7 @@ def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
 
 
 def _build_ports(
-    ctx: CommandContext, runner: asyncio.Runner, service: BotService, corpora: tuple[str, ...], system: str
+    ctx: CommandContext, runner: asyncio.Runner, corpora: tuple[str, ...], system: str
 ) -> ChatPorts:
     from bot.desk.types import TurnRequest
 
@@ -190,8 +202,9 @@ def _build_ports(
         asked = TurnRequest(
             question, identify_terminal_user(), thread=thread, earlier=said, corpora=corpora, system=system
         )
+        say = last.say if _is_streaming(output) else None
         try:
-            with rendering.turn_progress.watch_turn(output, last.say if _is_streaming(output) else None) as tell:
+            with rendering.turn_progress.watch_turn(output, say) as tell, _open_service(ctx, runner) as service:
                 return run_interruptible(runner, service.answer(asked, tell))
         finally:
             last.close()
@@ -219,7 +232,7 @@ def _choose_reader(output: Output) -> Callable[[], str | None]:
         return partial(_read_piped, output)
     with suppress(ImportError):
         import readline  # noqa: F401 - gives the prompt its line editing, where there is such a library
-    output.note(f"Ask something. {CHAT_HELP}")
+    output.note(GREETING)
     return _read_typed
 
 

@@ -33,8 +33,9 @@ Opened = TypeVar("Opened")
 SERVER_SECONDS = 10.0
 """How long a server that owns the home may take to answer: it takes the lock moments before it listens."""
 _AGAIN_SECONDS = 0.1
-_SERVING = frozenset({"footnote serve", "bot serve", ""})
-"""Names of a server that owns the home; the empty one is of an owner that has just taken it."""
+_SERVING = frozenset({"serve", ""})
+"""Commands of a server that owns the home; the empty one is of an owner that has just taken it."""
+_BRIEF = frozenset({"ask", "chat", "check", "search"})  # commands that own the home while one question is answered
 
 
 class OpenApp(Protocol):
@@ -51,21 +52,22 @@ def _open_app(settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncC
 async def _open_home(settings: Settings) -> AsyncIterator[BotService]:
     """Connect to the server that has the home open, or else open it here.
 
-    A server that is just starting or stopping is waited for, but not for long.
+    A server that is just starting or stopping is waited for, but not for long, and another's question for as long as an
+    answer may take.
 
     Raises:
         HomeLocked: Another process owns it, and is no server that answers.
     """
     async with AsyncExitStack() as stack:
-        end = time.monotonic() + SERVER_SECONDS
+        begun = time.monotonic()
         # Another process cannot be waited for but by looking again.
-        while not (home := await _there(settings, stack, last=time.monotonic() >= end)):  # noqa: ASYNC110
+        while not (home := await _there(settings, stack, time.monotonic() - begun)):  # noqa: ASYNC110
             await asyncio.sleep(_AGAIN_SECONDS)
         yield home
 
 
-async def _there(settings: Settings, stack: AsyncExitStack, *, last: bool) -> BotService | None:
-    """Return the service; None where a server owns the home and does not answer yet, unless this is the last try."""
+async def _there(settings: Settings, stack: AsyncExitStack, waited: float) -> BotService | None:
+    """Return the service; None where the home is owned by somebody who is worth more seconds than have been waited."""
     from bot.server.control.control_socket import connect_service
 
     # A server is asked first: it answers within milliseconds, and only where there is none is anything heavy loaded.
@@ -81,11 +83,19 @@ async def _there(settings: Settings, stack: AsyncExitStack, *, last: bool) -> Bo
     try:
         app = await stack.enter_async_context(open_app(settings))
     except HomeLocked:
-        if last or read_lock_command(settings.home) not in _SERVING:
+        if waited >= _measure_patience(read_lock_command(settings.home), settings):
             raise
         return None
     await close_abandoned(app, system_clock())
     return LocalService(app)
+
+
+def _measure_patience(owner: str, settings: Settings) -> float:
+    """Return for how many seconds the command that owns the home is waited for."""
+    command = owner.rpartition(" ")[2]
+    if command in _BRIEF:
+        return SERVER_SECONDS + settings.limits.seconds
+    return SERVER_SECONDS if command in _SERVING else 0.0
 
 
 def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:

@@ -22,7 +22,8 @@ from bot.cli import (
 )
 from bot.cli.audit import audit_commands, backup_commands, erase_command
 from bot.cli.command_context import find_cli_state, format_examples
-from bot.cli.terminal_output import open_output, report_errors
+from bot.cli.terminal_output import CommandError, open_output, report_errors
+from bot.views.error_messages import Fault
 
 PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packages offer commands
 
@@ -161,9 +162,19 @@ def footnote(
     context.obj = replace(find_cli_state(context), config=config, debug=debug)
 
 
+def find_platform_fault(system: str) -> Fault | None:
+    """Return why Footnote cannot run on a system, by its name in `sys.platform`; None where it can."""
+    if system != "win32":
+        return None
+    hint = "Run it in WSL 2 or in Docker; docs/installing.md says how."
+    return Fault("unsupported_system", "Footnote runs on Linux and macOS, and not on Windows itself.", hint)
+
+
 def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
     with report_errors(open_output(as_json="--json" in sys.argv, debug="--debug" in sys.argv)):
+        if fault := find_platform_fault(sys.platform):
+            raise CommandError(fault)
         app()

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 
 import typer
-from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-from rich.table import Table
 
+from bot.cli.rendering.text_layout import UNWRAPPED, RecordTable, Text
 from bot.views.error_messages import Fault, explain_error
 from bot.views.sanitize import sanitize_line
 from storage.errors import contain_panics
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime, tzinfo
 
-    from rich.console import JustifyMethod
 
 
 EXIT_INTERRUPTED = 130
@@ -63,17 +61,11 @@ class Output:
 
     def view(self, *views: RenderableType) -> None:
         """Print views, one below the other."""
-        if self.out.color_system:
-            self.out.print(*views, sep="\n")
-            return
-        with self.out.capture() as capture:
-            self.out.print(*views, sep="\n")
-        # Rich fills lines up to the width, which a file or a pipe has no use for.
-        self.out.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+        self.out.print(Group(*views), crop=False, overflow="ignore")  # alone, a text would be joined into one of Rich's
 
     def note(self, text: str) -> None:
         """Print a line on stderr."""
-        self.err.out(sanitize_line(text), highlight=False)
+        self.err.print(Group(Text(sanitize_line(text))), crop=False)
 
     def fail(self, fault: Fault) -> None:
         """Print a fault, and what else is wrong: a line each on stderr and, with `--json`, a document."""
@@ -118,8 +110,22 @@ def encode_json(document: Mapping[str, Any], encoding: str) -> str:
 
 def _console(stream: TextIO) -> Console:
     # Without a colour system rich writes no links and nothing bold either, which is what NO_COLOR asks for here.
-    system: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
-    return Console(file=stream, color_system=system, highlight=False, emoji=False, markup=False)
+    plain = not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    system: Literal["auto"] | None = None if plain else "auto"
+    width = _find_width(stream)
+    return Console(file=stream, color_system=system, highlight=False, emoji=False, markup=False, width=width)
+
+
+def _find_width(stream: TextIO) -> int | None:
+    """Return how wide a stream is; None for a terminal that Rich measures itself, each time anew."""
+    if not stream.isatty():
+        return UNWRAPPED
+    if os.environ.get("TERM") != "dumb" or os.environ.get("COLUMNS", "").isdigit():
+        return None
+    try:  # Rich takes each dumb terminal to have 80 columns
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 SECONDS_BETWEEN_LINES = 5.0
@@ -137,7 +143,7 @@ def show_progress(
     err: Console, *, label: str, unit: str, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[ProgressCallback]:
     """Show how far the work within has come, its rate and the time left; `unit` is the plural of what is counted."""
-    if not err.is_terminal:
+    if not err.is_interactive:
         yield _print_progress_lines(err, label, unit, clock)
         return
     started = clock()
@@ -212,11 +218,6 @@ def format_moment(at: datetime | None, zone: tzinfo) -> str:
     return at.astimezone(zone).strftime("%Y-%m-%d %H:%M") if at else ""
 
 
-def build_table(*headings: str, numbers: Iterable[int] = ()) -> Table:
+def build_table(*headings: str, numbers: Iterable[int] = ()) -> RecordTable:
     """Build an empty table; `numbers` are the indexes of right-aligned columns."""
-    rows = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    right, last = set(numbers), len(headings) - 1
-    for place, heading in enumerate(headings):
-        justify: JustifyMethod = "right" if place in right else "left"
-        rows.add_column(heading, justify=justify, overflow="fold", no_wrap=place in right or 0 < place < last)
-    return rows
+    return RecordTable(headings, frozenset(numbers))

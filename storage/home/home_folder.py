@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,7 +105,8 @@ def name_command(arguments: Sequence[str]) -> str:
     program, *rest = arguments or [""]
     path = Path(program)
     name = path.parent.name if path.stem == "__main__" else path.stem
-    command = rest[0] if rest and re.fullmatch(r"[a-z]+", rest[0]) else ""
+    words = (word for before, word in pairwise(["", *rest]) if before != "--config" and not word.startswith("-"))
+    command = found if re.fullmatch(r"[a-z]+", found := next(words, "")) else ""
     return f"{name} {command}".strip()
 
 

@@ -6,11 +6,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
-from rich.constrain import Constrain
 from rich.style import Style
-from rich.table import Table
-from rich.text import Text
 
+from bot.cli.rendering.text_layout import Hanging, ReadableWidth, Text
 from bot.views.catalog import find_asked_claim, render_left_out, render_reason, render_sentence, translate
 from bot.views.sanitize import sanitize_line, sanitize_link, sanitize_text
 from bot.views.view_reducer import render_pin
@@ -32,12 +30,12 @@ MARK_STYLE = "cyan"
 def render_answer(done: TurnResult, *, language: str, zone: tzinfo) -> RenderableType:
     """Render an answer with its sources; `language` is the question's."""
     beneath = _footer_parts(done, language, zone)
-    return Constrain(Group(style_sentences(done.text, done.answer.sentences), *beneath), WIDTH)
+    return ReadableWidth(Group(style_sentences(done.text, done.answer.sentences), *beneath))
 
 
 def render_answer_footer(done: TurnResult, *, language: str, zone: tzinfo) -> RenderableType:
     """Render what follows an answer whose sentences were streamed."""
-    return Constrain(Group(*_footer_parts(done, language, zone)), WIDTH)
+    return ReadableWidth(Group(*_footer_parts(done, language, zone)))
 
 
 def style_sentences(text: str, sentences: Sequence[AnsweredSentence]) -> Text:
@@ -58,19 +56,19 @@ def render_source(citation: Citation, *, zone: tzinfo, whole: bool = False) -> R
         _render_link(address),
         Text(text, style="italic" if not whole else ""),
     ]
-    return _render_marked(Text(f"[{citation.number}]", style=MARK_STYLE), Group(*lines))
+    return Hanging(Text(f"[{citation.number}] ", style=MARK_STYLE), Group(*lines))
 
 
 def render_sources(citations: Sequence[Citation], *, zone: tzinfo) -> RenderableType:
-    return Constrain(
-        Group(*separate_blocks(render_source(citation, zone=zone, whole=True) for citation in citations)), WIDTH
+    return ReadableWidth(
+        Group(*separate_blocks(render_source(citation, zone=zone, whole=True) for citation in citations))
     )
 
 
 def render_hits(hits: Sequence[Hit]) -> RenderableType:
     if not hits:
         return Text("Nothing was found.")
-    return Constrain(Group(*separate_blocks(_render_hit(place, hit) for place, hit in enumerate(hits, start=1))), WIDTH)
+    return ReadableWidth(Group(*separate_blocks(_render_hit(place, hit) for place, hit in enumerate(hits, start=1))))
 
 
 def separate_blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]:
@@ -106,7 +104,7 @@ def _render_title(title: str, section: str, *after: str) -> Text:
 
 def _render_link(address: str) -> Text:
     url = sanitize_link(address)
-    return Text(sanitize_line(address), style=Style(color="blue", link=url) if url else "dim", overflow="fold")
+    return Text(sanitize_line(address), style=Style(color="blue", link=url) if url else "dim", no_wrap=True)
 
 
 def _address(hit: Hit) -> str:
@@ -115,7 +113,7 @@ def _address(hit: Hit) -> str:
 
 def _render_nearest(hit: Hit) -> RenderableType:
     lines = (_render_title(hit.document.title, hit.passage.section), _render_link(_address(hit)))
-    return _render_marked(Text("•", style=MARK_STYLE), Group(*lines))
+    return Hanging(Text("• ", style=MARK_STYLE), Group(*lines))
 
 
 def _render_hit(place: int, hit: Hit) -> RenderableType:
@@ -124,15 +122,7 @@ def _render_hit(place: int, hit: Hit) -> RenderableType:
         _render_link(_address(hit)),
         Text(sanitize_text(hit.passage.text)),
     ]
-    return _render_marked(Text(f"{place}.", style=MARK_STYLE), Group(*lines))
-
-
-def _render_marked(mark: Text, content: RenderableType) -> Table:
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(mark, content)
-    return grid
+    return Hanging(Text(f"{place}. ", style=MARK_STYLE), Group(*lines))
 
 
 VERDICT_COLOURS: Mapping[Verdict, str] = MappingProxyType({
@@ -153,7 +143,7 @@ def render_verdict(done: TurnResult, zone: tzinfo) -> RenderableType:
     parts: list[RenderableType] = [heading, *([Text(reason, style="dim")] if reason else ())]
     if done.answer.citations:
         parts += [Text(), *separate_blocks(render_source(citation, zone=zone) for citation in done.answer.citations)]
-    return Constrain(Group(*parts), WIDTH)
+    return ReadableWidth(Group(*parts))
 
 
 class StreamedAnswer:

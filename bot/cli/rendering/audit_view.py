@@ -13,12 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Group, RenderableType
-from rich.constrain import Constrain
-from rich.padding import Padding
-from rich.text import Text
 
 from bot.cli.rendering.answer_view import WIDTH, render_sources
 from bot.cli.rendering.record_view import FEEDBACK_WORDS
+from bot.cli.rendering.text_layout import Hanging, ReadableWidth, Text, indent
 from bot.cli.terminal_output import build_table, format_count, format_moment
 from bot.views.sanitize import sanitize_line, sanitize_text
 from bot.views.turn_story import StoryPassage
@@ -60,22 +58,18 @@ class ListedExample:
 EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
 
 
-def render_facts(body: Mapping[Any, Any]) -> list[Padding]:
+def render_facts(body: Mapping[Any, Any]) -> list[Hanging]:
     return [render_line(f"{name}: {format_value(value)}") for name, value in body.items() if value not in EMPTY_VALUES]
 
 
-def render_line(text: str, *, depth: int = 1, style: str = "") -> Padding:
+def render_line(text: str, *, depth: int = 1, style: str = "") -> Hanging:
     """Render a text as one paragraph, indented by so many steps."""
-    return indent(Text(sanitize_line(text), style=style), depth=depth)
+    return indent(Text(sanitize_line(text), style=style), 2 * depth)
 
 
-def render_block(text: str) -> Padding:
+def render_block(text: str) -> Hanging:
     """Render a text line by line."""
-    return indent(Text(sanitize_text(text)), depth=2)
-
-
-def indent(text: Text, *, depth: int = 1) -> Padding:
-    return Padding(text, (0, 0, 0, 2 * depth), expand=False)
+    return indent(Text(sanitize_text(text)), 4)
 
 
 def format_value(value: Any) -> str:
@@ -116,7 +110,7 @@ class _PassageTexts:
         self._full = full
         self._shown: set[str] = set()
 
-    def render(self, identity: str, before: str, depth: int) -> Iterator[Padding]:
+    def render(self, identity: str, before: str, depth: int) -> Iterator[Hanging]:
         passage = self._passages.get(identity) or StoryPassage(identity, "", "")
         path = " › ".join(filter(None, (passage.title or passage.document, passage.section)))
         address = passage.url or ": ".join(filter(None, (passage.corpus, passage.document)))
@@ -128,13 +122,13 @@ class _PassageTexts:
         if not passage.text:
             yield render_line("its words are no longer kept", depth=depth + 1, style="dim")
         elif self._full:
-            yield indent(Text(sanitize_text(passage.text)), depth=depth + 1)
+            yield indent(Text(sanitize_text(passage.text)), 2 * (depth + 1))
         else:
             words = shorten(sanitize_line(passage.text), SHORT_TEXT, placeholder=" …")
             yield render_line(words, depth=depth + 1, style="dim")
 
 
-def _search_lines(body: Mapping[str, Any], texts: _PassageTexts, *, full: bool) -> Iterator[Padding]:
+def _search_lines(body: Mapping[str, Any], texts: _PassageTexts, *, full: bool) -> Iterator[Hanging]:
     when = f" ({body['time']})" if body.get("time") else ""
     hits: Sequence[Any] = body.get("hits", ())
     found = f"error: {body['error']}" if "error" in body else format_count(len(hits), "passage")
@@ -146,7 +140,7 @@ def _search_lines(body: Mapping[str, Any], texts: _PassageTexts, *, full: bool) 
         yield render_line(f"and {format_count(len(hits) - len(shown), 'passage')} more: --full", depth=2, style="dim")
 
 
-def _call_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
+def _call_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Hanging]:
     facts = body.get("facts", {})
     if full:
         yield from render_facts(facts)
@@ -308,7 +302,7 @@ def render_turn(
     Or a channel, as its settings changed. A model's replies and the passages' words are shortened unless it is `full`.
     """
     texts = _PassageTexts(passages, full=full)
-    return Constrain(Group(*(line for entry in entries for line in _entry_lines(entry, zone, texts, full=full))), WIDTH)
+    return ReadableWidth(Group(*(line for entry in entries for line in _entry_lines(entry, zone, texts, full=full))))
 
 
 def _entry_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bool) -> list[RenderableType]:
@@ -320,7 +314,7 @@ def _entry_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: b
     return [*told, _tell_damage(entry.damaged), Text()] if entry.damaged else told
 
 
-def _tell_damage(what: str) -> Padding:
+def _tell_damage(what: str) -> Hanging:
     return render_line(f"damaged: {what}; `footnote audit verify` checks the record")
 
 

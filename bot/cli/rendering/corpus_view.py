@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
+from bot.cli.rendering.text_layout import WHOLE, Text, indent
 from bot.cli.terminal_output import build_table, format_count, format_duration, format_moment, format_progress
 from bot.server.refresh.run_history import MISSED, RUNNING, is_silent, measure_seconds
 from bot.views.sanitize import sanitize_line, sanitize_text
@@ -55,7 +55,7 @@ _NAMED = 3  # files of a kind that is not read that are named; of others all are
 _MOST_NAMED = 20
 
 
-def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[Text]:
+def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
     """Render files by why they are not read: real problems first, then kinds that are never read, then rules."""
     from ingest.readers.file_formats import explain_refusal
     from ingest.sources.filters import RULES
@@ -64,13 +64,13 @@ def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[Text]:
     for name, reason in listed:
         rank = 2 if reason in RULES else int(explain_refusal(name) == reason)
         groups.setdefault((rank, reason), []).append(name)
-    lines = list[Text]()
+    lines = list[RenderableType]()
     for (never, reason), names in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]))):
         shown = names if len(names) <= _NAMED else names[: _NAMED if never else _MOST_NAMED]
         others = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
         count = f" ({len(names):,})" if len(names) > 1 else ""
-        named = Text(", ", style="").join(Text(sanitize_line(name), "bold") for name in shown)
-        lines.append(Text.assemble("  ", named, f"{others}: {sanitize_line(reason)}{count}"))
+        named = Text(", ").join(Text(sanitize_line(name), WHOLE) for name in shown)
+        lines.append(indent(Text.assemble(named, f"{others}: {sanitize_line(reason)}{count}")))
     return lines
 
 
@@ -180,7 +180,7 @@ def _render_nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableT
 
 
 def _render_runs(found: RefreshSummary, zone: tzinfo) -> RenderableType:
-    rows = build_table("Corpus", "Run", "Outcome", "Took", "Added", "Changed", "Removed", "Unread", numbers=range(4, 8))
+    rows = build_table("Corpus", "Run", "State", "Took", "Added", "Changed", "Removed", "Unread", numbers=range(4, 8))
     for run in found.ended:
         took, corpus = format_duration(measure_seconds(run, found.now)), format_corpus(run.corpus, run.edition)
         counts = (f"{count:,}" for count in (run.added, run.changed, run.removed, run.failed))

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import format_count
 from bot.views.sanitize import sanitize_line
 from storage.record.proof.record_check import RecordCheck

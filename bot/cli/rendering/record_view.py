@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
 
 from bot.cli.rendering.answer_view import WIDTH
+from bot.cli.rendering.text_layout import Text, indent
 from bot.cli.terminal_output import build_table, format_count, format_moment
 from bot.views.sanitize import sanitize_line
 
@@ -74,7 +73,7 @@ def _render_turn(turn: TurnSummary, zone: tzinfo) -> RenderableType:
 def _render_item(name: str, at: datetime | None, zone: tzinfo, facts: Sequence[str], *lines: str) -> RenderableType:
     when = f"{format_moment(at, zone)} {at.astimezone(zone):%Z}" if at else ""
     about = "".join(f" · {fact}" for fact in (when, *facts) if fact)
-    beneath = (Padding(Text(line), (0, 0, 0, 4), expand=False) for line in lines)
+    beneath = (indent(Text(line), 4) for line in lines)
     return Group(Text.assemble((name, "bold"), (about, "dim")), *beneath)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
+from rich.console import Console, Group
 
 from bot.cli.rendering.answer_view import WIDTH, StreamedAnswer, style_sentences
 from bot.cli.rendering.turn_progress import render_claim_line, render_event_line, render_quote_line, watch_turn
@@ -137,7 +137,7 @@ def test_an_answer_that_comes_piece_by_piece_looks_like_the_whole(
         flow.say(sentence)
     flow.close()
     text = style_sentences("".join(map(render_sentence, sentences)).strip(), sentences)
-    whole.print(text, width=min(width, WIDTH))
+    whole.print(Group(text), width=min(width, WIDTH))
 
     lines = [line.rstrip() for line in whole.file.getvalue().splitlines()]
     assert [line.rstrip() for line in flowing.file.getvalue().splitlines()] == lines
