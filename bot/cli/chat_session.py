@@ -17,11 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer  # noqa: TC002 - typer reads the annotations of commands
-from rich.text import Text
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.question_commands import CorpusOption, SystemOption, detect_question_language, identify_terminal_user
+from bot.cli.rendering.text_layout import Text
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable, sanitize_line
 
@@ -188,9 +188,7 @@ def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _build_ports(
-    ctx: CommandContext, runner: asyncio.Runner, corpora: tuple[str, ...], system: str
-) -> ChatPorts:
+def _build_ports(ctx: CommandContext, runner: asyncio.Runner, corpora: tuple[str, ...], system: str) -> ChatPorts:
     from bot.desk.types import TurnRequest
 
     output, zone, thread = ctx.output, ctx.settings.zone, secrets.token_hex(6)

@@ -38,6 +38,10 @@ _SERVING = frozenset({"serve", ""})
 _BRIEF = frozenset({"ask", "chat", "check", "search"})  # commands that own the home while one question is answered
 
 
+class OpenOutput(Protocol):
+    def __call__(self, *, as_json: bool, debug: bool) -> Output: ...
+
+
 class OpenApp(Protocol):
     def __call__(self, settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]: ...
 
@@ -83,14 +87,14 @@ async def _there(settings: Settings, stack: AsyncExitStack, waited: float) -> Bo
     try:
         app = await stack.enter_async_context(open_app(settings))
     except HomeLocked:
-        if waited >= _measure_patience(read_lock_command(settings.home), settings):
+        if waited >= measure_patience(read_lock_command(settings.home), settings):
             raise
         return None
     await close_abandoned(app, system_clock())
     return LocalService(app)
 
 
-def _measure_patience(owner: str, settings: Settings) -> float:
+def measure_patience(owner: str, settings: Settings) -> float:
     """Return for how many seconds the command that owns the home is waited for."""
     command = owner.rpartition(" ")[2]
     if command in _BRIEF:
@@ -144,6 +148,7 @@ class CliState:
     """The global options, and the services."""
 
     services: Services = field(default_factory=Services)
+    open_output: OpenOutput = open_output
     config: Path | None = None
     debug: bool = False
 
@@ -185,7 +190,8 @@ def open_command(context: typer.Context, *, as_json: bool) -> Iterator[CommandCo
 @contextmanager
 def open_bare_command(context: typer.Context, *, as_json: bool) -> Iterator[Output]:
     """Run a command that needs no settings, its errors reported."""
-    output = open_output(as_json=as_json, debug=find_cli_state(context).debug)
+    state = find_cli_state(context)
+    output = state.open_output(as_json=as_json, debug=state.debug)
     with report_errors(output):
         yield output
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-from rich.text import Text
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, format_count, show_progress
 from bot.views.error_messages import Fault
 from bot.views.sanitize import sanitize_line

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
-from rich.text import Text
 from typer.core import TyperCommand
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document, format_count, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from ingest.types import Site

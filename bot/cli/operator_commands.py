@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from bot.cli import rendering
 from bot.cli.command_context import (
@@ -19,6 +18,7 @@ from bot.cli.command_context import (
     open_bare_command,
     open_command,
 )
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Column
 
 from bot.cli.rendering.text_layout import UNWRAPPED, RecordTable, Text
 from bot.views.error_messages import Fault, explain_error
@@ -26,7 +27,6 @@ from storage.errors import contain_panics
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime, tzinfo
-
 
 
 EXIT_INTERRUPTED = 130
@@ -128,6 +128,7 @@ def _find_width(stream: TextIO) -> int | None:
         return None
 
 
+_BAR_WIDTH = 100  # columns of a terminal that leave room for a bar beside the words
 SECONDS_BETWEEN_LINES = 5.0
 _MINUTE = 60
 
@@ -147,8 +148,10 @@ def show_progress(
         yield _print_progress_lines(err, label, unit, clock)
         return
     started = clock()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
-    with Progress(*columns, console=err) as bar:
+    whole = Column(no_wrap=True, overflow="ellipsis")
+    bars = [BarColumn()] if err.width >= _BAR_WIDTH else []
+    words = (TextColumn("{task.description}"), *bars, TextColumn("{task.fields[told]}", table_column=whole))
+    with Progress(SpinnerColumn(), *words, console=err) as bar:
         task = bar.add_task(label, total=None, told="")
 
         def tell(done: int, total: int | None, beside: str = "") -> None:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
+from bot.cli.rendering.text_layout import Text
 from bot.server.control.control_socket import connect_service
 from bot.settings.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.text import Text
 
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import ProgressCallback, build_table
 from bot.doctor.advice import Advice, ExamFacts, collect_advice
 from bot.doctor.call_kinds import GoldCase, read_cases

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
 

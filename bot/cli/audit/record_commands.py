@@ -9,12 +9,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from bot.cli import rendering
 from bot.cli.audit.proof_commands import export_proofs
 from bot.cli.audit.record_options import build_filter, choose_turns
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import build_document, format_count
 
 if TYPE_CHECKING:

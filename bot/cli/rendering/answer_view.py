@@ -97,7 +97,7 @@ def _footer_parts(done: TurnResult, language: str, zone: tzinfo) -> list[Rendera
     return parts
 
 
-def _render_title(title: str, section: str, *after: str) -> Text:
+def _render_title(title: str, section: str, *after: str) -> RenderableType:
     path = f"{sanitize_line(title)} › {sanitize_line(section)}" if section else sanitize_line(title)
     return Text.assemble((path, "bold"), *((f" · {part}", "dim") for part in after if part))
 

@@ -88,7 +88,7 @@ _SHOWN_APART = frozenset(
 )
 
 
-def _step_heading(body: Mapping[str, Any]) -> Text:
+def _step_heading(body: Mapping[str, Any]) -> RenderableType:
     """Name the step, with its cost: `verify · small-model · 438 ms · 812 + 31 tokens`."""
     stage, template = str(body.get("stage", "")), str(body.get("template", ""))
     named = f"{stage} ({template})" if template and template != stage else stage
@@ -318,7 +318,7 @@ def _tell_damage(what: str) -> Hanging:
     return render_line(f"damaged: {what}; `footnote audit verify` checks the record")
 
 
-def _entry_heading(entry: LogEntry, zone: tzinfo) -> Text:
+def _entry_heading(entry: LogEntry, zone: tzinfo) -> RenderableType:
     when = f" · {format_moment(entry.at, zone)} {entry.at.astimezone(zone):%Z}" if entry.at else ""
     return Text.assemble((entry.kind.value.replace("_", " "), "bold"), (when, "dim"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -51,6 +52,8 @@ def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
     return Group(rows, *unread, *((Text(), *told) if told else ()))
 
 
+MOST_LISTED = 100  # lines of a list that may have any number of them
+ALL_LISTED = "`--json` lists all of them."
 _NAMED = 3  # files of a kind that is not read that are named; of others all are, up to the next
 _MOST_NAMED = 20
 
@@ -64,14 +67,15 @@ def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
     for name, reason in listed:
         rank = 2 if reason in RULES else int(explain_refusal(name) == reason)
         groups.setdefault((rank, reason), []).append(name)
-    lines = list[RenderableType]()
+    lines, cut = list[RenderableType](), False
     for (never, reason), names in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]))):
         shown = names if len(names) <= _NAMED else names[: _NAMED if never else _MOST_NAMED]
+        cut |= len(names) > len(shown)
         others = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
         count = f" ({len(names):,})" if len(names) > 1 else ""
         named = Text(", ").join(Text(sanitize_line(name), WHOLE) for name in shown)
         lines.append(indent(Text.assemble(named, f"{others}: {sanitize_line(reason)}{count}")))
-    return lines
+    return [*lines, indent(Text(ALL_LISTED))] if cut else lines
 
 
 def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
@@ -81,8 +85,17 @@ def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
     return Group(
         *([Text("Would not be read:"), *rest, Text()] if rest else []),
         Text(f"Would be read: {len(wanted):,}."),
-        *(Text(f"  {sanitize_line(path)}", no_wrap=True, overflow="ignore") for path in wanted),
+        *(indent(Text(sanitize_line(line), no_wrap=True)) for line in _group_paths(wanted)),
     )
+
+
+def _group_paths(paths: Sequence[str]) -> Sequence[str]:
+    """Return paths, or where there are too many to be read, how many are in each folder."""
+    if len(paths) <= MOST_LISTED:
+        return paths
+    folders = Counter(f"{path.rpartition('/')[0] or '.'}/" for path in paths).most_common()
+    more = [f"and {len(folders) - MOST_LISTED:,} more folders"] if len(folders) > MOST_LISTED else []
+    return [*(f"{name} ({count:,})" for name, count in folders[:MOST_LISTED]), *more, ALL_LISTED]
 
 
 def render_estimate(dump: str, found: DumpEstimate) -> RenderableType:
@@ -232,13 +245,15 @@ def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
     if not forgotten:
         return Text("Nothing is forgotten.")
     rows = build_table("Corpus", "Title", "Address")
-    for one in forgotten:
+    for one in forgotten[:MOST_LISTED]:
         rows.add_row(one.corpus, sanitize_line(one.title), sanitize_line(one.url or one.key))
+    more = f"And {len(forgotten) - MOST_LISTED:,} more: {ALL_LISTED}"
     return Group(
         rows,
+        *([Text(), Text(more)] if len(forgotten) > MOST_LISTED else ()),
         Text(),
         Text(
-            "`footnote ingest --only ADDRESS` brings one back. Of a corpus without a source in the settings,\n"
+            "`footnote ingest --only ADDRESS` brings one back. Of a corpus without a source in the settings, "
             "`footnote ingest folder PATH --corpus NAME --restore` brings all."
         ),
     )

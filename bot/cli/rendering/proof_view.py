@@ -37,7 +37,7 @@ def render_verification(checked: RecordCheck) -> RenderableType:
 def _render_each(found: Sequence[AuditFinding]) -> Iterator[Text]:
     yield from (Text(f"{one.turn_id}: {sanitize_line(one.what)}") for one in found[:MOST])
     if len(found) > MOST:
-        yield Text(f"and {len(found) - MOST:,} more")
+        yield Text(f"and {len(found) - MOST:,} more: `--json` lists all of them")
 
 
 def _describe_cover(checked: RecordCheck) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.status import Status
-from rich.text import Text
 
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import Output, format_count
 from bot.views.sanitize import sanitize_line
 from pipeline.replies.footnotes import write_dated_note

@@ -1,14 +1,21 @@
 """A conversation in the terminal."""
 
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 
 import pytest
+from typer.testing import CliRunner
 
 from bot.cli.chat_session import CHAT_HELP, ChatPorts, extend_history, run_chat
+from bot.cli.command_context import CliState, measure_patience
+from bot.cli.entry_point import app
 from bot.desk.types import MAX_EARLIER_TURNS, TurnResult
+from bot.server.service import LocalService
+from bot.settings.settings_tables import Settings
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.errors import HomeUnusable
-from tests.bot.house import abstained, answered, citation, refused
+from tests.bot.house import House, abstained, answered, citation, refused
 
 
 @dataclass
@@ -122,3 +129,28 @@ def test_titles_come_by_how_often_they_are_cited() -> None:
     done = answered(answer=Answer(Status.ANSWERED, sentences, cited))
 
     assert done.cited_titles == ("Page 2", "Page 1", "Page 3")
+
+
+def test_the_home_is_open_only_while_a_question_is_answered() -> None:
+    """So that another chat, an ingest and a server find it free."""
+    seen, doors = list[str](), House().doors()
+
+    @asynccontextmanager
+    async def open_home(settings: Settings) -> AsyncIterator[LocalService]:
+        async with doors.open_home(settings) as opened:
+            seen.append("opened")
+            yield opened
+            seen.append("closed")
+
+    CliRunner().invoke(app, ["chat"], obj=CliState(replace(doors, open_home=open_home)), input="a\n/sources\nb\n")
+
+    assert seen == ["opened", "closed"] * 2
+
+
+@pytest.mark.parametrize(
+    ("owner", "seconds"),
+    [("footnote chat", 130), ("bot ask", 130), ("footnote serve", 10), ("", 10), ("footnote ingest", 0), ("python", 0)],
+)
+def test_a_home_is_waited_for_as_long_as_its_owner_may_take_to_answer(owner: str, seconds: float) -> None:
+    """What takes longer, such as an ingest, is said at once."""
+    assert measure_patience(owner, Settings.model_validate({"limits": {"seconds": 120}})) == seconds

@@ -1,0 +1,137 @@
+"""What commands print at every width: tables, paragraphs and addresses, in a terminal and in a pipe."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console, Group
+from typer.testing import CliRunner
+
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app, find_platform_fault
+from bot.cli.rendering.corpus_view import render_forgotten, render_preview
+from bot.cli.rendering.text_layout import UNWRAPPED, Hanging, Text
+from bot.cli.terminal_output import Output, build_table, open_output
+from storage.types import CorpusInfo, DocumentRef, EntryKind, LogEntry
+from tests.bot.house import DAY, House, answered, citation, document, hit, logged
+
+PATH = "teams/操作/a very long name of a folder that nobody would type/the handbook of the quay.md"
+URL = f"https://wiki.example.com/{'handbook/' * 9}annual-leave#the-notice-depends-on-how-long"
+NAME = "the-handbook-of-the-quay"
+COMMANDS = (
+    ["ask", "When?"], ["check", "It opens."], ["search", "quay"], ["corpora"], ["corpora", "--forgotten"],
+    ["ingest", "folder", "/srv", "--corpus", NAME], ["ingest", "status"], ["audit", "list"],
+    ["audit", "show", "abc123"], ["audit", "show", "abc123", "--full"], ["audit", "stats"],
+    ["audit", "feedback"], ["audit", "unanswered"],
+    ["audit", "verify"], ["examples", "list"], ["answers", "list"], ["forget", URL], ["reindex"],
+)  # fmt: skip
+
+
+def build_house() -> House:
+    """Return a house in which everything has a long name."""
+    cited = citation(url=URL, title="港の開く時間は七時です。" * 4)
+    said = replace(answered().answer, citations=(cited,))
+    opened, step, closed = logged()
+    closed = replace(closed, body={**closed.body, "citations": [{**closed.body["citations"][0], "url": URL}]})
+    rated = LogEntry("abc123", EntryKind.FEEDBACK, {"what": "down", "by": "slack:T1/U1", "comment": URL}, 4, DAY)
+    return House(
+        corpora=(CorpusInfo(NAME, 1_234_567, 12_345_678, DAY, 1),),
+        hits=(hit(), replace(hit(2), document=document(url=URL))),
+        answer=answered(answer=said),
+        away=(DocumentRef(NAME, "old.md", "The old rules of the quay, as they were kept", URL),),
+        record=(opened, step, closed, rated),
+        report=replace(House().report, failures=((PATH, "holds no text"), (URL, "is not there"))),
+    )
+
+
+def render(width: int, *arguments: str) -> str:
+    """Return what a command shows on a screen of this width."""
+    shown = io.StringIO()
+
+    def open_screen(*, as_json: bool, debug: bool) -> Output:
+        console = Console(file=shown, width=width, color_system=None, force_terminal=True, _environ={})
+        return Output(console, Console(file=io.StringIO()), as_json, debug)
+
+    CliRunner().invoke(app, arguments, obj=CliState(build_house().doors(), open_screen), prog_name="footnote")
+    return shown.getvalue()
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_no_address_is_broken_and_no_line_but_an_address_is_too_long(arguments: Sequence[str]) -> None:
+    """On a screen of any width; where there is none, a record is a line."""
+    shown = [one for one in (URL, PATH) if one in render(UNWRAPPED, *arguments)]
+    for width in (40, 60, 80, 200):
+        lines = render(width, *arguments).splitlines()
+
+        assert all(any(one in line for line in lines) for one in shown)
+        assert [line for line in lines if cell_len(line) > width and not any(one in line for one in shown)] == []
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_table_keeps_its_columns_until_they_do_not_fit(width: int) -> None:
+    """Cells are wrapped at blanks first; then each record stands by itself."""
+    table = build_table("Corpus", "Documents", "Passages", "Last refresh", "Readers", numbers=(1, 2))
+    table.add_row("handbook", "27", "1,150", "2026-11-23 07:32", "the terminal only")
+    shown = io.StringIO()
+    Console(file=shown, width=width, color_system=None).print(table, crop=False)
+    lines = shown.getvalue().splitlines()
+
+    assert max(map(cell_len, lines)) <= width
+    assert (lines[0] == "handbook") == (width == 40)
+    assert ("  Documents     27" in lines) == (width == 40)
+    assert "港" not in shown.getvalue()
+
+
+@given(st.text(alphabet="港の開く、🚢 the quay\n", max_size=200), st.integers(10, 60))
+def test_text_is_laid_out_whole_and_fits(text: str, width: int) -> None:
+    """Wide characters count twice; nothing is lost but blanks at the ends of lines."""
+    shown = io.StringIO()
+    Console(file=shown, width=width, color_system=None).print(Group(Hanging(Text("1. "), Text(text))), crop=False)
+
+    assert all(cell_len(line) <= width for line in shown.getvalue().splitlines())
+    assert "".join(shown.getvalue().split()) == "".join(f"1.{text}".split())
+
+
+def test_long_lists_are_grouped_and_say_how_all_is_seen() -> None:
+    """Files by their folders, what was forgotten up to a number."""
+    shown = io.StringIO()
+    files = [(f"team{number % 3}/{number}.md", "") for number in range(500)]
+    away = [DocumentRef("handbook", f"{number}.md", "Old", "") for number in range(500)]
+    Console(file=shown, width=80).print(render_preview(files), render_forgotten(away))
+
+    assert "team0/ (167)" in shown.getvalue()
+    assert "And 400 more: `--json` lists all of them." in shown.getvalue()
+    assert len(shown.getvalue().splitlines()) < 120
+
+
+@pytest.mark.parametrize("encoding", ["cp1252"])
+def test_a_console_of_another_encoding_gets_what_it_can_show(encoding: str) -> None:
+    """Quotation marks, arrows and lines of tables stop no command."""
+    written = subprocess.run(
+        [sys.executable, "-m", "bot", "ingest", "folder", "tests", "--dry-run", "--include", "*.py", "--corpus", "x"],
+        capture_output=True, check=True, cwd=Path(__file__).parents[3], env={"PYTHONIOENCODING": encoding, "PATH": ""},
+    )  # fmt: skip
+
+    assert "Would be read" in written.stdout.decode(encoding)
+
+
+def test_without_a_terminal_nothing_is_wrapped_or_coloured() -> None:
+    """Whatever the environment says of its width."""
+    assert open_output(as_json=False, debug=False).out.width == UNWRAPPED
+    assert open_output(as_json=False, debug=False).out.color_system is None
+
+
+def test_windows_itself_is_not_supported_and_that_is_said() -> None:
+    """WSL and Docker are."""
+    fault = find_platform_fault("win32")
+
+    assert fault
+    assert "WSL" in fault.hint
+    assert find_platform_fault("linux") is find_platform_fault("darwin") is None
