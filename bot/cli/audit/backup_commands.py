@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group
-from rich.text import Text
 
 from bot import read_version
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, find_cli_state, open_command
 from bot.cli.corpus_commands import rebuild_indexes
+from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document, format_count, show_progress
 from bot.views.error_messages import Fault
 
