@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install uninstall evaluation demo test quick lint types imports unit thorough team format pictures train train-reader lock clean
+.PHONY: help install uninstall evaluation demo test quick lint types imports unit thorough team format pictures train train-reader distil lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -105,6 +105,13 @@ $(VENV)/train-reader.stamp: $(VENV)/dev.stamp requirements/train-reader.lock
 train-reader: $(VENV)/train-reader.stamp
 	$(BIN)/python -m tools.training.reader_weights $(addprefix $(FOOTNOTE_DATA)/,$(READER_DATA))
 
+## make distil   the environment that teaches a student, .venv-distil (PyTorch: several GB); docs/distillation.md tells the rest
+distil: .venv-distil/bin/accelerate
+.venv-distil/bin/accelerate: requirements/distil.lock
+	$(PYTHON) -m venv .venv-distil
+	.venv-distil/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps -r $<
+	@touch $@
+
 ## make lock     the locks again, from pyproject.toml (needs uv on the path)
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock:
@@ -116,6 +123,7 @@ lock:
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group train -o requirements/train.lock -c requirements/run.lock
 	$(LOCK) --group train-reader -o requirements/train-reader.lock -c requirements/run.lock
+	$(LOCK) --group distil -o requirements/distil.lock -c requirements/run.lock
 
 ## make clean    remove what was made here (never your home folder)
 clean:

@@ -6,6 +6,8 @@ from evaluation.answers.answer_scores import answers
 from evaluation.answers.retrieval import lazy, retrieval
 from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
+from evaluation.distillation.lesson_comparison import EPILOG as COMPARE_EPILOG
+from evaluation.distillation.lesson_comparison import compare
 from evaluation.distillation.lesson_export import EPILOG as EXPORT_EPILOG
 from evaluation.distillation.lesson_export import export
 from evaluation.reports.run_report import EPILOG as REPORT_EPILOG
@@ -48,8 +50,4 @@ speed.command()(turn)
 speed.command()(turns)
 speed.command()(wikipedia)
 distil.command(epilog=EXPORT_EPILOG)(export)
-
-
-@distil.callback()
-def _name_group() -> None:
-    """Keep `export` a command of its own while it is the only one."""
+distil.command(epilog=COMPARE_EPILOG)(compare)

@@ -1,0 +1,175 @@
+"""Ask a student lessons that it was not taught, and compare its replies with its teacher's: `footnote distil compare`.
+
+Of each stage: how often the format was kept, and how often both say the same, by what counts there. How answers end to
+end compare is told by `footnote evaluate dialogues` with both models.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.cli.command_context import JsonOption, format_examples, open_command
+from bot.cli.terminal_output import build_document
+from evaluation import EvaluationError
+from evaluation.distillation.lesson_export import SPLITS, read_lessons
+from evaluation.distillation.student_lessons import Lesson, read_lesson
+from evaluation.reports.word_measures import f1
+from evaluation.workbench import render_table
+from pipeline.errors import PipelineError, UnreadableReply
+from pipeline.model import LLM, Budget, BudgetMeter, ChatMessage, ModelCall
+from pipeline.stages.concurrency import gather_all
+
+REPLY_TOKENS = 700
+
+
+@dataclass(frozen=True, slots=True)
+class StudentReply:
+    """What a student replied to a lesson."""
+
+    lesson: Lesson
+    text: str
+    readable: bool
+    agrees: bool | None  # whether it says what the teacher says; None where words alone could tell
+    overlap: float  # F1 of the words of both
+    tokens: int
+    seconds: float
+    fault: str = ""  # why there is no reply
+
+
+def agrees(lesson: Lesson, found: Any, taught: Any) -> bool | None:
+    """Return whether two replies to a lesson come to the same; None for free text."""
+    decide = _DECISIONS.get(lesson.template)
+    return decide(found) == decide(taught) if decide else None
+
+
+def _cited(bullets_or_sentences: Sequence[Any]) -> frozenset[int]:
+    return frozenset(
+        number for one in bullets_or_sentences for number in getattr(one, "sentences", getattr(one, "numbers", ()))
+    )
+
+
+def _rulings(found: Sequence[Any]) -> dict[int, object]:
+    return {one.claim: one.found.verdict for one in found}
+
+
+_DECISIONS: Mapping[str, Callable[[Any], object]] = {
+    "query": lambda found: (found is None, found and found.time),
+    "web_query": lambda found: (found is None, found and found.time),
+    "need": lambda found: found is None,
+    "summarise": _cited,
+    "bullets": _cited,
+    "split": len,
+    "claims": len,
+    "verify": lambda found: found.verdict,
+    "verdicts": _rulings,
+    "answer": _cited,
+}  # what a reply decides: whether and of when to search, which sentences count, how many claims, the verdicts
+
+
+async def ask_student(lesson: Lesson, llm: LLM, spent: BudgetMeter) -> StudentReply:
+    """Ask a model a lesson as it stands, once."""
+    messages = (ChatMessage("system", lesson.instruction), ChatMessage("user", lesson.input))
+    try:
+        reply = await llm.complete(ModelCall(lesson.stage, messages, max_tokens=REPLY_TOKENS), spent)
+    except PipelineError as error:
+        return StudentReply(lesson, "", readable=False, agrees=False, overlap=0, tokens=0, seconds=0, fault=str(error))
+    readable, same = True, None
+    try:
+        same = agrees(lesson, read_lesson(replace(lesson, output=reply.text)), read_lesson(lesson))
+    except UnreadableReply:
+        readable = False
+    return StudentReply(
+        lesson,
+        reply.text,
+        readable=readable,
+        agrees=same if readable else False,
+        overlap=f1(reply.text, lesson.output),
+        tokens=reply.completion_tokens,
+        seconds=reply.milliseconds / 1_000,
+    )
+
+
+def compare(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="The folder that `footnote distil export` wrote.")],
+    split: Annotated[str, typer.Option(help=f"Which lessons: {', '.join(SPLITS)}.")] = "test",
+    count: Annotated[int, typer.Option(min=1, help="How many lessons at most.")] = 200,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the model that settings name the lessons it was not taught, and compare it with its teacher by stage."""
+    with open_command(context, as_json=as_json) as ctx:
+        lessons = read_lessons(folder / f"{split}.jsonl")[:count]
+        if not lessons:
+            raise EvaluationError(f"{folder} has no lessons in its {split} split.", hint="Name another with --split.")
+        model = ctx.settings.model
+        if not model.configured:
+            raise EvaluationError(
+                "No model is configured.", hint="Set OPENAI_BASE_URL and OPENAI_MODEL to the student's server."
+            )
+        opening = ctx.services.open_model(model.plain())
+        replies = ctx.call(opening, lambda llm: ask_all(lessons, llm, model.max_concurrency))
+        figures = summarise(replies)
+        if all(reply.fault for reply in replies):
+            raise EvaluationError(f"The student replied to nothing: {replies[0].fault}", hint="Look after its server.")
+        ctx.output.give(build_document(split=split, stages=figures), _render(figures))
+
+
+EPILOG = format_examples("footnote distil compare lessons/ --split test")
+
+
+async def ask_all(lessons: Sequence[Lesson], llm: LLM, at_once: int) -> tuple[StudentReply, ...]:
+    """Ask all lessons, so many at once, and return the replies in their order."""
+    spent = BudgetMeter(Budget(calls=10 * len(lessons), tokens=100_000 * len(lessons)))
+    free = asyncio.Semaphore(at_once)
+
+    async def ask(lesson: Lesson) -> StudentReply:
+        async with free:
+            return await ask_student(lesson, llm, spent)
+
+    return tuple(await gather_all(map(ask, lessons)))
+
+
+def summarise(replies: Sequence[StudentReply]) -> list[dict[str, Any]]:
+    """Return the figures of each template, and of all."""
+    groups = {name: [one for one in replies if one.lesson.template == name] for name in _sorted_templates(replies)}
+    return [_summarise_group(name, found) for name, found in (*groups.items(), ("all", list(replies)))]
+
+
+def _sorted_templates(replies: Sequence[StudentReply]) -> list[str]:
+    return sorted({one.lesson.template for one in replies})
+
+
+def _summarise_group(name: str, found: Sequence[StudentReply]) -> dict[str, Any]:
+    decided = [one.agrees for one in found if one.agrees is not None]
+    return {
+        "template": name,
+        "lessons": len(found),
+        "format_kept": sum(one.readable for one in found) / len(found),
+        "agrees": sum(decided) / len(decided) if decided else None,
+        "words_in_common": sum(one.overlap for one in found) / len(found),
+        "reply_tokens": sum(one.tokens for one in found) / len(found),
+        "seconds": sum(one.seconds for one in found) / len(found),
+        "no_reply": sum(bool(one.fault) for one in found),
+    }
+
+
+def _render(figures: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        (
+            one["template"],
+            one["lessons"],
+            f"{one['format_kept']:.2f}",
+            "–" if one["agrees"] is None else f"{one['agrees']:.2f}",
+            f"{one['words_in_common']:.2f}",
+            f"{one['reply_tokens']:.0f}",
+            f"{one['seconds']:.2f}",
+            one["no_reply"],
+        )
+        for one in figures
+    ]
+    head = ("template", "lessons", "format kept", "says the same", "words in common", "tokens", "seconds", "no reply")
+    return render_table(head, rows)

@@ -1,0 +1,235 @@
+"""Teach a causal language model by exported lessons, with LoRA: `python -m evaluation.distillation.train_student`.
+
+A script of its own, for a machine with an accelerator: it imports nothing of Footnote and can be copied there alone. It
+needs what requirements/distil.lock names (`make distil`). Semnani et al. (2023, section 4) fine-tune all weights of a
+LLaMA of 7 billion; LoRA (Hu et al. 2021) changes a thousandth of them, and loss is taken on the replies alone.
+"""
+
+import argparse
+import hashlib
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from peft import LoraConfig, get_peft_model
+from tokenizers import ByteLevelBPETokenizer
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    DataCollatorForSeq2Seq,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    Trainer,
+    TrainingArguments,
+)
+
+IGNORED = -100  # what no loss is taken of
+RANDOM = {"tiny": (128, 2, 4, 2_000), "small": (768, 12, 12, 16_000)}  # width, layers, heads, vocabulary
+CHAT_TEMPLATE = (
+    "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+)
+MARKS = ("<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|pad|>")
+
+
+def main() -> None:
+    options = parse_options(sys.argv[1:])
+    transformers.set_seed(options.seed)
+    torch.use_deterministic_algorithms(mode=True, warn_only=True)
+    lessons = {split: read_lessons(options.lessons / f"{split}.jsonl") for split in ("train", "validation")}
+    if not lessons["train"]:
+        raise SystemExit(f"{options.lessons} holds no lessons to train on: export more turns, or with another --seed.")
+    model, tokenizer = open_model(options, lessons["train"])
+    encoded = {split: encode_lessons(ones, tokenizer, options.length) for split, ones in lessons.items()}
+    left_out = {split: len(ones) - len(encoded[split]) for split, ones in lessons.items()}
+    if not encoded["train"]:
+        raise SystemExit(f"No lesson fits into --length {options.length} tokens.")
+    adapted = get_peft_model(model, build_lora(options))
+    trainer = build_trainer(adapted, tokenizer, encoded, options)
+    began = time.perf_counter()
+    trainer.train(resume_from_checkpoint=options.resume or None)
+    seconds = time.perf_counter() - began
+    save_student(trainer, tokenizer, options)
+    report = describe_run(trainer, options, encoded, left_out, seconds)
+    (options.out / "training.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps({name: report[name] for name in ("loss", "seconds", "tokens_per_second", "memory_mb")}))
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("lessons", type=Path, help="the folder that `footnote distil export` wrote")
+    parser.add_argument("--model", default="", help="a causal model: its name or folder")
+    parser.add_argument("--random", choices=RANDOM, help="a model of random weights instead, to try the script")
+    parser.add_argument("--out", type=Path, required=True, help="where the adapter goes")
+    parser.add_argument("--epochs", type=float, default=3.0)
+    parser.add_argument("--steps", type=int, default=-1, help="so many steps instead of epochs")
+    parser.add_argument("--batch", type=int, default=4, help="lessons at once on the machine")
+    parser.add_argument("--accumulate", type=int, default=8, help="batches a step")
+    parser.add_argument("--length", type=int, default=4_096, help="tokens; longer lessons are left out, not cut")
+    parser.add_argument("--rate", type=float, default=2e-4)
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --out")
+    parser.add_argument("--merge", action="store_true", help="also write the model with the adapter in its weights")
+    options = parser.parse_args(arguments)
+    if bool(options.model) == bool(options.random):
+        parser.error("name a --model, or --random to try the script")
+    return options
+
+
+def read_lessons(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        raise SystemExit(f"There is no {path}: export lessons with `footnote distil export FOLDER`.")
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def open_model(options: argparse.Namespace, lessons: list[dict[str, Any]]) -> tuple[Any, Any]:
+    if options.model:
+        precision = torch.bfloat16 if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else torch.float32
+        tokenizer = AutoTokenizer.from_pretrained(options.model)
+        tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+        return AutoModelForCausalLM.from_pretrained(options.model, dtype=precision), tokenizer
+    width, layers, heads, words = RANDOM[options.random]
+    tokenizer = train_tokenizer(lessons, words)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        intermediate_size=4 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        max_position_embeddings=options.length,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    model = LlamaForCausalLM(config)
+    base = options.out / "base"
+    model.save_pretrained(base)
+    tokenizer.save_pretrained(base)
+    return model, tokenizer
+
+
+def train_tokenizer(lessons: list[dict[str, Any]], words: int) -> PreTrainedTokenizerFast:
+    """Train a tokenizer on the lessons, for a model of random weights."""
+    plain = ByteLevelBPETokenizer()
+    texts = [message["content"] for lesson in lessons for message in lesson["messages"]]
+    plain.train_from_iterator(texts, vocab_size=words, special_tokens=list(MARKS))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain._tokenizer, eos_token=MARKS[0], pad_token=MARKS[-1])  # noqa: SLF001 - transformers wraps it so
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+def encode_lessons(lessons: list[dict[str, Any]], tokenizer: Any, length: int) -> list[dict[str, list[int]]]:
+    """Encode lessons, with loss on the reply alone. Those of more than `length` tokens are left out."""
+    encoded = (encode_lesson(lesson["messages"], tokenizer) for lesson in lessons)
+    return [one for one in encoded if len(one["input_ids"]) <= length]
+
+
+def encode_lesson(messages: list[dict[str, str]], tokenizer: Any) -> dict[str, list[int]]:
+    asked = apply_template(messages[:-1], tokenizer, prompt=True)
+    whole = apply_template(messages, tokenizer, prompt=False)
+    if whole[: len(asked)] != asked:
+        raise SystemExit("The chat template of this model writes a prompt otherwise where its reply follows.")
+    labels = [IGNORED] * len(asked) + whole[len(asked) :]
+    return {"input_ids": whole, "attention_mask": [1] * len(whole), "labels": labels}
+
+
+def apply_template(messages: list[dict[str, str]], tokenizer: Any, *, prompt: bool) -> list[int]:
+    try:
+        text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompt)
+    except Exception:  # noqa: BLE001 - templates without a system role raise what they like
+        system, first, *others = messages
+        joined = {"role": "user", "content": f"{system['content']}\n\n{first['content']}"}
+        text = tokenizer.apply_chat_template([joined, *others], tokenize=False, add_generation_prompt=prompt)
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def build_lora(options: argparse.Namespace) -> LoraConfig:
+    whole = ["embed_tokens", "lm_head"] if options.random else None  # random words mean nothing yet
+    return LoraConfig(
+        task_type="CAUSAL_LM",
+        r=options.rank,
+        lora_alpha=2 * options.rank,
+        lora_dropout=0.05,
+        target_modules="all-linear",
+        modules_to_save=whole,
+    )
+
+
+def build_trainer(model: Any, tokenizer: Any, encoded: dict[str, Any], options: argparse.Namespace) -> Trainer:
+    arguments = TrainingArguments(
+        output_dir=str(options.out),
+        num_train_epochs=options.epochs,
+        max_steps=options.steps,
+        per_device_train_batch_size=options.batch,
+        per_device_eval_batch_size=options.batch,
+        gradient_accumulation_steps=options.accumulate,
+        learning_rate=options.rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=0.03,
+        bf16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+        gradient_checkpointing=torch.cuda.is_available(),
+        eval_strategy="epoch" if encoded["validation"] else "no",
+        save_strategy="epoch" if options.steps < 0 else "steps",
+        save_steps=max(1, options.steps // 4),
+        save_total_limit=2,
+        logging_steps=5,
+        seed=options.seed,
+        report_to=[],
+        dataloader_pin_memory=torch.cuda.is_available(),
+    )
+    return Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=encoded["train"],
+        eval_dataset=encoded["validation"] or None,
+        data_collator=DataCollatorForSeq2Seq(tokenizer, label_pad_token_id=IGNORED),
+    )
+
+
+def save_student(trainer: Trainer, tokenizer: Any, options: argparse.Namespace) -> None:
+    trainer.model.save_pretrained(options.out / "adapter")
+    tokenizer.save_pretrained(options.out / "adapter")
+    if options.merge:
+        trainer.model.merge_and_unload().save_pretrained(options.out / "merged")
+        tokenizer.save_pretrained(options.out / "merged")
+
+
+def describe_run(
+    trainer: Trainer, options: argparse.Namespace, encoded: dict[str, Any], left_out: dict[str, int], seconds: float
+) -> dict[str, Any]:
+    """Describe a training run: what it was made of, and the losses, pace and memory of it."""
+    history = trainer.state.log_history
+    mean = sum(len(one["input_ids"]) for one in encoded["train"]) / len(encoded["train"])
+    tokens = mean * trainer.state.global_step * options.batch * options.accumulate
+    cuda = torch.cuda.is_available()
+    peak = torch.cuda.max_memory_allocated() / 1e6 if cuda else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return {
+        "model": options.model or f"random weights, {options.random}",
+        "device": torch.cuda.get_device_name() if cuda else "processor",
+        "parameters": sum(one.numel() for one in trainer.model.parameters()),
+        "trained": sum(one.numel() for one in trainer.model.parameters() if one.requires_grad),
+        "options": {name: str(value) for name, value in vars(options).items()},
+        "lessons": {split: len(ones) for split, ones in encoded.items()},
+        "left_out_as_too_long": left_out,
+        "sha256": {
+            split: hashlib.sha256((options.lessons / f"{split}.jsonl").read_bytes()).hexdigest() for split in encoded
+        },
+        "steps": trainer.state.global_step,
+        "loss": [round(one["loss"], 4) for one in history if "loss" in one],
+        "validation_loss": [round(one["eval_loss"], 4) for one in history if "eval_loss" in one],
+        "seconds": round(seconds, 1),
+        "tokens_per_second": round(tokens / seconds),
+        "memory_mb": round(peak),
+        "versions": {"torch": torch.__version__, "transformers": transformers.__version__},
+    }
+
+
+if __name__ == "__main__":
+    main()
