@@ -1,0 +1,68 @@
+"""A student's replies beside its teacher's."""
+
+from dataclasses import replace
+
+import pytest
+
+from evaluation.distillation.lesson_comparison import agrees, ask_all, summarise
+from evaluation.distillation.student_lessons import Lesson, read_lesson
+from pipeline.errors import ModelUnavailable
+from pipeline.model import ModelReply
+
+_NONE = frozenset()
+LESSONS = (
+    Lesson("1", "verify", "verify", "Check.", "Claim: …", "Sentences: 1\nVerdict: REFUTES", {"sentences": 2}, _NONE),
+    Lesson("1", "query", "query", "Decide.", "User: …", "Search: yes\nQuery: ferry\nTime: recent", {}, _NONE),
+    Lesson("2", "answer", "draft", "Write.", "Notes: …", "It leaves at nine [1].", {"findings": 2}, _NONE),
+    Lesson("2", "generate", "generate", "Reply.", "User: … ?", "It leaves at nine.", {}, _NONE),
+)  # fmt: skip
+
+
+class Student:
+    """Replies in order, or fails."""
+
+    def __init__(self, replies):
+        self.replies = dict(zip((one.input for one in LESSONS), replies, strict=True))
+
+    async def complete(self, call, spent):
+        spent.calls += 1
+        assert [message.role for message in call.messages] == ["system", "user"]
+        reply = self.replies[call.messages[1].text]
+        if reply is None:
+            raise ModelUnavailable("the server is gone")
+        return ModelReply(reply, "student", completion_tokens=10, milliseconds=500.0)
+
+
+async def test_a_student_that_says_what_it_was_taught_agrees_in_all():
+    replies = await ask_all(LESSONS, Student([one.output for one in LESSONS]), at_once=2)
+    *stages, every = summarise(replies)
+    assert [one["template"] for one in stages] == ["answer", "generate", "query", "verify"]
+    assert {one["agrees"] for one in stages} == {1.0, None}
+    assert (every["format_kept"], every["agrees"], every["words_in_common"]) == (1.0, 1.0, 1.0)
+    assert (every["reply_tokens"], every["seconds"], every["no_reply"]) == (10, 0.5, 0)
+
+
+async def test_a_broken_format_a_wrong_verdict_and_no_reply_are_told_apart():
+    said = ["Sentences: 2\nVerdict: SUPPORTS", "Let me think.", None, "Something else."]
+    found = {one["template"]: one for one in summarise(await ask_all(LESSONS, Student(said), at_once=1))}
+    assert (found["verify"]["format_kept"], found["verify"]["agrees"]) == (1.0, 0.0)
+    assert (found["query"]["format_kept"], found["query"]["agrees"]) == (0.0, 0.0)
+    assert (found["answer"]["no_reply"], found["answer"]["format_kept"]) == (1, 0.0)
+    assert found["generate"]["agrees"] is None
+    assert found["all"]["agrees"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("lesson", "reply", "same"),
+    [
+        (LESSONS[0], "Verdict: REFUTES\nSentences: 2", True),  # by another sentence, but the same verdict
+        (LESSONS[1], "Search: yes\nQuery: boats\nTime: 2019", False),
+        (LESSONS[1], "Search: yes\nQuery: other words\nTime: recent", True),
+        (LESSONS[2], "At nine the ferry goes [1].", True),
+        (LESSONS[2], "It leaves at nine [2].", False),
+        (LESSONS[2], "NOTHING", False),
+        (LESSONS[3], "At ten.", None),
+    ],
+)
+def test_what_counts_as_the_same(lesson, reply, same):
+    assert agrees(lesson, read_lesson(replace(lesson, output=reply)), read_lesson(lesson)) is same
