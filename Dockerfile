@@ -2,7 +2,7 @@
 ARG PYTHON=3.12
 
 FROM python:${PYTHON}-slim AS build
-# "ray" makes an image that also runs on the machines of a Ray cluster.
+# "ray" makes an image that also runs on the machines of a Ray cluster, "tracing" one that sends traces.
 ARG LOCK=run
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1
@@ -24,10 +24,11 @@ FROM python:${PYTHON}-slim
 RUN apt-get update && apt-get install --yes --no-install-recommends git openssh-client && rm -rf /var/lib/apt/lists/*
 RUN groupadd --gid 10001 footnote \
  && useradd --uid 10001 --gid footnote --home-dir /var/lib/footnote --create-home --shell /usr/sbin/nologin footnote \
- && mkdir /etc/footnote \
- && install --directory --owner=footnote --group=footnote --mode=0700 /var/lib/footnote-key
+ && install --directory --owner=footnote --group=footnote --mode=0700 /etc/footnote /var/lib/footnote-key
 COPY --from=build /opt/footnote /opt/footnote
+# HOME is set for those who run it as another user, whom this system does not know.
 ENV PATH=/opt/footnote/bin:$PATH \
+    HOME=/var/lib/footnote \
     FOOTNOTE_HOME=/var/lib/footnote \
     FOOTNOTE_RECORD__KEY_PATH=/var/lib/footnote-key/record.key \
     PYTHONUNBUFFERED=1
@@ -35,7 +36,8 @@ ENV PATH=/opt/footnote/bin:$PATH \
 WORKDIR /etc/footnote
 USER 10001:10001
 VOLUME /var/lib/footnote /var/lib/footnote-key
-# Opens the database and reads the manifest: it fails when the home is gone, full of another version, or corrupt.
-HEALTHCHECK --interval=60s --timeout=20s --start-period=20s CMD ["footnote", "corpora", "--json"]
+# The image has no curl; its shell can open a connection, in 10 ms and 3 MB where Python takes a second and 80.
+HEALTHCHECK --interval=30s --timeout=10s --retries=3 --start-period=120s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/${FOOTNOTE_HTTP__PORT:-8710} && printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3 && read -r _ status _ <&3 && [ \"$status\" = 200 ]"]
+EXPOSE 8710
 ENTRYPOINT ["footnote"]
-CMD ["chat"]
+CMD ["serve"]

@@ -1,8 +1,11 @@
-"""`compose.yaml` names what there is: services, volumes, secrets, settings, and the Chroma that the client fits."""
+"""The container files name what there is: services, volumes, secrets, settings, and the Chroma that the client fits."""
 
+import asyncio
+import json
 import re
 import shutil
 import subprocess
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,60 +14,101 @@ import yaml
 from bot.settings.settings_reader import load_settings
 
 ROOT = Path(__file__).parents[1]
-FILE = ROOT / "compose.yaml"
+ALONE, TEAM = ROOT / "compose.yaml", ROOT / "compose.team.yaml"
 
 
-@pytest.fixture
-def composed() -> dict:
-    return yaml.safe_load(FILE.read_text())
+def read_services(file: Path) -> dict[str, dict]:
+    """Return the services of a file with what they extend: mappings by key, volumes by where they are mounted."""
+    services = {}
+    for name, own in yaml.safe_load(file.read_text())["services"].items():
+        base = read_services(ROOT / own["extends"]["file"])[own["extends"]["service"]] if "extends" in own else {}
+        volumes = {one.rpartition(":/")[2]: one for one in [*base.get("volumes", ()), *own.get("volumes", ())]}
+        services[name] = base | own | {"volumes": list(volumes.values())}
+    return services
 
 
-def test_each_profile_has_its_services(composed):
-    """And none starts where nothing was asked for."""
-    profiles: dict[str, set[str]] = {}
-    for name, service in composed["services"].items():
-        for profile in service["profiles"]:
-            profiles.setdefault(profile, set()).add(name)
-
-    assert profiles == {
-        "footnote": {"footnote"},
-        "bot": {"bot"},
-        "team": {"bot-1", "bot-2", "postgres", "chroma"},
-    }
+def read_healthcheck() -> list[str]:
+    """Return the command by which the image tells that it is alive."""
+    return json.loads(re.search(r"^HEALTHCHECK .* CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)[1])
 
 
-def test_what_services_mount_and_wait_for_is_declared(composed):
-    services = composed["services"].values()
-    volumes = {one.partition(":")[0] for service in services for one in service.get("volumes", ())}
-    named = {one for one in volumes if re.fullmatch(r"[a-z0-9-]+", one)}
-
-    assert named == set(composed["volumes"])
-    assert {one for service in services for one in service.get("secrets", ())} == set(composed["secrets"])
-    assert {one for service in services for one in service.get("depends_on", ())} <= set(composed["services"])
-    assert all(service["read_only"] and service["security_opt"] for service in services)
-    assert all("healthcheck" in service for service in services if service.get("restart"))
+def test_what_serves_needs_no_profile():
+    assert set(read_services(ALONE)) == {"footnote"}
+    assert set(read_services(TEAM)) == {"bot-1", "bot-2", "postgres", "chroma"}
+    assert not any("profiles" in one or "command" in one for one in read_services(TEAM).values())
 
 
-@pytest.mark.parametrize("service", ["bot", "bot-1", "bot-2"])
-def test_every_variable_of_a_bot_is_a_setting(composed, service, tmp_path, monkeypatch):
+@pytest.mark.parametrize("file", [ALONE, TEAM], ids=lambda file: file.name)
+def test_what_services_mount_and_wait_for_is_declared(file):
+    declared, services = yaml.safe_load(file.read_text()), read_services(file).values()
+    mounts = [re.sub(r"\$\{\w+:-(.*?)\}", r"\1", one) for service in services for one in service["volumes"]]
+
+    assert {one.partition(":")[0] for one in mounts if not one.startswith("./")} == set(declared["volumes"])
+    assert {one for service in services for one in service.get("secrets", ())} == set(declared.get("secrets", ()))
+    assert {one for service in services for one in service.get("depends_on", ())} <= set(declared["services"])
+    assert all(service["read_only"] and service["security_opt"] and service["restart"] for service in services)
+
+
+def test_what_the_image_keeps_is_in_a_volume_and_writable():
+    """Also the settings, which `init` writes into the folder that the server reads them from."""
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    mounted = {one.rpartition(":/")[2] for one in read_services(ALONE)["footnote"]["volumes"]}
+
+    assert mounted == {"var/lib/footnote", "var/lib/footnote-key", "etc/footnote", "documents:ro"}
+    assert "WORKDIR /etc/footnote\n" in dockerfile
+    assert re.search(r"install --directory --owner=footnote .* /etc/footnote /var/lib/footnote-key\n", dockerfile)
+
+
+@pytest.mark.parametrize("service", ["bot-1", "bot-2"])
+def test_every_variable_of_a_bot_is_a_setting(service, tmp_path, monkeypatch):
     """Also by its file; and the settings that they make are whole."""
-    values = {"DATABASE": "postgresql://footnote:x@postgres/footnote", "SLACK": "xapp-1-a", "DISCORD": "t"}
-    for name, value in composed["services"][service]["environment"].items():
+    values = {"DATABASE": "postgresql://footnote:x@postgres/footnote", "SLACK_APP": "xapp-1-a", "SLACK_BOT": "xoxb-1"}
+    for name, value in read_services(TEAM)[service]["environment"].items():
         given = next((text for part, text in values.items() if part in name), value)
         if name.endswith("_FILE"):
+            (tmp_path / name).write_text(given)
             given = str(tmp_path / name)
-            Path(given).write_text(next(text for part, text in values.items() if part in name))
         monkeypatch.setenv(name, given)
 
     settings = load_settings()
 
-    assert bool(settings.database) == bool(settings.chroma.url) == (service != "bot")
-    assert settings.slack.bot_token.get_secret_value() == "xapp-1-a"
+    assert settings.database
+    assert settings.chroma.url
+    assert settings.slack.bot_token.get_secret_value() == "xoxb-1"
 
 
-def test_the_chroma_server_is_of_the_client_s_version(composed):
+def test_the_chroma_server_is_of_the_client_s_version():
     lock = (ROOT / "requirements" / "run.lock").read_text()
-    assert f"\nchromadb=={composed['services']['chroma']['image'].partition(':')[2]} " in lock
+    assert f"\nchromadb=={read_services(TEAM)['chroma']['image'].partition(':')[2]} " in lock
+
+
+@asynccontextmanager
+async def answer_with(status: str):
+    """Serve one status line to whoever asks for `/healthz`."""
+
+    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 {status if asked.startswith(b'GET /healthz ') else '404 Not Found'}\r\n\r\n".encode())
+        writer.close()
+
+    async with await asyncio.start_server(reply, "127.0.0.1") as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+@pytest.mark.parametrize(("status", "alive"), [("200 OK", True), ("503 Service Unavailable", False)])
+async def test_the_image_is_healthy_while_its_server_says_so(status, alive):
+    """At the port of its settings; where nothing listens it is not."""
+    async with answer_with(status) as port:
+        assert (await run_healthcheck(port) == 0) is alive
+    assert await run_healthcheck(port) != 0
+
+
+async def run_healthcheck(port: int) -> int:
+    process = await asyncio.create_subprocess_exec(
+        *read_healthcheck(), env={"FOOTNOTE_HTTP__PORT": str(port)}, stderr=subprocess.DEVNULL
+    )
+    return await process.wait()
 
 
 def has_compose() -> bool:
@@ -75,7 +119,8 @@ def has_compose() -> bool:
 
 
 @pytest.mark.skipif(not has_compose(), reason="docker compose is not installed")
-def test_compose_itself_takes_it():
-    command = ["docker", "compose", "--file", str(FILE), "--profile", "team", "config", "--quiet"]
+@pytest.mark.parametrize("file", [ALONE, TEAM], ids=lambda file: file.name)
+def test_compose_itself_takes_it(file):
+    command = ["docker", "compose", "--file", str(file), "config", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
