@@ -90,6 +90,7 @@ class _TaskSpec:
 
 
 async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None], task: _TaskSpec) -> TurnResult:
+    app = app.snapshot()
     entry = find_system(request.system or app.system, app.systems)
     catalogue = await list_corpora(app.settings, app.manifest)
     scope = _select_scope(app, request, catalogue)

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 from importlib import resources
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from bot import read_version
 from bot.access import Asker, select_readable
 from bot.curation.example_pool import load_demos
+from bot.settings.live.live_settings import LiveSettings
 from bot.settings.settings_tables import Settings
 from bot.turn_search import (
     build_engine,
@@ -122,7 +123,7 @@ class Records:
 class App:
     """Everything a turn or a refresh needs, opened."""
 
-    settings: Settings
+    settings_source: Settings | LiveSettings
     passages: PassageStore
     manifest: Manifest
     audit: AuditLog
@@ -136,6 +137,16 @@ class App:
     llm: LLM | None = None
     rerank: Rerank = no_reader
     web: "WebSearch | None" = None  # the search engine, where one is configured
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force now. Whoever reads them more than once, with a wait in between, takes a `snapshot`."""
+        source = self.settings_source
+        return source.current if isinstance(source, LiveSettings) else source
+
+    def snapshot(self) -> "App":
+        """Return it under the settings in force now, whatever they are later."""
+        return replace(self, settings_source=self.settings)
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -209,7 +220,7 @@ def _refuse_lost_database(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[App]:
+async def open_app(source: Settings | LiveSettings, *, rebuilding: bool = False) -> AsyncIterator[App]:
     """Take the home's lock and open the database, the indexes and the embedder.
 
     With `rebuilding`, the home's indexes are about to be made again, whatever their state.
@@ -218,6 +229,8 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         HomeLocked: another process owns the home.
         StorageError: something there cannot be used; the message says what to do.
     """
+    live = source if isinstance(source, LiveSettings) else LiveSettings(source)
+    settings = live.current
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_home(settings.home))
         await asyncio.to_thread(_refuse_lost_database, settings)
@@ -227,7 +240,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
             await Leases(database).clear()
         manifest = Manifest(database)
         indexes = stack.enter_context(ExitStack())
-        store = await asyncio.to_thread(partial(_open_store, settings, manifest, indexes, rebuilding=rebuilding))
+        store = await asyncio.to_thread(partial(_open_store, live, manifest, indexes, rebuilding=rebuilding))
         if not rebuilding:
             await store.recover()
             await store.check()
@@ -235,7 +248,7 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         supports, examines = _build_checkers(settings, store.threads.states)
         web = open_web_search(settings.search_engine)
         yield App(
-            settings,
+            source,
             store,
             manifest,
             AuditLog(database),
@@ -292,7 +305,8 @@ def locate_chroma(settings: Settings) -> ChromaLocation:
     return ChromaServer(chroma.url, chroma.tenant, chroma.database, token, chroma.scheme, chroma.ca_file)
 
 
-def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
+def _open_store(live: LiveSettings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
+    settings = live.current
     chosen = settings.embedding
     embedder = open_embedder(chosen.function, chosen.options, chosen.bits)
     dense = open_dense_index(locate_chroma(settings), embedder.name, rebuilding=rebuilding)
@@ -301,9 +315,11 @@ def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack, *, reb
     stack.callback(lexical.close)
     # They end first: what was cancelled may still be in the middle of a commit.
     threads = IndexThreads.start(stack)
-    return PassageStore(
-        manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first, kept=chosen.kept
-    )
+
+    def own_first() -> float:
+        return live.current.ranking.own_first
+
+    return PassageStore(manifest, dense, lexical, embedder, threads, own_first=own_first, kept=chosen.kept)
 
 
 def digest_settings(settings: Settings) -> str:

@@ -89,7 +89,7 @@ class PassageStore:
     lexical: LexicalIndex
     embedder: Embedder
     threads: IndexThreads
-    own_first: float = 0.0
+    own_first: Callable[[], float] = float
     """Deviations of the fused score that the team's own passages gain over those of works of reference."""
     polite: bool = False  # leave a core for questions while passages are being embedded
     kept: int = KEPT_VECTORS
@@ -123,7 +123,8 @@ class PassageStore:
             found.dense, found.lexical, asked=wanted, dense_weight=trust, left_out=found.left_out, unasked=found.unasked
         )
         listed = found.listed
-        bonus = {key: self.own_first for key, (passage, _) in listed.items() if passage.corpus in found.preferred}
+        own_first = self.own_first()
+        bonus = {key: own_first for key, (passage, _) in listed.items() if passage.corpus in found.preferred}
         malus = {key: -DISAMBIGUATION_MALUS for key, (_, document) in listed.items() if document.disambiguation}
         ranking = apply_bonus(apply_bonus(fused, bonus), malus)[:k]
         return tuple(

@@ -67,6 +67,7 @@ QUOTING_SYSTEM = "extractive"
 
 async def find_searchable_corpora(app: App, by: Asker) -> frozenset[str]:
     """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
+    app = app.snapshot()
     channel = await load_channel_settings(app, by.channel_id)
     allowed = frozenset(await find_visible_corpora(app, by))
     return allowed if channel.corpora is None else allowed & set(channel.corpora)
@@ -158,6 +159,7 @@ async def change_channel(
         StorageError: it could not be kept.
     """
     require_admin(channel, by, is_admin, language)
+    app = app.snapshot()
     readable, ceiling = await find_visible_corpora(app, by), read_channel_table(app.settings, channel)
     now = narrow_channel_settings(ceiling, await app.overrides.of(channel))
     change = plan_channel_change(ceiling, readable, key.strip().lower(), value.strip(), language=language)
@@ -175,6 +177,7 @@ async def describe_channel(
         StorageError: it cannot be looked up.
     """
     require_admin(channel, by, is_admin, language)
+    app = app.snapshot()
     now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)
     readable = tuple(name for name in await find_visible_corpora(app, by) if now.corpora is None or name in now.corpora)
     values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {

@@ -5,7 +5,7 @@ import logging
 import secrets
 import socket
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
@@ -35,7 +35,7 @@ class Desk:
         queue: Queue,
         platforms: Mapping[str, Platform],
         ports: DeskPorts,
-        settings: SchedulerSettings,
+        settings: Callable[[], SchedulerSettings],
         *,
         sole: bool = True,
         clock: Clock | None = None,

@@ -14,7 +14,7 @@ from bot.access import Asker, Exclusion
 from bot.answering import answer, check_text, close_interrupted, record_unanswered
 from bot.desk.channel_settings import QUOTING_SYSTEM, find_searchable_corpora, load_channel_settings
 from bot.desk.desk import Desk
-from bot.desk.jobs.job import EXCLUDED, AnswerFunction, DeskPorts, TurnPlan
+from bot.desk.jobs.job import EXCLUDED, DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.memory import recall_conversation
 from bot.desk.turn_record import TurnRecord
@@ -133,7 +133,8 @@ class _LastQuestion:
 class Cooldown:
     """Lets each person ask once in so many seconds."""
 
-    def __init__(self, seconds: float, now: Callable[[], float] = monotonic) -> None:
+    def __init__(self, seconds: Callable[[], float], now: Callable[[], float] = monotonic) -> None:
+        """Set it up. `seconds`: how long somebody waits who asks now; 0 for not at all."""
         self._seconds, self._now = seconds, now
         self._asked: dict[str, _LastQuestion] = {}
 
@@ -144,12 +145,12 @@ class Cooldown:
 
     def begin(self, who: str, what: str) -> None:
         """Start somebody's wait; the same message once more starts no new one."""
-        if not self._seconds or (who in self._asked and self._asked[who].what == what):
+        if not (seconds := self._seconds()) or (who in self._asked and self._asked[who].what == what):
             return
         self._asked.pop(who, None)
         while len(self._asked) >= MAX_PEOPLE_REMEMBERED:
             self._asked.pop(next(iter(self._asked)))
-        self._asked[who] = _LastQuestion(self._now() + self._seconds, what)
+        self._asked[who] = _LastQuestion(self._now() + seconds, what)
 
     def first_refusal(self, who: str) -> bool:
         """Return whether somebody is refused for the first time in this wait: only then they are told."""
@@ -174,7 +175,6 @@ def open_desk(
     app: App,
     platforms: Mapping[str, Platform],
     *,
-    answering: AnswerFunction | None = None,
     clock: Clock | None = None,
 ) -> Desk:
     """Return the desk of an opened app; it works within `desk.running()`.
@@ -182,15 +182,12 @@ def open_desk(
     Args:
         app: What answers, remembers and keeps the record.
         platforms: By name; may be filled until the desk runs, since platforms are made with it.
-        answering: What answers instead of the app, for benchmarks.
         clock: The time, where it is not the machine's.
     """
-    time, settings = clock or Clock(), app.settings.desk
+    time = clock or Clock()
     policy = TurnPolicy(app, time)
     ports = DeskPorts(
         plan=policy.plan,
-        answer=answering or partial(answer, app),
-        check=answering or partial(check_text, app),
         finish_view=policy.finish_view,
         load_entries=app.audit.turn,
         append=app.audit.append,
@@ -199,8 +196,12 @@ def open_desk(
         is_readable=policy.is_readable,
         may_govern=policy.may_govern,
     )
-    limit = ConcurrencyLimit(settings.at_once, settings.per_channel)
-    pace = SchedulerSettings(limit, settings.patience_seconds, settings.grace_seconds)
+
+    def pace() -> SchedulerSettings:
+        settings = app.settings.desk
+        limit = ConcurrencyLimit(settings.at_once, settings.per_channel)
+        return SchedulerSettings(limit, settings.patience_seconds, settings.grace_seconds)
+
     # SQLite lies in the home, which one process holds; PostgreSQL may be shared by several machines.
     return Desk(app.queue, platforms, ports, pace, sole=not app.settings.database, clock=time)
 
@@ -219,36 +220,39 @@ class TurnPolicy:
     clock: Clock
 
     async def plan(self, platform: Platform, question: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
-        channel = await load_channel_settings(self.app, question.place.channel_id)
-        budget = await check_budget(self.app, row, now=self.clock.now(), language=question.language)
+        app = self.app.snapshot()
+        run = partial(check_text if question.task == "check" else answer, app)
+        channel = await load_channel_settings(app, question.place.channel_id)
+        budget = await check_budget(app, row, now=self.clock.now(), language=question.language)
         request = replace(
             build_turn_request(question, turn_id=turn_id, ticket=row.ticket),
             within=channel.corpora,
             because="" if channel.paused else budget.because,
         )
         if excluded := render_exclusion(question.asker.exclusion, question.language):
-            return TurnPlan(request, refused=Failure(EXCLUDED, excluded, ""))
-        if question.asker.uninvited and not await find_searchable_corpora(self.app, question.asker):
-            return TurnPlan(request, refused=Failure(EXCLUDED, translate("slack_invite", question.language), ""))
+            return TurnPlan(request, run, refused=Failure(EXCLUDED, excluded, ""))
+        if question.asker.uninvited and not await find_searchable_corpora(app, question.asker):
+            return TurnPlan(request, run, refused=Failure(EXCLUDED, translate("slack_invite", question.language), ""))
         if channel.paused:
             paused = translate("channel_paused", question.language)
-            return TurnPlan(request, refused=Failure("channel_paused", paused, ""))
+            return TurnPlan(request, run, refused=Failure("channel_paused", paused, ""))
         if budget.refusal:
             hint = f"The limit is set by [limits] {budget.because}."
-            return TurnPlan(request, refused=Failure("over_budget", budget.refusal, hint))
+            return TurnPlan(request, run, refused=Failure("over_budget", budget.refusal, hint))
         # A claim, and what nobody asked us, is taken by itself: among people "ok" would else be a question about
         # whatever was answered last.
         alone = question.task == "check" or question.unasked
-        earlier = () if alone else await recall_conversation(self.app, platform, question, row)
+        earlier = () if alone else await recall_conversation(app, platform, question, row)
         system = budget.system or channel.system
-        return TurnPlan(replace(request, earlier=earlier, system=system, tone=channel.tone), budget.notice)
+        return TurnPlan(replace(request, earlier=earlier, system=system, tone=channel.tone), run, budget.notice)
 
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
         """Return the view that stays: with the nearest pages and buttons that may be seen there now."""
-        channel = await load_channel_settings(self.app, question.place.channel_id)
-        here = await find_searchable_corpora(self.app, question.asker)
+        app = self.app.snapshot()
+        channel = await load_channel_settings(app, question.place.channel_id)
+        here = await find_searchable_corpora(app, question.asker)
         pages = {(hit.passage.corpus, hit.passage.document): hit for hit in result.answer.nearest}
-        gone = await find_forgotten_documents(self.app, pages)
+        gone = await find_forgotten_documents(app, pages)
         nearest = tuple(hit for page, hit in pages.items() if page[0] in here and page not in gone)
         shown = replace(result, answer=replace(result.answer, nearest=nearest))
         checks = question.task == "check"

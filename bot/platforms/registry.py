@@ -18,7 +18,7 @@ from pydantic import AfterValidator, SecretStr
 
 from bot.access import EVERYONE, Asker
 from bot.platforms.secret_shapes import SecretShape
-from bot.settings.field_types import SettingsTable
+from bot.settings.field_types import LIVE, SettingsTable
 from storage.language.lazy_pattern import lazy_compile
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from bot.wiring import App
 
 GROUP = "footnote.platforms"  # the entry points by which a package brings platforms: each names a `PlatformEntry`
-_ID = lazy_compile(r"[a-z][a-z0-9-]*:[^/\s]+/[^/\s]+")
+_ID = lazy_compile(r"[a-z][a-z0-9-]*:[^/\s#]+/[^/\s#]+")
+_NAME = lazy_compile(r"([a-z][a-z0-9-]*):(?:([^/\s#]+)/)?#([^/\s#]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,17 @@ def is_place_id(text: str) -> bool:
     return bool(_ID.fullmatch(text)) and platform_of(text) in load_platforms()
 
 
+def is_channel_name(text: str) -> bool:
+    """Return whether this has the form of a channel's name on a platform that there is: `slack:#hr`."""
+    return bool(_NAME.fullmatch(text)) and platform_of(text) in load_platforms()
+
+
+def split_channel_name(text: str) -> tuple[str, str]:
+    """Return the workspace that a channel's name is looked for in, empty for all, and what it is called there."""
+    found = _NAME.fullmatch(text)
+    return (found[2] or "", found[3]) if found else ("", "")
+
+
 def describe_ids(what: str, *others: str) -> str:
     """Return how ids are written on each platform: `"slack:TEAM/USER" or "discord:SERVER/USER"`."""
     *most, last = [*others, *(f'"{entry.name}:{entry.workspace}/{what}"' for entry in load_platforms().values())]
@@ -95,9 +107,9 @@ def describe_ids(what: str, *others: str) -> str:
 
 
 def channel_id(text: str) -> str:
-    """Return the id of a channel as it is. Raises `ValueError` unless it is one."""
-    if not is_place_id(text):
-        raise ValueError(f"must be {describe_ids('CHANNEL')}, by their ids, not their names")
+    """Return the id or the name of a channel as it is. Raises `ValueError` unless it is one."""
+    if not (is_place_id(text) or is_channel_name(text)):
+        raise ValueError(f"must be {describe_ids('CHANNEL')}, by their ids, or a channel's name: {_describe_name()}")
     return text
 
 
@@ -110,11 +122,15 @@ def person_id(text: str) -> str:
 
 def reader_id(text: str) -> str:
     """Return whom a corpus is visible to as it is. Raises `ValueError` unless it is a place, a person, or everyone."""
-    if text != EVERYONE and not is_place_id(text):
+    if text != EVERYONE and not (is_place_id(text) or is_channel_name(text)):
         shown = shorten(f'"{text}"', 60, placeholder="…")
-        forms = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
+        forms = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"', _describe_name())
         raise ValueError(f"must be {forms}, not {shown}")
     return text
+
+
+def _describe_name() -> str:
+    return f'"{next(iter(load_platforms()))}:#NAME"'
 
 
 ChannelId = Annotated[str, AfterValidator(channel_id)]
@@ -139,7 +155,9 @@ class PlatformSettings(SettingsTable):
     SECRETS: ClassVar[Mapping[str, str]] = {}
     """The variables by which the platform's own tools know its secrets, by key."""
 
-    admins: tuple[PersonId, ...] = ()  # who may change channels by command, or stop and take back any answer
+    admins: Annotated[
+        tuple[PersonId, ...], LIVE
+    ] = ()  # who may change channels by command, or stop and take back any answer
 
     @property
     def configured(self) -> bool:

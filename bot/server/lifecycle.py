@@ -7,7 +7,7 @@ the desk and at the sockets, is finished or put back, then everything is closed.
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +29,9 @@ from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_night
 from bot.server.refresh.run_history import build_history
 from bot.server.service import LocalService
 from bot.server.supervisor import run_beside, wait_for_first
+from bot.settings.live.live_settings import LiveSettings
+from bot.settings.live.scope_record import ScopeRecord
+from bot.settings.live.settings_reload import SettingsReload
 from bot.settings.settings_errors import find_serving_faults, join_errors
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, build_records, open_app
@@ -83,18 +86,35 @@ def handle_stop_signals() -> Iterator[StopRequest]:
             loop.remove_signal_handler(number)
 
 
+@contextmanager
+def handle_reload_signals() -> Iterator[asyncio.Event]:
+    """Give an event within the block that is set whenever a signal asks to read the settings again."""
+    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, asked.set)
+    try:
+        yield asked
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+
+
 log = logging.getLogger(__name__)
 
 
-async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> None:
+async def serve(
+    source: Settings | LiveSettings,
+    platforms: Mapping[str, OpenPlatform],
+    read: Callable[[], Settings] | None = None,
+) -> None:
     """Serve until a signal asks to stop. Platforms that cannot be reached are tried until they can.
 
-    Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` where one refuses us.
+    `read` reads the settings again when somebody asks for that; it blocks. Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` where one refuses us.
     """
-    if faults := find_serving_faults(settings):
+    live = source if isinstance(source, LiveSettings) else LiveSettings(source)
+    if faults := find_serving_faults(live.current):
         raise join_errors(faults)
-    with handle_stop_signals() as stopping:
-        async with _run_server(settings, platforms, stopping) as arrivals:
+    start = live.current
+    with handle_stop_signals() as stopping, handle_reload_signals() as asked:
+        async with _run_server(live, read or (lambda: start), platforms, stopping, asked) as arrivals:
             await wait_for_first(stopping.asked.wait(), arrivals.failed.wait())
             if arrivals.failure:
                 raise arrivals.failure
@@ -104,16 +124,24 @@ async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> No
 
 @asynccontextmanager
 async def _run_server(
-    settings: Settings, platforms: Mapping[str, OpenPlatform], stopping: StopRequest
+    live: LiveSettings,
+    read: Callable[[], Settings],
+    platforms: Mapping[str, OpenPlatform],
+    stopping: StopRequest,
+    asked: asyncio.Event,
 ) -> AsyncIterator[PlatformConnections]:
     """Serve within the block, and give the connections. Commands are served first, and wait for no network."""
+    settings = live.current
     async with AsyncExitStack() as stack:
-        opened_app = await stack.enter_async_context(open_app(settings))
+        opened_app = await stack.enter_async_context(open_app(live))
         app = replace(opened_app, passages=replace(opened_app.passages, polite=True))  # leaves a core for questions
         stack.push_async_callback(app.passages.lazy.flush)
         await close_abandoned(app, system_clock())
         await stack.enter_async_context(watch_event_loop())
-        home, there = LocalService(app), dict[str, Platform]()
+        reloading = SettingsReload(live, read, ScopeRecord(app.audit))
+        await reloading.begin()
+        await stack.enter_async_context(_reload_when_asked(reloading, asked))
+        home, there = LocalService(app, reloading.reload), dict[str, Platform]()
         desk = open_desk(app, there)
         arrivals = PlatformConnections(app, desk, platforms)
         await stack.enter_async_context(arrivals.kept())
@@ -130,6 +158,7 @@ async def _run_server(
         _, address, shown, _ = await stack.enter_async_context(blocks)
 
         async def arrived(opened: OpenedPlatform) -> None:
+            await reloading.meet(opened.platform.name, opened.channels)
             there[opened.platform.name] = opened.platform
             answers.router.routes.extend(opened.routes)
             await desk.resume_questions()
@@ -149,6 +178,23 @@ async def _run_server(
             log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, shown, arrivals))
             await stack.enter_async_context(watch_readiness(Readiness(holds, redact)))
         yield arrivals
+
+
+@asynccontextmanager
+async def _reload_when_asked(reloading: SettingsReload, asked: asyncio.Event) -> AsyncIterator[None]:
+    """Read the settings again within the block whenever a signal asks for it."""
+
+    async def watch() -> None:
+        while True:
+            await asked.wait()
+            asked.clear()
+            try:
+                await reloading.reload()
+            except Exception:
+                log.exception("the settings could not be taken, and the old ones go on")
+
+    async with run_beside(watch(), name="reload"):
+        yield
 
 
 @asynccontextmanager

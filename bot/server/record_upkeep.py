@@ -44,8 +44,8 @@ class RecordUpkeep:
     """What is done each day, and what of it is still to be done."""
 
     database: Database
-    settings: Settings
-    outlets: Mapping[str, Outlet]
+    read: Callable[[], Settings]  # the settings in force
+    outlets: Callable[[], Mapping[str, Outlet]]  # where checkpoints go, by these
     owner: str
     clock: Callable[[], datetime]
     last: datetime | None = None  # when it was done last
@@ -60,9 +60,11 @@ class RecordUpkeep:
             log.warning("the record could not be kept", extra={"cause": f"{error} {error.hint}"})
         except Exception:
             log.exception("the record could not be kept")
+        outlets = self.outlets()
+        self.pending = {name: note for name, note in self.pending.items() if name in outlets}
         for name, note in list(self.pending.items()):
             try:
-                await self.outlets[name](note)
+                await outlets[name](note)
             except NotGiven as error:
                 log.warning("a checkpoint could not be given away yet: %s", name, extra={"cause": str(error)})
             else:
@@ -74,20 +76,21 @@ class RecordUpkeep:
             self.last = read_head_moment(note)
         if self.last and now - self.last < _DAY:
             return
-        if self.settings.record.keep_days:
+        record = self.read().record
+        if record.keep_days:
             await self._erase_old(now)
         try:
-            key = await asyncio.to_thread(load_key, self.settings.record.key_path)
+            key = await asyncio.to_thread(load_key, record.key_path)
         except KeyUnusable as error:
             # Who never made one need not be told each day.
-            level = logging.WARNING if self.outlets or self.settings.record.key_path.exists() else logging.INFO
+            level = logging.WARNING if self.outlets() or record.key_path.exists() else logging.INFO
             log.log(level, "the record is not signed", extra={"cause": f"{error} {error.hint}"})
         else:
-            self.pending = dict.fromkeys(self.outlets, await heads.make(key))
+            self.pending = dict.fromkeys(self.outlets(), await heads.make(key))
         self.last = now
 
     async def _erase_old(self, now: datetime) -> None:
-        record = self.settings.record
+        record = self.read().record
         erasure = RecordErasure(self.database, record.hold, self.clock)
         before, why = now - timedelta(days=record.keep_days), f"kept for {record.keep_days} days"
         done = await erasure.erase(ErasureTarget(before=before), why=why, by="settings", whole=False)

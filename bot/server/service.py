@@ -14,13 +14,14 @@ from bot import answering
 from storage.errors import UnknownCorpus
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
     from bot.desk.types import TurnRequest, TurnResult
     from bot.server.control.remote_service import RemoteService
     from bot.server.refresh.document_lookup import ForgottenDocument
-    from bot.settings.settings_tables import EmbeddingSettings
+    from bot.settings.live.live_settings import ReloadReport
+    from bot.settings.settings_tables import DenseChoice, EmbeddingSettings
     from bot.settings.source_settings import SourceContext, SourceSettings
     from bot.wiring import App
     from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshReport
@@ -38,6 +39,7 @@ class LocalService:
     """
 
     app: App
+    reloading: Callable[[], Awaitable[ReloadReport]] | None = None  # reads the settings again, where this is a server
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
@@ -54,6 +56,12 @@ class LocalService:
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         return await self.app.manifest.corpora()
 
+    async def reload(self) -> ReloadReport:
+        """Read the settings again. Raises `StorageError`: the scope cannot be put on record, and nothing changed."""
+        from bot.settings.live.live_settings import ReloadReport
+
+        return await self.reloading() if self.reloading else ReloadReport(faults=("No server runs here.",))
+
     async def refresh(
         self,
         corpus: str,
@@ -64,12 +72,13 @@ class LocalService:
         restore: bool = False,
         engine: EngineName | None = None,
         night: datetime | None = None,
+        dense: DenseChoice | None = None,
     ) -> RefreshReport:
         """Bring a corpus up to date, one at a time: several at once would be slower. `tell` receives the progress.
 
         Documents that are gone in suspicious number are removed only with `confirm_removal`; what was forgotten comes
-        back only with `restore`. `engine` is what reads and
-        embeds them, else that of the settings. `night` is the night that it is done for, if it is.
+        back only with `restore`. `engine` is what reads and embeds them, `dense` how passages are embedded, both else
+        as the settings say. `night` is the night that it is done for, if it is.
         """
         from ingest.refresh.corpus_refresh import refresh_corpus
 
@@ -84,17 +93,20 @@ class LocalService:
                 corpus,
                 store,
                 progress=tell,
-                dense=await self._choose_dense(corpus, source),
+                dense=await self._choose_dense(corpus, source, dense),
                 confirm_removal=confirm_removal,
                 restore=restore,
                 source_digest=hash_source(source),
                 night=night,
             )
 
-    async def _choose_dense(self, corpus: str, source: SourceSettings) -> DenseMode | None:
+    async def _choose_dense(
+        self, corpus: str, source: SourceSettings, wanted: DenseChoice | None
+    ) -> DenseMode | None:
         from storage.types import DenseMode
 
-        wanted = next((one.dense for one in self.app.settings.corpus if one.name == corpus), "")
+        if wanted is None:
+            wanted = self.app.settings.find_dense(corpus)
         if wanted:
             return DenseMode(wanted)
         known = {one.name for one in await self.app.manifest.catalogue()}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,18 @@ class SettingsTable(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """When a changed value takes effect in a server that runs."""
+
+    live: bool  # as soon as the server reads its settings again; else at its next start
+    scope: bool = False  # whether it decides who may read what, so that each change is on record
+
+
+LIVE, SCOPE, RESTART = Effect(live=True), Effect(live=True, scope=True), Effect(live=False)
+"""Marks of fields. Of a table, the mark holds for all in it that bear none of their own."""
 
 
 def require(is_right: Callable[[Any], object], message: str) -> AfterValidator:

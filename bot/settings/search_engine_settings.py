@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints, model_validator
 
 from bot.platforms.registry import ReaderId
-from bot.settings.field_types import Contact, SettingsTable, require, validate_web_address
+from bot.settings.field_types import RESTART, SCOPE, Contact, SettingsTable, require, validate_web_address
 from ingest.sources.git.git_program import may_send_token
 from storage.types import WEB_PREFIX
 
@@ -23,16 +23,16 @@ _HostName = Annotated[
 class SearchEngineSettings(SettingsTable):
     """What the system `search-engine` searches: the corpora, or the web by an engine."""
 
-    type: Literal["corpora", "searxng", "brave"] = "corpora"
-    url: Annotated[str, AfterValidator(validate_web_address)] = Field(default="", repr=False)
-    api_key: SecretStr = SecretStr("")
-    visible_to: tuple[ReaderId, ...] = ()
+    type: Annotated[Literal["corpora", "searxng", "brave"], RESTART] = "corpora"
+    url: Annotated[str, AfterValidator(validate_web_address), RESTART] = Field(default="", repr=False)
+    api_key: Annotated[SecretStr, RESTART] = SecretStr("")
+    visible_to: Annotated[tuple[ReaderId, ...], SCOPE] = ()
     """Whose questions the web is searched for; empty: nobody's but the terminal's."""
-    hosts: tuple[_HostName, ...] = ()
+    hosts: Annotated[tuple[_HostName, ...], RESTART] = ()
     """Hosts whose pages are read though they are not on the public web."""
-    seconds: float = Field(default=10.0, gt=0, le=120)  # for the engine and the pages together
-    page_tokens: int = Field(default=256, ge=32, le=4_096)  # how much of a page's beginning is read
-    contact: Contact = ""
+    seconds: Annotated[float, RESTART] = Field(default=10.0, gt=0, le=120)  # for the engine and the pages together
+    page_tokens: Annotated[int, RESTART] = Field(default=256, ge=32, le=4_096)  # how much of a page's beginning is read
+    contact: Annotated[Contact, RESTART] = ""
 
     @model_validator(mode="after")
     def _reachable(self) -> Self:

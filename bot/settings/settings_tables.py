@@ -27,7 +27,17 @@ from bot.platforms.registry import (
     load_platforms,
     platform_of,
 )
-from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, Tone, require, validate_web_address
+from bot.settings.field_types import (
+    EMPTY_IS_NONE,
+    LIVE,
+    RESTART,
+    SCOPE,
+    FullPath,
+    SettingsTable,
+    Tone,
+    require,
+    validate_web_address,
+)
 from bot.settings.model_values import EvaluationSettings, ModelValues
 from bot.settings.pages_settings import PagesSettings
 from bot.settings.record_settings import DistillationSettings, RecordSettings
@@ -44,10 +54,11 @@ from storage.types import KEPT_VECTORS
 class DeskSettings(SettingsTable):
     """How many questions are answered at once, and how long things may wait."""
 
-    at_once: int = Field(default=8, ge=1, le=1_000)
-    per_channel: int = Field(default=4, ge=1, le=1_000)
-    patience_seconds: float = Field(default=20, gt=0, le=3_600)  # who waits longer is told the length of the queue
-    grace_seconds: float = Field(default=20, ge=0, le=3_600)
+    at_once: Annotated[int, LIVE] = Field(default=8, ge=1, le=1_000)
+    per_channel: Annotated[int, LIVE] = Field(default=4, ge=1, le=1_000)
+    patience_seconds: Annotated[float, LIVE] = Field(default=20, gt=0, le=3_600)
+    """Who waits longer is told the length of the queue."""
+    grace_seconds: Annotated[float, RESTART] = Field(default=20, ge=0, le=3_600)
     """How long answers in progress may take when the server stops; the rest waits for its next start."""
 
 
@@ -65,7 +76,7 @@ class ChannelValues(SettingsTable):
     """What is different in one channel."""
 
     id: ChannelId
-    corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE] = None
+    corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE, SCOPE] = None
     """Those of the readable ones that are searched here; None is all of them, and an empty list is none."""
     system: str = ""
     tone: Annotated[Tone | None, EMPTY_IS_NONE] = None  # None is that of all channels
@@ -224,13 +235,19 @@ class ChromaSettings(SettingsTable):
     ca_file: Annotated[FullPath | None, EMPTY_IS_NONE] = None
 
 
+DenseChoice = Literal["", "eager", "lazy", "off"]
+"""When a corpus is embedded; empty: as it is, or for a new one by its size."""
+
+
 class CorpusSettings(SettingsTable):
     """A named collection of documents, who may read it, and where it comes from."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
-    visible_to: tuple[ReaderId, ...] = Field(default=(), validation_alias=AliasChoices("visible_to", "readers"))
+    visible_to: Annotated[tuple[ReaderId, ...], SCOPE] = Field(
+        default=(), validation_alias=AliasChoices("visible_to", "readers")
+    )
     """Empty means nobody but the terminal."""
-    dense: Literal["", "eager", "lazy", "off"] = ""  # empty: as it is; new ones eager, but for large dumps
+    dense: DenseChoice = ""
     owner: PersonId | Literal[""] = ""  # who is named to admins beside what its documents leave unanswered
     source: AnySource | None = None
 
@@ -255,29 +272,29 @@ def load_time_zone(name: str) -> tzinfo:
 class OwnSettings(SettingsTable):
     """All settings but those of platforms."""
 
-    timezone: Annotated[str, AfterValidator(lambda name: load_time_zone(name) and name)] = "UTC"
-    home: FullPath = Path(".footnote")
-    database: Annotated[str, _DATABASE, Field(repr=False)] = ""
-    system: str = ""  # empty: by what is configured
-    tone: Tone = ""
-    model: ModelValues = ModelValues()
-    limits: LimitSettings = LimitSettings()
-    evaluation: EvaluationSettings = EvaluationSettings()
-    support: SupportSettings = SupportSettings()
-    embedding: EmbeddingSettings = EmbeddingSettings()
-    chroma: ChromaSettings = ChromaSettings()
-    ranking: RankingSettings = RankingSettings()
+    timezone: Annotated[str, AfterValidator(lambda name: load_time_zone(name) and name), RESTART] = "UTC"
+    home: Annotated[FullPath, RESTART] = Path(".footnote")
+    database: Annotated[str, _DATABASE, Field(repr=False), RESTART] = ""
+    system: Annotated[str, LIVE] = ""  # empty: by what is configured
+    tone: Annotated[Tone, LIVE] = ""
+    model: Annotated[ModelValues, RESTART] = ModelValues()
+    limits: Annotated[LimitSettings, LIVE] = LimitSettings()
+    evaluation: Annotated[EvaluationSettings, LIVE] = EvaluationSettings()
+    support: Annotated[SupportSettings, RESTART] = SupportSettings()
+    embedding: Annotated[EmbeddingSettings, RESTART] = EmbeddingSettings()
+    chroma: Annotated[ChromaSettings, RESTART] = ChromaSettings()
+    ranking: Annotated[RankingSettings, LIVE] = RankingSettings()
     search_engine: SearchEngineSettings = SearchEngineSettings()
     desk: DeskSettings = DeskSettings()
-    http: HttpSettings = HttpSettings()
-    pages: PagesSettings = PagesSettings()
-    log: LogSettings = LogSettings()
-    ingest: IngestSettings = IngestSettings()
-    schedule: ScheduleSettings = ScheduleSettings()
-    record: RecordSettings = Field(default_factory=RecordSettings)
-    distillation: DistillationSettings = DistillationSettings()
-    corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora)] = ()
-    channel: Annotated[tuple[ChannelValues, ...], AfterValidator(_validate_channels)] = ()
+    http: Annotated[HttpSettings, RESTART] = HttpSettings()
+    pages: Annotated[PagesSettings, RESTART] = PagesSettings()
+    log: Annotated[LogSettings, RESTART] = LogSettings()
+    ingest: Annotated[IngestSettings, LIVE] = IngestSettings()
+    schedule: Annotated[ScheduleSettings, LIVE] = ScheduleSettings()
+    record: Annotated[RecordSettings, LIVE] = Field(default_factory=RecordSettings)
+    distillation: Annotated[DistillationSettings, LIVE] = DistillationSettings()
+    corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora), LIVE] = ()
+    channel: Annotated[tuple[ChannelValues, ...], AfterValidator(_validate_channels), LIVE] = ()
     """Validated after the corpora, which channels name."""
 
     @property
@@ -289,6 +306,9 @@ class OwnSettings(SettingsTable):
     def sources(self) -> dict[str, SourceSettings]:
         """The sources, by corpus."""
         return {corpus.name: corpus.source for corpus in self.corpus if corpus.source}
+
+    def find_dense(self, corpus: str) -> DenseChoice:
+        return next((one.dense for one in self.corpus if one.name == corpus), "")
 
     @property
     def visible_to(self) -> dict[str, tuple[str, ...]]:

@@ -194,7 +194,7 @@ async def measure_load(exam: Exam, load: TurnLoad) -> dict[str, Any]:
         async with open_corpus(exam.source, exam.corpus, model=model, limits=limits) as app:
             found = [await run_wave(app, texts, load, server) for _ in range(load.waves)]
             less = limits.model_copy(update={"calls": load.calls})
-            tight = replace(app, settings=app.settings.model_copy(update={"limits": less}))
+            tight = replace(app, settings_source=app.settings.model_copy(update={"limits": less}))
             short = await run_wave(tight, texts, load, server)
     return {
         "schema": 1,

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 
@@ -18,6 +18,7 @@ CHECK_SECONDS = 30.0
 """Seconds between two looks at the clock: a scheduler's timers stop while a machine sleeps, and miss a clock that is
 set."""
 
+_IDLE = timedelta(days=1)  # the appointment of a calendar without nights: somebody may set a time any moment
 CLOCK_LEAP = timedelta(hours=1)  # a night further ahead than this was run under a wrong clock
 
 log = logging.getLogger(__name__)
@@ -62,26 +63,35 @@ def _night_start(day: date, at: time, zone: tzinfo) -> datetime:
 class _Calendar:
     """The nights of one schedule; `since` moves on as they are run."""
 
-    at: time
+    when: Callable[[], time | None]
     zone: tzinfo
     clock: Callable[[], datetime]
     since: datetime
+    at: time | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at = self.when()
+
+    def look(self) -> None:
+        """Take up another time of day. A night that it would have had before it was set is not made up for."""
+        if (at := self.when()) != self.at:
+            self.at, self.since = at, max(self.since, self.clock())
 
     def due(self) -> datetime | None:
         """Return the night to run now, if any."""
         now = self.clock()
-        night = next_night(self.since, now, self.at, self.zone)
-        return night if night <= now else None
+        night = next_night(self.since, now, self.at, self.zone) if self.at else None
+        return night if night and night <= now else None
 
     def appointment(self) -> datetime:
         """Return when the next night is to run, by APScheduler's clock, which is the machine's."""
         now = self.clock()
-        return _machine_time(next_night(self.since, now, self.at, self.zone) - now)
+        return _machine_time(next_night(self.since, now, self.at, self.zone) - now if self.at else _IDLE)
 
     def following(self) -> datetime:
         """Return when the night after this moment begins, by the same clock."""
         now = self.clock()
-        return _machine_time(night_after(now, self.at, self.zone) - now)
+        return _machine_time(night_after(now, self.at, self.zone) - now if self.at else _IDLE)
 
 
 def _machine_time(wait: timedelta) -> datetime:
@@ -100,14 +110,15 @@ class NightlyTrigger(BaseTrigger):  # type: ignore[misc] # APScheduler ships no 
         return self._calendar.following()
 
     def __str__(self) -> str:
-        return f"nightly at {self._calendar.at:%H:%M} in {self._calendar.zone}"
+        at = self._calendar.at
+        return f"nightly at {at:%H:%M} in {self._calendar.zone}" if at else "never"
 
 
 @asynccontextmanager
 async def run_nightly(
     work: Callable[[datetime], Awaitable[None]],
     *,
-    at: time,
+    at: Callable[[], time | None],
     zone: tzinfo,
     since: datetime,
     put_back: Callable[[], Awaitable[None]],
@@ -121,7 +132,7 @@ async def run_nightly(
 
     Args:
         work: The work of a night; it is passed when the night was due.
-        at: The time of day.
+        at: Returns the time of day that is set now; None where there are no nights.
         zone: Its time zone.
         since: Nights after this moment count as missed: the last night, or now.
         put_back: Called when the clock was put back behind nights that were already run, by `CLOCK_LEAP` or more.
@@ -131,6 +142,7 @@ async def run_nightly(
     calendar, running = _Calendar(at, zone, clock, since), set[asyncio.Task[None]]()
 
     async def night() -> None:
+        calendar.look()
         if due := calendar.due():
             calendar.since = due
             task = asyncio.ensure_future(_log_errors(partial(work, due)))
@@ -147,6 +159,7 @@ async def run_nightly(
             await asyncio.sleep(pulse)
             if running:
                 continue
+            calendar.look()
             if calendar.since > clock() + CLOCK_LEAP:
                 calendar.since = clock()
                 await _log_errors(put_back)

@@ -154,7 +154,7 @@ async def test_a_search_that_fails_never_looks_like_not_knowing(app):
 
 async def test_a_turn_that_takes_too_long_ends_and_says_nothing_half(app):
     """What had passed the gate is not said either."""
-    quick = replace(app, settings=app.settings.model_copy(update={"limits": LimitSettings(seconds=0.5)}))
+    quick = replace(app, settings_source=app.settings.model_copy(update={"limits": LimitSettings(seconds=0.5)}))
 
     done = await answer(quick, asking(system="dawdling"), lambda _: None)
 
@@ -287,7 +287,7 @@ async def test_turns_that_killed_processes_left_open_are_closed_as_interrupted(a
         opened = LogEntry(turn, EntryKind.TURN_OPENED, {"question": "?", "ticket": 7}, at=now - timedelta(hours=hours))
         await app.audit.append(opened)
     done = await answer(app, asking(), lambda _: None)
-    shared = replace(app, settings=app.settings.model_copy(update={"database": database}))
+    shared = replace(app, settings_source=app.settings.model_copy(update={"database": database}))
     for _ in range(2):
         await close_abandoned(shared, now)
 

@@ -48,7 +48,9 @@ async def test_a_hostile_engine_yields_no_foreign_sentence_and_no_request_inward
         given = SearchEngineSettings(type="searxng", url=asked.url)
         with WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds) as web:
             async with modelled(tmp_path, script) as (house, _):
-                app = replace(house, web=web, settings=house.settings.model_copy(update={"search_engine": given}))
+                app = replace(
+                    house, web=web, settings_source=house.settings.model_copy(update={"search_engine": given})
+                )
                 request = TurnRequest(
                     "How long is the pier of Skarholm?", Asker("terminal", "terminal"), system="search-engine"
                 )

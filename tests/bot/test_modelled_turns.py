@@ -81,7 +81,7 @@ async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, aski
 async def test_the_tone_is_in_the_prompt_of_the_answer_and_on_record(tmp_path, asking):
     """That of the question's channel, or else that of all; a draft alone is asked for in it."""
     async with modelled(tmp_path) as (app, server):
-        toned = replace(app, settings=app.settings.model_copy(update={"tone": "Brief, as to a friend."}))
+        toned = replace(app, settings_source=app.settings.model_copy(update={"tone": "Brief, as to a friend."}))
         told = [await answer(toned, asking(tone=tone), lambda _: None) for tone in (None, "Solemn.", "")]
         tones = [(await app.audit.turn(one.answer_id))[0].body["tone"] for one in told]
 

@@ -78,7 +78,7 @@ class _Server:
         """Serve within the block."""
         history = self.history
         watch = NightLease(history.nights, history.leases, f"{self.name}:1:x", self.clock, look_again=0.002)
-        async with schedule_nights(SETTINGS, self.refresh, self.hear, watch=watch, corpora=(), pulse=0.002):
+        async with schedule_nights(lambda: SETTINGS, self.refresh, self.hear, watch=watch, corpora=(), pulse=0.002):
             yield
 
 

@@ -145,7 +145,7 @@ class _Work:
 
 async def _during(work: _Work, since: datetime, meanwhile: Callable[[], Awaitable[object]]) -> None:
     at = (datetime.now(UTC) - timedelta(hours=1)).time().replace(second=0, microsecond=0)
-    async with run_nightly(work, at=at, zone=UTC, since=since, put_back=work.put_back, pulse=0.001):
+    async with run_nightly(work, at=lambda: at, zone=UTC, since=since, put_back=work.put_back, pulse=0.001):
         await meanwhile()
 
 
@@ -192,7 +192,7 @@ def test_each_night_is_told_when_it_was_due_and_comes_by_the_clock() -> None:
     async def run() -> None:
         since = _utc(2026, 3, 1, 3)
         again = {"put_back": work.put_back, "clock": clock, "pulse": 0.001}
-        async with run_nightly(work, at=time(3), zone=UTC, since=since, **again):
+        async with run_nightly(work, at=lambda: time(3), zone=UTC, since=since, **again):
             clock.now = _utc(2026, 3, 2, 2, 59)
             await _pulses()
             for count, moment in enumerate((_utc(2026, 3, 2, 3), _utc(2026, 3, 3, 9), _utc(2026, 3, 7, 4))):
@@ -214,7 +214,7 @@ def test_a_clock_that_jumps_ahead_and_back_takes_no_night_away() -> None:
     async def run() -> None:
         since = _utc(2026, 3, 1, 3)
         again = {"put_back": work.put_back, "clock": clock, "pulse": 0.001}
-        async with run_nightly(work, at=time(3), zone=UTC, since=since, **again):
+        async with run_nightly(work, at=lambda: time(3), zone=UTC, since=since, **again):
             clock.now = _utc(2026, 3, 4, 15)
             await _until(lambda: work.count == 1)
             clock.now = _utc(2026, 3, 1, 12, 5)

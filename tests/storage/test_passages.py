@@ -46,7 +46,7 @@ async def test_the_team_s_own_passages_come_first_where_both_answer(store):
     """And by how much is a setting."""
     question, both = "how many days a year is annual leave number 7", ["wiki", "handbook"]
     alike = await store.search(question, both, 5)
-    preferring = await replace(store, own_first=50.0).search(question, both, 5)
+    preferring = await replace(store, own_first=lambda: 50.0).search(question, both, 5)
 
     assert alike[0].passage.corpus == "wiki"
     assert preferring[0].passage.corpus == "handbook"
@@ -63,7 +63,7 @@ async def test_within_one_kind_the_setting_changes_nothing(store):
     """Scores of a single corpus are as they are."""
     hits = await store.search("days of leave", ["handbook"], 5)
 
-    assert await replace(store, own_first=5.0).search("days of leave", ["handbook"], 5) == hits
+    assert await replace(store, own_first=lambda: 5.0).search("days of leave", ["handbook"], 5) == hits
 
 
 async def test_searching_nothing_finds_nothing(store):

@@ -70,4 +70,4 @@ def thinking(app: App, llm: LLM | None) -> App:
     model = ModelValues(name=LABEL, base_url="http://scripted.invalid")
     # The scripted model knows the replies to this system's stages alone.
     told = {"model": model, "system": "wikichat"}
-    return replace(app, settings=app.settings.model_copy(update=told), llm=llm)
+    return replace(app, settings_source=app.settings.model_copy(update=told), llm=llm)

@@ -86,17 +86,19 @@ class JobInterrupted(Exception):
     """A job's work was broken off for an interrupt."""
 
 
+AnswerFunction = Callable[[TurnRequest, Callable[[Event], None]], Awaitable[TurnResult]]
+
+
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
     """How a question is answered, decided when its turn comes."""
 
     request: TurnRequest
+    answer: AnswerFunction
+    """What answers or checks it, by the settings that held when its turn began; raises what `bot.answering` raises."""
     notice: str = ""  # what the reader must know beforehand
     refused: Failure | None = None
     """Why nothing is answered, its message in the asker's language; nothing is asked then."""
-
-
-AnswerFunction = Callable[[TurnRequest, Callable[[Event], None]], Awaitable[TurnResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,6 @@ class DeskPorts:
     plan: Callable[[Platform, Question, QueuedQuestion, str], Awaitable[TurnPlan]]
     """Decides on scope, remembered conversation, settings of the channel and budgets, for the turn of that id. Raises
     `StorageError`."""
-    answer: AnswerFunction  # `bot.answering.answer`; it raises what that raises
-    check: AnswerFunction
     finish_view: Callable[[View, Question, TurnResult], Awaitable[View]]
     """Makes of the last view on the way the one that stays, with what may be seen and pressed there now."""
     load_entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]  # all that the log has of a turn

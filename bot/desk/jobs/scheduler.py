@@ -12,7 +12,7 @@ import asyncio
 import logging
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from types import MappingProxyType
@@ -129,7 +129,9 @@ def _drop_job(jobs: Mapping[int, QueuedJob], ticket: int) -> Mapping[int, Queued
 class Scheduler:
     """Jobs under way, and how long this process holds what it claimed. Nothing of it blocks or raises."""
 
-    def __init__(self, platforms: Mapping[str, Platform], context: WorkerContext, settings: SchedulerSettings) -> None:
+    def __init__(
+        self, platforms: Mapping[str, Platform], context: WorkerContext, settings: Callable[[], SchedulerSettings]
+    ) -> None:
         self._platforms, self._context, self._settings = platforms, context, settings
         self._state = SchedulerState()
         self._jobs: dict[int, Job] = {}
@@ -172,7 +174,7 @@ class Scheduler:
                 job.finished.set()
         self._jobs = {job.ticket: job for job in running}
         async with run_beside(_wait_until_finished(running), name="desk") as finished:
-            await wait_for_first(finished, self._context.clock.sleep_unless(self._no_grace, self._settings.grace))
+            await wait_for_first(finished, self._context.clock.sleep_unless(self._no_grace, self._settings().grace))
             for job in self._jobs.values():
                 job.request(Interrupt.STOP_SERVER)
             await asyncio.wait({finished}, timeout=2 * RELEASE_SECONDS)
@@ -219,7 +221,7 @@ class Scheduler:
 
     def _dispatch(self) -> None:
         if self._leases is not None:
-            self._state, jobs = start_jobs(self._state, self._settings.limit)
+            self._state, jobs = start_jobs(self._state, self._settings().limit)
             for job in jobs:
                 self._start(self._jobs[job.ticket])
 
@@ -253,7 +255,7 @@ class Scheduler:
 
     async def _tell_position(self, job: Job) -> None:
         """Tell somebody who waits too long how many are before them, where no sign does."""
-        await self._context.clock.sleep(self._settings.patience)
+        await self._context.clock.sleep(self._settings().patience)
         async with self._notices.setdefault(job.writer.platform.name, asyncio.Semaphore(_NOTICES_AT_ONCE)):
             if self._is_waiting(job) and job.writer.sign is not ProgressSign.WORDED:
                 job.view = show_queue_position(job.view, count_ahead(self._state, job.ticket))

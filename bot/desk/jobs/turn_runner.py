@@ -210,8 +210,7 @@ async def _answer_question(job: Job) -> DeliveryResult | None:
             return await _refuse(
                 job, plan.request, Failure(_PLACE_UNKNOWN, translate("desk_place_unknown", job.language), "")
             )
-        answer = ports.check if job.question.task == "check" else ports.answer
-        result = await answer(plan.request, lambda event: _show_event(job, event))
+        result = await plan.answer(plan.request, lambda event: _show_event(job, event))
         if await _is_presentable(job):
             return await _deliver_result(job, result)
         await ports.append(build_withheld_entry(job.turn_id))

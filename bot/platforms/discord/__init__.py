@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_val
 
 from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
 from bot.platforms.secret_shapes import SecretShape
-from bot.settings.field_types import validate_web_address
+from bot.settings.field_types import LIVE, RESTART, SCOPE, validate_web_address
 from storage.language.lazy_pattern import lazy_compile
 
 if TYPE_CHECKING:
@@ -48,23 +48,26 @@ class DiscordSettings(PlatformSettings):
 
     SECRETS: ClassVar[Mapping[str, str]] = {"token": "DISCORD_TOKEN"}
 
-    token: SecretStr = SecretStr("")
-    api_url: Annotated[str, AfterValidator(_validate_api_url)] = "https://discord.com/api/v10"
-    gateway_url: Annotated[str, AfterValidator(_validate_gateway)] = "wss://gateway.discord.gg/"
-    servers: DiscordIds = ()  # the servers that are the team's own, by their ids. Elsewhere nothing is answered
-    admins: Annotated[tuple[PersonId, ...], require_people_of("discord")] = ()
+    token: Annotated[SecretStr, RESTART] = SecretStr("")
+    api_url: Annotated[str, AfterValidator(_validate_api_url), RESTART] = "https://discord.com/api/v10"
+    gateway_url: Annotated[str, AfterValidator(_validate_gateway), RESTART] = "wss://gateway.discord.gg/"
+    servers: Annotated[DiscordIds, SCOPE] = ()
+    """The servers that are the team's own, by their ids. Elsewhere nothing is answered."""
+    admins: Annotated[tuple[PersonId, ...], require_people_of("discord"), LIVE] = ()
     """Who may stop and take back any answer; `/footnote` is for those whom Discord's own permissions let use it."""
-    deny: DiscordIds = ()  # people and roles that are not answered, by their ids
-    cooldown_seconds: float = Field(default=0, ge=0, le=86_400)
+    deny: Annotated[DiscordIds, SCOPE] = ()  # people and roles that are not answered, by their ids
+    cooldown_seconds: Annotated[float, LIVE] = Field(default=0, ge=0, le=86_400)
     """How long somebody waits before asking anew; 0 for not at all."""
-    message_content: bool = False
+    message_content: Annotated[bool, RESTART] = False
     """Whether the app has the privileged intent that lets it read messages which do not mention it."""
-    user_install: bool = False
+    user_install: Annotated[bool, RESTART] = False
     """Whether people may install the app for themselves, and use its commands wherever they are."""
-    shards: int = Field(default=1, ge=0, le=10_000)
+    shards: Annotated[int, RESTART] = Field(default=1, ge=0, le=10_000)
     """How many connections share the servers; 0 for as many as Discord advises."""
-    shard_ids: tuple[int, ...] = ()  # which of them this process keeps, counted from 0; empty for all
-    privacy: str = Field(default="", max_length=1_500)  # what `/privacy` says; empty for a text of ours
+    shard_ids: Annotated[tuple[int, ...], RESTART] = ()
+    """Which of them this process keeps, counted from 0; empty for all."""
+    privacy: Annotated[str, LIVE] = Field(default="", max_length=1_500)
+    """What `/privacy` says; empty for a text of ours."""
 
     @field_validator("shard_ids")
     @classmethod

@@ -5,7 +5,7 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -68,18 +68,22 @@ class DiscordDirectory:
     def __init__(
         self,
         call: DiscordApiClient,
-        settings: DiscordSettings,
+        settings: Callable[[], DiscordSettings],
         clock: Callable[[], float] = time.monotonic,
         *,
-        readers: Iterable[str] = (),
+        readers: Callable[[], Collection[str]] = frozenset,
     ) -> None:
-        """Set it up. `readers`: whom settings name, people and roles among them."""
-        self._call, self.settings, self._readers = call, settings, frozenset(readers)
+        """Set it up by the settings in force. `readers`: whom they name, people and roles among them."""
+        self._call, self._read_settings, self._readers = call, settings, readers
         self._channels: dict[str, discord_events.ChannelInfo] = {}
         self._names: dict[str, str] = {}
         self._ours: dict[str, str] = {}
         self._asked = LookupCache[discord_events.ChannelInfo](self._look, clock)
         self._members = LookupCache[ServerMember](self._look_member, clock, PEOPLE_SECONDS)
+
+    @property
+    def settings(self) -> DiscordSettings:
+        return self._read_settings()
 
     def learn(self, learned: discord_events.PlaceUpdate) -> None:
         for one in learned.channels:
@@ -172,7 +176,7 @@ class DiscordDirectory:
         return (asker.workspace,) if self.settings.deny and self.listed(asker.workspace) else ()
 
     def _place(self, asker: Asker, members: Mapping[str, ServerMember]) -> Asker:
-        return place_asker(asker, members, self.settings, self._readers)
+        return place_asker(asker, members, self.settings, self._readers())
 
     async def close(self) -> None:
         await self._asked.close()

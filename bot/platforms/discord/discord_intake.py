@@ -304,10 +304,10 @@ class DiscordHistoryReader:
         call: DiscordApiClient,
         us: discord_events.DiscordBotIdentity,
         intake: DiscordIntake,
-        guilds: Collection[str],
+        guilds: Callable[[], Collection[str]],
     ) -> None:
         self._queue, self._call, self._us, self._intake = queue, call, us, intake
-        self._guilds = tuple(guilds)
+        self._guilds = guilds
         self._guild: dict[str, str] = {}
 
     async def since(self) -> float | None:
@@ -319,7 +319,7 @@ class DiscordHistoryReader:
 
     async def channels(self, since: float) -> AsyncIterator[str]:
         """Yield the channels and open threads in which something was written since then. Raises `PlatformError`."""
-        for guild in self._guilds:
+        for guild in tuple(self._guilds()):
             try:
                 listed = list(await self._read(CHANNELS, {"guild": guild}) or ())
                 listed += (await self._read(ACTIVE_THREADS, {"guild": guild}) or {}).get("threads") or ()

@@ -16,7 +16,7 @@ from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import Cooldown, render_exclusion
 from bot.desk.types import IntakeStatus, Question, TaskKind
-from bot.platforms.discord import DiscordSettings, discord_events, discord_interactions, read_discord_settings
+from bot.platforms.discord import discord_events, discord_interactions, read_discord_settings
 from bot.platforms.discord.discord_actions import DiscordActions
 from bot.platforms.discord.discord_client import (
     APPLICATION,
@@ -103,7 +103,6 @@ class DiscordRouter:
 
     app: App
     us: DiscordBotIdentity
-    settings: DiscordSettings
     desk: Desk
     intake: DiscordIntake
     actions: DiscordActions
@@ -199,7 +198,8 @@ class DiscordRouter:
                 else:
                     await self.replies.say(found, translate("discord_no_text", found.locale))
             case discord_interactions.PRIVACY:
-                await self.replies.say(found, self.settings.privacy or translate("discord_privacy", found.locale))
+                privacy = self.intake.directory.settings.privacy
+                await self.replies.say(found, privacy or translate("discord_privacy", found.locale))
             case discord_interactions.CONFIGURE:
                 await self._configure(found)
             case discord_interactions.TAKE_BACK:
@@ -234,15 +234,18 @@ async def open_client(
     clock, zone = clock or Clock(), app.settings.zone
     us = await _load_identity(call)
     await _sync_commands(call, us, user_install=settings.user_install)
-    directory, replies = DiscordDirectory(call, settings, readers=app.settings.readers), InteractionReplies(call)
-    intake = DiscordIntake(app, desk, us, directory, tasks, Cooldown(settings.cooldown_seconds, call.pacing.now))
-    archive = DiscordHistoryReader(app.queue, call, us, intake, settings.servers)
+    directory = DiscordDirectory(
+        call, lambda: read_discord_settings(app.settings), readers=lambda: app.settings.readers
+    )
+    replies, cooldown = InteractionReplies(call), Cooldown(lambda: directory.settings.cooldown_seconds, call.pacing.now)
+    intake = DiscordIntake(app, desk, us, directory, tasks, cooldown)
+    archive = DiscordHistoryReader(app.queue, call, us, intake, lambda: directory.settings.servers)
     marker, now = ResumeMarker(app.settings.home, "discord"), lambda: clock.now().timestamp()
     catch_up = CatchUpRun(archive, desk, marker, now, call.pacing.sleep)
     actions = DiscordActions(desk, AnswerActions(app, platforms), replies, intake, zone)
     # Discord itself lets only those use `/footnote` whom a server's admins let.
     channel_command = ChannelCommand(app, lambda by: by.kind == "channel" and not by.exclusion)
-    router = DiscordRouter(app, us, settings, desk, intake, actions, replies, channel_command)
+    router = DiscordRouter(app, us, desk, intake, actions, replies, channel_command)
     gateway = Gateway(settings, router.hear, tasks, catch_up.run, await catch_up.since(), clock)
     platform = platforms["discord"] = DiscordPlatform(
         call,

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, SecretStr
 
 from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
 from bot.platforms.secret_shapes import SecretShape
-from bot.settings.field_types import validate_web_address
+from bot.settings.field_types import LIVE, RESTART, SCOPE, validate_web_address
 from storage.language.lazy_pattern import lazy_compile
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ class SlackSettings(PlatformSettings):
         "signing_secret": "SLACK_SIGNING_SECRET",
     }
 
-    mode: Literal["socket", "http"] = "socket"
+    mode: Annotated[Literal["socket", "http"], RESTART] = "socket"
     """Whether events come over a socket that we open, or by requests that Slack makes to `[http]`."""
-    api_url: Annotated[str, AfterValidator(_validate_api_url)] = "https://slack.com/api/"
-    bot_token: SecretStr = SecretStr("")
-    app_token: SecretStr = SecretStr("")  # opens sockets; begins with `xapp-`
-    signing_secret: SecretStr = SecretStr("")  # proves that a request comes from Slack
-    admins: Annotated[tuple[PersonId, ...], require_people_of("slack")] = ()  # who may change channels by command
-    guests: bool = False  # whether guests of the workspace read what `*` opens, as its members do
+    api_url: Annotated[str, AfterValidator(_validate_api_url), RESTART] = "https://slack.com/api/"
+    bot_token: Annotated[SecretStr, RESTART] = SecretStr("")
+    app_token: Annotated[SecretStr, RESTART] = SecretStr("")  # opens sockets; begins with `xapp-`
+    signing_secret: Annotated[SecretStr, RESTART] = SecretStr("")  # proves that a request comes from Slack
+    admins: Annotated[tuple[PersonId, ...], require_people_of("slack"), LIVE] = ()  # who may change channels by command
+    guests: Annotated[bool, SCOPE] = False  # whether guests of the workspace read what `*` opens, as its members do
 
     @property
     def missing(self) -> tuple[str, ...]:

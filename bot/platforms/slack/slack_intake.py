@@ -80,12 +80,11 @@ class SlackDirectory:
         us: slack_events.SlackBotIdentity,
         clock: Callable[[], float] = time.monotonic,
         *,
-        guests: bool = False,
-        readers: Iterable[str] = (),
+        guests: Callable[[], bool] = bool,
+        readers: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """Set it up. `guests`: whether they count as members; `readers`: whom settings name, user groups among them."""
-        self._call, self._us, self._open_to_guests = call, us, guests
-        self._named = find_user_groups(readers, us.team)
+        """Set it up. By the settings in force `guests` tells whether they count as members, `readers` whom they name."""
+        self._call, self._us, self._is_open_to_guests, self._readers = call, us, guests, readers
         self._channels = LookupCache[Json](self._channel, clock)
         self._people = LookupCache[Json](self._person, clock, PEOPLE_SECONDS)
         self._groups = LookupCache[frozenset[str]](self._members, clock, PEOPLE_SECONDS)
@@ -135,7 +134,7 @@ class SlackDirectory:
             await cache.close()
 
     async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
-        named = self._named if asker.kind == "dm" else {}
+        named = find_user_groups(self._readers(), self._us.team) if asker.kind == "dm" else {}
         others, uninvited, guest, *members = await asyncio.gather(
             lookup(partial(self._is_shared, asker, seconds), what="who is in a channel", otherwise=True),
             lookup(partial(self._is_uninvited, asker, seconds), what="whether we are in a channel", otherwise=False),
@@ -173,7 +172,7 @@ class SlackDirectory:
         return False
 
     async def _is_guest(self, user: str, seconds: float = LOOK_SECONDS) -> bool:
-        return not self._open_to_guests and is_guest(await self._people.of(user, seconds))
+        return not self._is_open_to_guests() and is_guest(await self._people.of(user, seconds))
 
     async def _channel(self, channel: str) -> Json:
         found: Json = (await self._call("conversations.info", channel=channel)).get("channel") or {}

@@ -15,7 +15,6 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.routing import BaseRoute
 
-from bot.access import Asker
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
@@ -211,13 +210,17 @@ async def open_workspace(
     """
     zone, settings, platforms = app.settings.zone, read_slack_settings(app.settings), dict[str, Platform]()
     us, tasks = await _load_identity(call), TaskSupervisor()
-    directory = SlackDirectory(call, us, guests=settings.guests, readers=app.settings.readers)
+    directory = SlackDirectory(
+        call, us, guests=lambda: read_slack_settings(app.settings).guests, readers=lambda: app.settings.readers
+    )
     intake = SlackIntake(app, desk, us, directory, tasks)
     archive, marker = SlackHistoryReader(app.queue, call, us, intake), ResumeMarker(app.settings.home, "slack")
     catch_up = CatchUpRun(archive, desk, marker, time.time, call.pacing.sleep)
     since = await catch_up.since()
     actions = SlackActions(desk, AnswerActions(app, platforms), call, directory, zone)
-    notices = SlackNotices(call, directory, ChannelCommand(app, lambda by: _name_person(by) in settings.admins))
+    notices = SlackNotices(
+        call, directory, ChannelCommand(app, lambda by: by.user_id in read_slack_settings(app.settings).admins)
+    )
     router, slack = SlackRouter(us, intake, actions, notices, tasks), build_bolt_app(us, settings.api_url)
     router.register(slack)
     line: SlackTransport
@@ -235,10 +238,6 @@ async def open_workspace(
         yield platform, line.routes
     finally:
         await directory.close()
-
-
-def _name_person(by: Asker) -> str:
-    return f"{by.platform}:{by.workspace}/{by.user}"
 
 
 async def _load_identity(call: SlackApiClient) -> slack_events.SlackBotIdentity:

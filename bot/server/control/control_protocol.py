@@ -17,6 +17,8 @@ from pydantic_core import PydanticSerializationError
 
 from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.refresh.document_lookup import ForgottenDocument
+from bot.settings.live.live_settings import ReloadReport
+from bot.settings.settings_tables import DenseChoice
 from bot.settings.source_settings import AnySource
 from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import (
@@ -58,6 +60,7 @@ class RefreshRequest:
     confirm_removal: bool = False
     engine: EngineName | None = None
     restore: bool = False
+    dense: DenseChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,10 @@ class CorpusList:
 
 REQUESTS = (TurnRequest, SearchRequest, RefreshRequest, ReadOneRequest, ForgetRequest, RemoveRequest)
 EVENTS = (SearchStarted, PassagesFound, PageQuoted, ClaimChecked, ClaimExplained, DraftStarted, SentencePassed)
-RESULTS = (TurnResult, HitList, CorpusList, RefreshReport, ReportList, ForgottenDocument, Failure, ServerHello)
+RESULTS = (
+    *(TurnResult, HitList, CorpusList, RefreshReport, ReportList, ForgottenDocument),
+    *(ReloadReport, Failure, ServerHello),
+)
 TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, RefreshProgress, *RESULTS)})
 """All messages, by the name they are sent under."""
 

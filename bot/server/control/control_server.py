@@ -71,7 +71,7 @@ def build_control_app(home: "BotService") -> Starlette:
         return protocol.CorpusList(await home.corpora())
 
     async def refresh(wanted: Any, tell: Tell) -> object:
-        options = {name: getattr(wanted, name) for name in ("confirm_removal", "restore", "engine")}
+        options = {name: getattr(wanted, name) for name in ("confirm_removal", "restore", "engine", "dense")}
         return await home.refresh(wanted.corpus, wanted.source, tell, **options)
 
     async def read_one(wanted: Any, _: Tell) -> object:
@@ -83,7 +83,10 @@ def build_control_app(home: "BotService") -> Starlette:
     async def forget(wanted: Any, _: Tell) -> object:
         return await home.forget(wanted.address, wanted.corpus)
 
-    works = (answer, check, search, corpora, refresh, read_one, remove, forget)
+    async def reload(_: Any, __: Tell) -> object:
+        return await home.reload()
+
+    works = (answer, check, search, corpora, refresh, read_one, remove, forget, reload)
     routes = [Route(f"/{work.__name__}", _build_endpoint(work), methods=["POST"]) for work in works]
     return Starlette(routes=[Route("/hello", _hello), *routes], max_body_size=MAX_REQUEST_BYTES)
 

@@ -12,6 +12,8 @@ from bot import read_version
 from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.control import control_protocol as protocol
 from bot.server.refresh.document_lookup import ForgottenDocument
+from bot.settings.live.live_settings import ReloadReport
+from bot.settings.settings_tables import DenseChoice
 from bot.settings.source_settings import SourceSettings
 from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import Event
@@ -79,10 +81,14 @@ class RemoteService:
         confirm_removal: bool = False,
         restore: bool = False,
         engine: EngineName | None = None,
+        dense: DenseChoice | None = None,
     ) -> RefreshReport:
         """Refresh a corpus; the server reads its source's paths and secrets."""
-        wanted = protocol.RefreshRequest(corpus, source, confirm_removal, engine, restore)
+        wanted = protocol.RefreshRequest(corpus, source, confirm_removal, engine, restore, dense)
         return await self._asked("/refresh", wanted, RefreshReport, tell)
+
+    async def reload(self) -> ReloadReport:
+        return await self._asked("/reload", None, ReloadReport)
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
         wanted = protocol.ReadOneRequest(address, dict(sources))

@@ -179,16 +179,17 @@ def render_admin_lines(night: NightReport, *, heartbeat: bool) -> tuple[str, ...
 class NightNotifier:
     """Tells the log and the admins of a night."""
 
-    schedule: ScheduleSettings
+    schedule: Callable[[], ScheduleSettings]
     platforms: Mapping[str, Platform]  # those that there are by now, by name
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     async def __call__(self, night: NightReport) -> None:
         for line in night.lines():
             log.info("last night: %s", line)
-        lines = render_admin_lines(night, heartbeat=self.schedule.heartbeat)
-        if lines and self.schedule.admin_channel:
-            await self._post(self.schedule.admin_channel, lines)
+        schedule = self.schedule()
+        lines = render_admin_lines(night, heartbeat=schedule.heartbeat)
+        if lines and schedule.admin_channel:
+            await self._post(schedule.admin_channel, lines)
 
     async def _post(self, channel: str, lines: Sequence[str]) -> None:
         """Post lines to a channel as one message; a platform that is away is tried again."""
@@ -254,7 +255,7 @@ async def refresh_every_source(settings: Settings, refresh: RefreshCorpus, due: 
 
 @asynccontextmanager
 async def schedule_nights(
-    settings: Settings,
+    read: Callable[[], Settings],
     refresh: RefreshCorpus,
     notify: Callable[[NightReport], Awaitable[None]],
     *,
@@ -267,22 +268,18 @@ async def schedule_nights(
     A night that no process worked through is made up for at once. Before there ever was a night, those count that
     came after a corpus was last brought up to date.
 
-    `notify` hears of each night that was worked here; what it raises is logged. `watch` sees to it that no other
+    `read` gives the settings in force. `notify` hears of each night that was worked here; what it raises is logged. `watch` sees to it that no other
     process works it too.
     """
-    at = settings.schedule.at
-    if at is None:
-        yield
-        return
 
     async def work(due: datetime) -> None:
-        if night := await watch.keep(due, lambda: refresh_every_source(settings, refresh, due)):
+        if night := await watch.keep(due, lambda: refresh_every_source(read(), refresh, due)):
             await notify(night)
 
-    now = watch.clock()
+    settings, now = read(), watch.clock()
     since = min(now, await watch.last() or find_last_refresh(settings, corpora) or now)
     again = partial(run_nightly, put_back=watch.put_back, clock=watch.clock, pulse=pulse)
-    async with again(work, at=at, zone=settings.zone, since=since):
+    async with again(work, at=lambda: read().schedule.at, zone=settings.zone, since=since):
         yield
 
 

@@ -385,7 +385,8 @@ def office(
 
     async def plan(house: Any, asked: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
         del house
-        return TurnPlan(TurnRequest(asked.text, asked.asker, id=turn_id, ticket=row.ticket), refused=world.refused)
+        request = TurnRequest(asked.text, asked.asker, id=turn_id, ticket=row.ticket)
+        return TurnPlan(request, system.answer, refused=world.refused)
 
     async def entries(turn_id: str) -> tuple[LogEntry, ...]:
         await world.reach("entries")
@@ -417,12 +418,11 @@ def office(
     async def added(entry: LogEntry) -> None:
         await append(world, entry)
 
-    answer = system.answer
-    ports = DeskPorts(plan, answer, answer, final, entries, added, interrupt, unanswered, readable, governs)
+    ports = DeskPorts(plan, final, entries, added, interrupt, unanswered, readable, governs)
     clock = Clock(now, sleep or waits.sleep)
     pace = SchedulerSettings(room or ConcurrencyLimit(8, 4), grace=5.0)
     queue = MemoryQueue(world)
-    desk = Desk(queue, {HOUSE: platform}, ports, pace, sole=sole, clock=clock)
+    desk = Desk(queue, {HOUSE: platform}, ports, lambda: pace, sole=sole, clock=clock)
     return Office(world, platform, system, desk, waits, queue)
 
 

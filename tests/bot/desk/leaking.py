@@ -123,7 +123,7 @@ class House:
         ]
         channel = [{"id": f"{name}:T1/{one}", "ask": [f"{name}:T1/{self.helper}"]} for one in CHANNELS]
         settings = Settings(home=self.app.settings.home, corpus=corpus, channel=channel)
-        self.app, self.readers, self.foreign = replace(self.app, settings=settings), readers, foreign
+        self.app, self.readers, self.foreign = replace(self.app, settings_source=settings), readers, foreign
         for one in list(self.narrowed):
             await self.narrow(one, None)
 

@@ -15,7 +15,7 @@ class Clock:
 def test_one_waits_for_so_many_seconds_and_others_do_not() -> None:
     """The same question once more is no second one."""
     clock = Clock()
-    cooldown = Cooldown(10, lambda: clock.now)
+    cooldown = Cooldown(lambda: 10, lambda: clock.now)
     cooldown.begin("ana", "q1")
     clock.now = 4
 
@@ -26,7 +26,7 @@ def test_one_waits_for_so_many_seconds_and_others_do_not() -> None:
 
 def test_a_refusal_is_told_once_a_wait() -> None:
     """And again in the next."""
-    cooldown = Cooldown(10, lambda: 0.0)
+    cooldown = Cooldown(lambda: 10, lambda: 0.0)
     cooldown.begin("ana", "q1")
     told = [cooldown.first_refusal("ana") for _ in range(2)]
     cooldown.begin("ana", "q2")
@@ -36,7 +36,7 @@ def test_a_refusal_is_told_once_a_wait() -> None:
 
 def test_no_seconds_are_no_wait() -> None:
     """As settings have it by default."""
-    cooldown = Cooldown(0, lambda: 0.0)
+    cooldown = Cooldown(lambda: 0, lambda: 0.0)
     cooldown.begin("ana", "q1")
 
     assert cooldown.left("ana", "q2") == 0

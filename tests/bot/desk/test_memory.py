@@ -144,7 +144,7 @@ async def test_what_was_only_found_counts_as_well_as_what_was_cited(app, tmp_pat
     talk = Talk(app)
     await talk.ask("Is the merger open?", system="abstaining")
     open_still = await before(talk)
-    narrow = replace(app, settings=settings(tmp_path, {"board": ()}))
+    narrow = replace(app, settings_source=settings(tmp_path, {"board": ()}))
     closed = await before(Talk(narrow, asked=talk.asked))
 
     assert len(open_still) == 2
@@ -157,7 +157,7 @@ async def test_what_was_made_from_an_earlier_answer_stands_on_its_corpora_too(ap
     await talk.ask("Is the merger open?", within=("board",))
     earlier = await before(talk)
     await talk.ask("Is the quayside open?", within=("handbook",), earlier=earlier)
-    narrow = replace(app, settings=settings(tmp_path, {"board": ()}))
+    narrow = replace(app, settings_source=settings(tmp_path, {"board": ()}))
 
     turns = await before(Talk(narrow, asked=talk.asked))
 

@@ -62,7 +62,7 @@ async def surfing(home: Path, **changes: Any) -> AsyncIterator[tuple[App, WebSer
         with WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds, sandbox=SameProcess()) as web:
             configured = settings(home, search_engine=given | {"url": asked.url}, **changes)
             systems = {**SYSTEMS, **registered(searching=searching)}
-            yield replace(app, settings=configured, web=web, systems=systems), site
+            yield replace(app, settings_source=configured, web=web, systems=systems), site
 
 
 async def asked(app: App, asker: Asker = CHANNEL, text: str = "quayside kites", **more: Any) -> set[str]:
@@ -109,7 +109,7 @@ async def test_the_record_shows_pages_when_they_are_gone_from_the_web(tmp_path: 
         citation = done.answer.citations[0]
         assert (citation.passage_text, citation.url) == ("A kite needs wind.", f"{site.url}/1")
         assert citation.revision.startswith("read ")
-        narrower = replace(app, settings=settings(tmp_path))
+        narrower = replace(app, settings_source=settings(tmp_path))
         with pytest.raises(ActionDenied):
             await AnswerActions(narrower, {}).evidence(row.ticket, CHANNEL)
 

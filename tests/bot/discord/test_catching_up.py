@@ -36,7 +36,7 @@ class Row:
 def catching(stall: Stall, taker: Taker, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder. The second server is none of ours."""
     each: Any = taker
-    archive = DiscordHistoryReader(each, stall.call, US, each, ("999", GUILD))
+    archive = DiscordHistoryReader(each, stall.call, US, each, lambda: ("999", GUILD))
     return CatchUpRun(archive, each, ResumeMarker(folder, "discord"), stall.clock.now, stall.clock.advance)
 
 

@@ -78,7 +78,7 @@ def _tell(night: NightReport, platforms: dict[str, Any], *, arrives: Any = None,
                 platforms["slack"] = arrives
 
     settings = ScheduleSettings(**{"admin_channel": "slack:T1/C9"} | schedule)
-    asyncio.run(NightNotifier(settings, platforms, sleep)(night))
+    asyncio.run(NightNotifier(lambda: settings, platforms, sleep)(night))
     return waits
 
 
@@ -134,7 +134,7 @@ def test_a_server_that_stops_while_it_tries_logs_what_it_did_not_tell(caplog: py
                 waiting.set()
                 await asyncio.Event().wait()
 
-        telling = NightNotifier(ScheduleSettings(admin_channel="slack:T1/C9"), {}, sleep)
+        telling = NightNotifier(lambda: ScheduleSettings(admin_channel="slack:T1/C9"), {}, sleep)
         task = asyncio.create_task(telling(BAD))
         await waiting.wait()
         task.cancel()

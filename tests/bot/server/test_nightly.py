@@ -120,7 +120,9 @@ async def _worked(
             assert await history.nights.begin(before, before, "another", seconds=1)
             await history.nights.end(before, before, "done", ())
         infos = [_info("one", refreshed)]
-        async with schedule_nights(_settings(nightly), _Refresh(), told, watch=watch, corpora=infos, pulse=0.001):
+        async with schedule_nights(
+            lambda: _settings(nightly), _Refresh(), told, watch=watch, corpora=infos, pulse=0.001
+        ):
             for _ in range(10):  # pulses in which something might happen that should not
                 await asyncio.sleep(0.001)
             await until(lambda: len(heard) >= count)

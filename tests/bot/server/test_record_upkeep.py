@@ -59,7 +59,7 @@ def build(database: Database, folder: Path, clock: Clock, channel: Channel, **re
         record=RecordSettings(key_path=folder / "record.key", **record),
         schedule=ScheduleSettings(admin_channel="slack:T1/C1"),
     )
-    return RecordUpkeep(database, settings, build_outlets(settings, {"slack": channel}), "me", clock)
+    return RecordUpkeep(database, lambda: settings, lambda: build_outlets(settings, {"slack": channel}), "me", clock)
 
 
 async def test_a_head_goes_outward_once_a_day(database: Database, tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ async def test_guests_are_told_from_members_unless_settings_let_them_be_members(
     """Of whom Slack does not say what they are counts as one, until it does; what it said counts for minutes."""
     slack, now = Slack(C1=OWN), [0.0]
     slack.people["UG"] = {"team_id": "T1", kind: True}
-    strict, lenient = places(slack, lambda: now[0]), SlackDirectory(slack, US, lambda: 0.0, guests=True)
+    strict, lenient = places(slack, lambda: now[0]), SlackDirectory(slack, US, lambda: 0.0, guests=lambda: True)
 
     assert [(await strict.asker("C1", user, direct=direct)).guest for user in ("U1", "UG", "U?")] == [False, True, True]
     assert not (await lenient.asker("C1", "UG", direct=direct)).guest
@@ -211,7 +211,7 @@ async def test_user_groups_that_settings_name_are_known_by_all_pages_of_their_me
     slack, now = Slack(C1=OWN), [0.0]
     slack.groups = {"S1": [["U2", "U3"], ["U1"]], "S9": [["U1"]]}
     readers = ["*", "slack:T1/S1", "slack:T1/S2", "slack:T2/S9", "slack:T1/U1", "discord:T1/S9"]
-    known = SlackDirectory(slack, US, lambda: now[0], readers=readers)
+    known = SlackDirectory(slack, US, lambda: now[0], readers=lambda: readers)
 
     assert (await known.asker("D1", "U1", direct=True)).principals == ("slack:T1/S1",)
     assert (await known.asker("C1", "U1", direct=False)).principals == ()

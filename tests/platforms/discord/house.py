@@ -212,7 +212,7 @@ def listening(app: App, channels: tuple[str, ...]) -> App:
     kept = {channel.id: channel for channel in app.settings.channel}
     for name in (f"discord:{GUILD}/{channel}" for channel in channels):
         kept[name] = kept.get(name, ChannelValues(id=name)).model_copy(update={"answer": "every"})
-    return replace(app, settings=app.settings.model_copy(update={"channel": tuple(kept.values())}))
+    return replace(app, settings_source=app.settings.model_copy(update={"channel": tuple(kept.values())}))
 
 
 def house(joined: Joined) -> Callable[[], AbstractAsyncContextManager[Street]]:

@@ -31,7 +31,7 @@ def configured_at(app: App, api: str, gateway: str) -> App:
     kept = app.settings.discord.model_dump(exclude={"token"}, exclude_unset=True)
     given = {"token": BOT_TOKEN, "api_url": api, "gateway_url": gateway}
     settings = DiscordSettings.model_validate({"servers": [GUILD], "message_content": True, **kept, **given})
-    return replace(app, settings=app.settings.model_copy(update={"discord": settings}))
+    return replace(app, settings_source=app.settings.model_copy(update={"discord": settings}))
 
 
 @asynccontextmanager

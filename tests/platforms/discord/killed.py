@@ -59,7 +59,7 @@ async def discord_bot(app: App, life: Life, fuse: Fuse, tell: Tell) -> AsyncIter
         return FusedPlatform(platform, fuse)
 
     given = DiscordSettings.model_validate(life.traits.get("discord", {}))
-    app = replace(app, settings=app.settings.model_copy(update={"discord": given}))
+    app = replace(app, settings_source=app.settings.model_copy(update={"discord": given}))
     async with calling_at(api, time) as call:
         rigged: Any = FusedCalling(call, fuse)
         async with put_together(configured_at(app, api, gateway), rigged, time, at_desk=fused):

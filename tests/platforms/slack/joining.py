@@ -32,7 +32,7 @@ def configured_at(app: App, api: str, mode: Mode) -> App:
     given |= {"app_token": APP_TOKEN} if mode == "socket" else {"signing_secret": SIGNING_SECRET}
     kept = app.settings.slack.model_dump(exclude=set(SlackSettings.SECRETS), exclude_unset=True)
     settings = SlackSettings.model_validate({**kept, **given})
-    return replace(app, settings=app.settings.model_copy(update={"slack": settings}))
+    return replace(app, settings_source=app.settings.model_copy(update={"slack": settings}))
 
 
 @asynccontextmanager

@@ -1,0 +1,114 @@
+"""Hold the settings that a running server works by, and decide which changes of them take effect at once.
+
+When a changed key takes effect is marked on the tables, by `LIVE`, `SCOPE` and `RESTART`; the innermost mark counts.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic.fields import FieldInfo
+
+from bot.settings.field_types import RESTART, Effect, SettingsTable
+from bot.settings.settings_tables import Settings
+
+Table = TypeVar("Table", bound=SettingsTable)
+_NAMES = ("name", "id")  # the key that an element of a list of tables is known by
+
+
+class LiveSettings:
+    """The settings in force. A turn reads them once, at its beginning."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.current = settings
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChange:
+    """A key that has another value now, such as `corpus.handbook.visible_to`."""
+
+    key: str
+    effect: Effect
+
+
+def find_effect(field: FieldInfo, around: Effect | None) -> Effect | None:
+    """Return when a field takes effect: by its own mark, else as the table around it."""
+    return next((mark for mark in field.metadata if isinstance(mark, Effect)), around)
+
+
+def take_live(running: Table, wanted: Table, around: Effect | None = None) -> Table:
+    """Return a running server's settings with those of the wanted ones that take effect at once.
+
+    What bears no mark, as in the table of a platform that another package brings, waits for a restart.
+    """
+    taken = dict[str, Any]()
+    for name, field in type(running).model_fields.items():
+        effect, now, then = find_effect(field, around), getattr(running, name), getattr(wanted, name)
+        if isinstance(now, SettingsTable):
+            taken[name] = take_live(now, then, effect)
+        elif (effect or RESTART).live:
+            taken[name] = then
+    return running.model_copy(update=taken)
+
+
+def list_changes(before: SettingsTable, after: SettingsTable) -> tuple[SettingsChange, ...]:
+    """List the keys in which settings differ. No value is told: it may be a secret."""
+    return tuple(_compare(before, after, "", None))
+
+
+def list_scope(settings: SettingsTable) -> dict[str, Any]:
+    """Return what decides who may read what, by key."""
+    return dict(_walk_scope(settings, "", None))
+
+
+def _compare(
+    before: SettingsTable, after: SettingsTable, above: str, around: Effect | None
+) -> Iterator[SettingsChange]:
+    for name, field in type(before).model_fields.items():
+        key, effect, was, now = (
+            f"{above}{name}",
+            find_effect(field, around),
+            getattr(before, name),
+            getattr(after, name),
+        )
+        if was == now:
+            continue
+        if isinstance(was, SettingsTable) and type(was) is type(now):
+            yield from _compare(was, now, f"{key}.", effect)
+        elif tables := (_index_tables(was) or _index_tables(now)):
+            del tables
+            yield from _compare_lists(_index_tables(was), _index_tables(now), key, effect or RESTART)
+        else:
+            yield SettingsChange(key, effect or RESTART)
+
+
+def _compare_lists(
+    was: Mapping[str, SettingsTable], now: Mapping[str, SettingsTable], key: str, effect: Effect
+) -> Iterator[SettingsChange]:
+    for name in [*was, *(name for name in now if name not in was)]:
+        if name not in now:
+            yield SettingsChange(f"{key}.{name} (gone)", effect)
+        elif name not in was:
+            yield SettingsChange(f"{key}.{name} (new)", effect)
+        else:
+            yield from _compare(was[name], now[name], f"{key}.{name}.", effect)
+    if list(was) != list(now) and set(was) == set(now):
+        yield SettingsChange(f"{key} (order)", effect)
+
+
+def _walk_scope(table: SettingsTable, above: str, around: Effect | None) -> Iterator[tuple[str, Any]]:
+    for name, field in type(table).model_fields.items():
+        key, effect, value = f"{above}{name}", find_effect(field, around), getattr(table, name)
+        if isinstance(value, SettingsTable):
+            yield from _walk_scope(value, f"{key}.", effect)
+        elif tables := _index_tables(value):
+            for element, inner in tables.items():
+                yield from _walk_scope(inner, f"{key}.{element}.", effect)
+        elif effect and effect.scope:
+            yield key, list(value) if isinstance(value, tuple) else value
+
+
+def _index_tables(value: object) -> dict[str, SettingsTable]:
+    """Return the tables of a list by what they are known by; empty where it is none."""
+    tables = [one for one in value if isinstance(one, SettingsTable)] if isinstance(value, tuple) else []
+    return {next(str(getattr(one, name)) for name in _NAMES if hasattr(one, name)): one for one in tables}

@@ -1,0 +1,40 @@
+"""Keep on record who might read what, and which channel each name meant, since when.
+
+A change is an entry of its own beneath `SCOPE_ID`, written before it takes effect, whether the settings changed while a
+server ran or between two starts.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from storage.database.engine import to_json_value
+from storage.record.audit_log import AuditLog
+from storage.types import EntryKind, LogEntry
+
+SCOPE_ID = "settings"  # in the place of a turn's id: `footnote audit show settings`
+_NAMES = "name."  # the beginning of the keys of what names of channels mean
+
+
+class ScopeRecord:
+    """The scope that is on record last. Every method raises `StorageError`."""
+
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
+
+    async def load_names(self) -> dict[str, str]:
+        """Return which channel each name means that was told and is used still."""
+        last = await self._load()
+        return {key.removeprefix(_NAMES): str(value) for key, value in last.items() if key.startswith(_NAMES) and value}
+
+    async def keep(self, scope: Mapping[str, Any], names: Mapping[str, str], *, by: str) -> None:
+        """Record what is another than it was."""
+        last = await self._load()
+        wanted = {**scope, **{f"{_NAMES}{name}": channel for name, channel in names.items()}}
+        now = {**dict.fromkeys(last), **{key: to_json_value(value) for key, value in wanted.items()}}
+        changed = [key for key, value in now.items() if last.get(key) != value and (key in last or value)]
+        bodies = ({"key": key, "was": last.get(key), "now": now[key], "by": by} for key in changed)
+        if entries := [LogEntry(SCOPE_ID, EntryKind.SETTING, body) for body in bodies]:
+            await self._audit.append(*entries)
+
+    async def _load(self) -> dict[str, Any]:
+        return {str(entry.body["key"]): entry.body.get("now") for entry in await self._audit.turn(SCOPE_ID)}
