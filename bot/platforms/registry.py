@@ -124,7 +124,8 @@ def reader_id(text: str) -> str:
     """Return whom a corpus is visible to as it is. Raises `ValueError` unless it is a place, a person, or everyone."""
     if text != EVERYONE and not (is_place_id(text) or is_channel_name(text)):
         shown = shorten(f'"{text}"', 60, placeholder="…")
-        forms = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"', _describe_name())
+        ids = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
+        forms = f"{ids}, or a channel's name: {_describe_name()}"
         raise ValueError(f"must be {forms}, not {shown}")
     return text
 

@@ -163,8 +163,8 @@ async def _run_server(
             answers.router.routes.extend(opened.routes)
             await desk.resume_questions()
 
-        told, watch, corpora = NightNotifier(settings.schedule, there), build_night_watch(app), await home.corpora()
-        await stack.enter_async_context(schedule_nights(settings, home.refresh, told, watch=watch, corpora=corpora))
+        told, watch, corpora = NightNotifier(lambda: app.settings.schedule, there), build_night_watch(app), await home.corpora()
+        await stack.enter_async_context(schedule_nights(lambda: app.settings, home.refresh, told, watch=watch, corpora=corpora))
         await stack.enter_async_context(keep_record(build_record_upkeep(app, there)))
         if settings.database:  # who has one to himself follows what he writes
             await stack.enter_async_context(keep_following(app.passages))
@@ -234,8 +234,8 @@ def _ready_message(settings: Settings, address: str, pages: str, arrivals: Platf
 
 
 def build_record_upkeep(app: App, platforms: Mapping[str, Platform]) -> RecordUpkeep:
-    outlets = build_outlets(app.settings, platforms)
-    return RecordUpkeep(app.manifest.database, app.settings, outlets, make_owner_id(), system_clock)
+    database, outlets = app.manifest.database, lambda: build_outlets(app.settings, platforms)
+    return RecordUpkeep(database, lambda: app.settings, outlets, make_owner_id(), system_clock)
 
 
 def build_night_watch(app: App) -> NightLease:

@@ -5,7 +5,7 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from bot.access import Asker, find_exclusion
 from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
 from bot.platforms.discord import DiscordSettings, discord_client, discord_events
-from bot.platforms.discord.discord_client import CHANNEL, MEMBER, ChannelUnavailable, DiscordApiClient, RequestRefused
+from bot.platforms.discord.discord_client import CHANNEL, CHANNELS, MEMBER, ChannelUnavailable, DiscordApiClient, RequestRefused
 from bot.platforms.discord.discord_messages import build_mark, choose_channel, parse_mark
 from bot.platforms.shared.lookup_cache import (
     LOOK_SECONDS,
@@ -26,6 +26,7 @@ from bot.platforms.shared.lookup_cache import (
 )
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
 from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
+from bot.settings.live.channel_names import NamedChannel
 from bot.server.supervisor import compute_backoff
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
@@ -203,6 +204,20 @@ class DiscordDirectory:
         except RequestRefused:  # no member there
             return ServerMember(present=False)
         return ServerMember(discord_events.read_ids(member.get("roles")))
+
+
+_NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories, and rooms to talk in
+
+
+async def list_channels(call: DiscordApiClient, servers: Iterable[str]) -> tuple[NamedChannel, ...]:
+    """List the channels of servers that people write in. Raises `PlatformError`."""
+    found = list[NamedChannel]()
+    for guild in servers:
+        for data in await call(CHANNELS, guild=guild) or ():
+            one = discord_events.read_channel(data, guild)
+            if one and one.kind not in _NOT_WRITTEN_IN:
+                found.append(NamedChannel(f"discord:{guild}/{one.id}", one.name))
+    return tuple(found)
 
 
 PAGE = 100  # messages that are asked for at once

@@ -26,7 +26,7 @@ from bot.platforms.discord.discord_client import (
     DiscordApiClient,
     DiscordRateLimit,
 )
-from bot.platforms.discord.discord_directory import DiscordDirectory
+from bot.platforms.discord.discord_directory import DiscordDirectory, list_channels
 from bot.platforms.discord.discord_events import DiscordBotIdentity
 from bot.platforms.discord.discord_gateway import Gateway
 from bot.platforms.discord.discord_intake import (
@@ -60,6 +60,8 @@ from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import AccessDenied, Platform, PlatformError
 from bot.server.supervisor import Clock, TaskSupervisor
+from bot.settings.live.channel_names import NamedChannel
+from bot.settings.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.wiring import App
 from storage.language.lazy_pattern import lazy_compile
@@ -288,5 +290,9 @@ async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     settings = read_discord_settings(app.settings)
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, DiscordRateLimit())
+
+        async def channels(settings: Settings) -> tuple[NamedChannel, ...]:
+            return await list_channels(call, read_discord_settings(settings).servers)
+
         async with open_client(app, desk, call) as platform:
-            yield OpenedPlatform(platform, refused=platform.refused)
+            yield OpenedPlatform(platform, channels=channels, refused=platform.refused)

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 
 from bot.desk.desk import Desk
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
+from bot.settings.live.channel_names import ListChannels
 from bot.server.supervisor import compute_backoff, run_beside, wait_for_first
 from bot.wiring import App
 
@@ -30,6 +31,8 @@ class OpenedPlatform:
 
     platform: Platform
     routes: tuple[BaseRoute, ...] = ()
+    channels: ListChannels | None = None
+    """Lists the channels that the bot sees, by which names in the settings are read; None where it cannot."""
     refused: Callable[[], Awaitable[PlatformError]] | None = None
     """Waits until it refuses us for good though it was opened, and returns why; None where it cannot tell."""
 

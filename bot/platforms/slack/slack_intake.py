@@ -31,6 +31,7 @@ from bot.platforms.shared.payload_text import Json, read_object
 from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.platforms.slack import find_user_groups, slack_events
 from bot.platforms.slack.slack_client import ChannelUnknown, SlackApiClient
+from bot.settings.live.channel_names import NamedChannel
 from bot.server.supervisor import TaskSupervisor
 from bot.wiring import App
 from storage.database.queue import Queue
@@ -195,6 +196,22 @@ class SlackDirectory:
             if not cursor or cursor == facts.get("cursor"):
                 return frozenset(members)
             facts["cursor"] = cursor
+
+
+_CHANNELS_AT_ONCE = 500  # Slack gives fewer than a thousand
+
+
+async def list_channels(call: SlackApiClient, team: str) -> tuple[NamedChannel, ...]:
+    """List the channels that the bot sees: the public ones, and private ones that it is in. Raises `PlatformError`."""
+    found, facts = list[NamedChannel](), dict[str, Any](types="public_channel,private_channel", exclude_archived=True)
+    while True:
+        page = await call("conversations.list", limit=_CHANNELS_AT_ONCE, **facts)
+        listed = (one for one in page.get("channels") or () if one.get("id") and one.get("name"))
+        found += [NamedChannel(f"slack:{team}/{one['id']}", str(one["name"])) for one in listed]
+        cursor = str((page.get("response_metadata") or {}).get("next_cursor") or "")
+        if not cursor or cursor == facts.get("cursor"):
+            return tuple(found)
+        facts["cursor"] = cursor
 
 
 RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that is stopped

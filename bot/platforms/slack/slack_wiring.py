@@ -25,11 +25,13 @@ from bot.platforms.shared.platform_contract import AccessDenied, Platform, Platf
 from bot.platforms.slack import read_slack_settings, slack_events
 from bot.platforms.slack.slack_actions import SlackActions, parse_press
 from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
-from bot.platforms.slack.slack_intake import SlackDirectory, SlackHistoryReader, SlackIntake
+from bot.platforms.slack.slack_intake import SlackDirectory, SlackHistoryReader, SlackIntake, list_channels
 from bot.platforms.slack.slack_markup import escape_mrkdwn
 from bot.platforms.slack.slack_platform import SlackPlatform
 from bot.platforms.slack.slack_transport import HttpTransport, SlackTransport, SocketTransport, SocketWatch
 from bot.server.supervisor import TaskSupervisor
+from bot.settings.live.channel_names import NamedChannel
+from bot.settings.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.views.sanitize import WORD_JOINER
 from bot.wiring import App
@@ -255,5 +257,9 @@ async def open_slack(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open the workspace of the settings. Raises `PlatformError`, `StorageError`."""
     settings = read_slack_settings(app.settings)
     call = SlackApiClient(build_web_client(settings.bot_token.get_secret_value(), settings.api_url), SlackRateLimit())
+
+    async def channels(_: Settings) -> tuple[NamedChannel, ...]:
+        return await list_channels(call, (await _load_identity(call)).team)
+
     async with open_workspace(app, desk, call) as (platform, routes):
-        yield OpenedPlatform(platform, routes)
+        yield OpenedPlatform(platform, routes, channels)

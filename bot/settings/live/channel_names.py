@@ -4,7 +4,7 @@ A name means one channel from the moment it is first told, and that is on record
 or one that was renamed, changes nothing of who reads what until somebody changes the settings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,10 @@ class NamedChannel:
     @property
     def workspace(self) -> str:
         return self.id.partition(":")[2].partition("/")[0]
+
+
+ListChannels = Callable[[Settings], Awaitable[Sequence[NamedChannel]]]
+"""Lists the channels of a platform that the bot sees, of the servers that settings name. Raises `PlatformError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,9 @@ def list_channel_names(settings: Settings) -> tuple[str, ...]:
 def read_name(name: str, channels: Sequence[NamedChannel], known: str = "") -> NameReading:
     """Return which of a platform's channels a name means; the `known` one, where it was told before."""
     workspace, called = split_channel_name(name)
-    found = [
-        one.id for one in channels if one.name.casefold() == called.casefold() and workspace in {"", one.workspace}
-    ]
+    here = [one for one in channels if workspace in {"", one.workspace}]
+    found = [one.id for one in here if one.name == called]
+    found = found or [one.id for one in here if one.name.casefold() == called.casefold()]
     title = load_platforms()[platform_of(name)].title
     if known:
         return NameReading(name, known, note="" if known in found else _describe_change(known, channels, found))

@@ -31,6 +31,16 @@ class SettingsChange:
     effect: Effect
 
 
+@dataclass(frozen=True, slots=True)
+class ReloadReport:
+    """What came of reading the settings again: keys, never values. With `faults`, nothing changed."""
+
+    changed: tuple[str, ...] = ()  # in effect from the next question on
+    waiting: tuple[str, ...] = ()  # for a restart
+    notes: tuple[str, ...] = ()  # of names of channels that are not what they were
+    faults: tuple[str, ...] = ()
+
+
 def find_effect(field: FieldInfo, around: Effect | None) -> Effect | None:
     """Return when a field takes effect: by its own mark, else as the table around it."""
     return next((mark for mark in field.metadata if isinstance(mark, Effect)), around)
@@ -75,8 +85,7 @@ def _compare(
             continue
         if isinstance(was, SettingsTable) and type(was) is type(now):
             yield from _compare(was, now, f"{key}.", effect)
-        elif tables := (_index_tables(was) or _index_tables(now)):
-            del tables
+        elif _index_tables(was) or _index_tables(now):
             yield from _compare_lists(_index_tables(was), _index_tables(now), key, effect or RESTART)
         else:
             yield SettingsChange(key, effect or RESTART)

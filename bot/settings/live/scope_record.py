@@ -37,4 +37,5 @@ class ScopeRecord:
             await self._audit.append(*entries)
 
     async def _load(self) -> dict[str, Any]:
-        return {str(entry.body["key"]): entry.body.get("now") for entry in await self._audit.turn(SCOPE_ID)}
+        kept = (entry.body for entry in await self._audit.turn(SCOPE_ID))
+        return {str(body["key"]): body.get("now") for body in kept if "key" in body}

@@ -82,7 +82,7 @@ async def test_nothing_leaves_its_scope(talk: Talk, readers, tables, overrides, 
     channels = [{"id": channel, "corpora": names} for channel, names in tables.items()]
     app = replace(
         talk.app,
-        settings=set_up(talk.app.settings.home, readers, channel=channels),
+        settings_source=set_up(talk.app.settings.home, readers, channel=channels),
         overrides=Overrides({channel: {"corpora": names} for channel, names in overrides.items()}),
     )
     question, row = asking(talk, asker)

@@ -1,0 +1,176 @@
+"""Take changed settings while a server runs: all of them are validated first, and a wrong file changes nothing."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from bot.platforms.registry import load_platforms, platform_of
+from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
+from bot.server.supervisor import compute_backoff
+from bot.settings.live.channel_names import ListChannels, NameReading, apply_names, list_channel_names, read_name
+from bot.settings.live.live_settings import LiveSettings, ReloadReport, list_changes, list_scope, take_live
+from bot.settings.live.scope_record import ScopeRecord
+from bot.settings.settings_errors import SettingsError, find_serving_faults, join_errors
+from bot.settings.settings_tables import Settings
+from pipeline.errors import UnknownSystem
+from pipeline.systems import find_system
+
+log = logging.getLogger(__name__)
+
+_BY_ID = "Write the channel's id in place of its name, or mend the name; a private channel is seen by who is in it."
+
+
+class _NamesRead(NamedTuple):
+    """What the names of some settings mean."""
+
+    ids: Mapping[str, str]
+    readings: Sequence[NameReading]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(f"{one.name}: {one.note}" for one in self.readings if one.note)
+
+    @property
+    def faults(self) -> tuple[SettingsError, ...]:
+        return tuple(SettingsError(f"{one.name}: {one.fault}.", hint=_BY_ID) for one in self.readings if one.fault)
+
+
+class SettingsReload:
+    """Reads the settings again for a server, and keeps what the names of channels mean."""
+
+    def __init__(
+        self,
+        live: LiveSettings,
+        read: Callable[[], Settings],
+        record: ScopeRecord,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Set it up. `read` reads the settings as they are written now; it blocks, and raises `SettingsError`."""
+        self._live, self._read, self._record, self._sleep = live, read, record, sleep
+        self._written = live.current  # with names in place of ids
+        self._directories: dict[str, ListChannels] = {}
+        self._reading = asyncio.Lock()
+
+    async def begin(self) -> None:
+        """Take names as they were told before, and record the scope. Raises `SettingsError`, `StorageError`."""
+        names = _NamesRead(await self._load_known(self._written), ())
+        await self._take(self._written, names, by="start")
+
+    async def meet(self, platform: str, channels: ListChannels | None) -> None:
+        """Read the names of a platform's channels, once it can be asked for them, and before it is served.
+
+        By a name that it does not know nobody reads. Raises `SettingsError` where a channel's own table has one: what
+        it narrows would not be narrowed. Raises `StorageError`.
+        """
+        if channels:
+            self._directories[platform] = channels
+        for attempt in range(1_000_000):
+            try:
+                async with self._reading:
+                    await self._meet(platform)
+            except PlatformUnavailable as error:
+                log.warning("%s does not tell its channels yet", platform, extra={"cause": str(error)})
+                await self._sleep(compute_backoff(attempt))
+            else:
+                return
+
+    async def reload(self) -> ReloadReport:
+        """Read the settings again, and work by what of them takes effect at once; or tell why nothing changed."""
+        async with self._reading:
+            try:
+                done = await self._reload()
+            except SettingsError as error:
+                faults = (error, *error.others)
+                for fault in faults:
+                    log.warning("the settings are not taken, and the old ones go on: %s", fault)
+                return ReloadReport(faults=tuple(f"{fault} {fault.hint}".strip() for fault in faults))
+        log.info("settings taken: %s", ", ".join(done.changed) or "nothing has changed")
+        if done.waiting:
+            log.warning("settings that wait for a restart: %s", ", ".join(done.waiting))
+        for note in done.notes:
+            log.warning("a channel's name: %s", note)
+        return done
+
+    async def _meet(self, platform: str) -> None:
+        known = await self._load_known(self._written)
+        names = await self._read_names(self._written, known, platform)
+        tables = {channel.id for channel in self._written.channel}
+        for one in names.readings:
+            if one.fault and one.name in tables:
+                raise SettingsError(f"[[channel]] {one.name}: {one.fault}.", hint=_BY_ID)
+            if one.fault:
+                log.warning("nobody reads by a channel's name: %s: %s", one.name, one.fault)
+        for note in names.notes:
+            log.warning("a channel's name: %s", note)
+        await self._take(self._written, _NamesRead({**known, **names.ids}, ()), by="start")
+
+    async def _reload(self) -> ReloadReport:
+        wanted = await asyncio.to_thread(self._read)
+        written = take_live(self._written, wanted)
+        # What takes effect now together with what waits may be wrong though the file as a whole is right.
+        faults = (*find_serving_faults(wanted), *find_serving_faults(written), *_find_unknown_systems(written))
+        if faults:
+            raise join_errors(tuple({str(fault): fault for fault in faults}.values()))
+        known, changes = await self._load_known(written), list_changes(self._written, written)
+        read = [await self._read_patiently(written, known, platform) for platform in load_platforms()]
+        if unread := [fault for names in read for fault in names.faults]:
+            raise join_errors(unread)
+        ids = {**known, **{name: channel for names in read for name, channel in names.ids.items()}}
+        notes = (
+            *(note for names in read for note in names.notes),
+            *(f"{name}: nobody reads by it yet: {platform_of(name)} is not connected"
+              for name in list_channel_names(written) if name not in ids),
+        )
+        waiting = tuple(change.key for change in list_changes(written, wanted))
+        await self._take(written, _NamesRead(ids, ()), by="reload")
+        return ReloadReport(tuple(change.key for change in changes), waiting, notes)
+
+    async def _read_patiently(self, settings: Settings, known: Mapping[str, str], platform: str) -> _NamesRead:
+        """Return what names mean; where the platform is away, what they were told to mean before."""
+        try:
+            return await self._read_names(settings, known, platform)
+        except PlatformUnavailable as error:
+            new = [name for name in _select_names(settings, platform) if name not in known]
+            return _NamesRead({}, [NameReading(name, fault=f"it cannot be told now: {error}") for name in new])
+
+    async def _read_names(self, settings: Settings, known: Mapping[str, str], platform: str) -> _NamesRead:
+        names, directory = _select_names(settings, platform), self._directories.get(platform)
+        if not names or not directory:
+            return _NamesRead({}, ())
+        try:
+            channels = await directory(settings)
+        except PlatformUnavailable:
+            raise
+        except PlatformError as error:
+            readings = [NameReading(name, known.get(name, ""), "" if name in known else str(error)) for name in names]
+        else:
+            readings = [read_name(name, channels, known.get(name, "")) for name in names]
+        return _NamesRead({one.name: one.id for one in readings if one.id}, readings)
+
+    async def _load_known(self, settings: Settings) -> dict[str, str]:
+        known = await self._record.load_names()
+        return {name: known[name] for name in list_channel_names(settings) if name in known}
+
+    async def _take(self, written: Settings, names: _NamesRead, *, by: str) -> None:
+        """Put the scope on record, and work by it from then on. Raises `SettingsError`, `StorageError`."""
+        try:
+            settings = apply_names(written, names.ids)
+        except ValueError as error:
+            raise SettingsError(f"{error}.", hint="Keep one of them.") from error
+        await self._record.keep(list_scope(settings), names.ids, by=by)
+        self._live.current, self._written = settings, written
+
+
+def _select_names(settings: Settings, platform: str) -> list[str]:
+    return [name for name in list_channel_names(settings) if platform_of(name) == platform]
+
+
+def _find_unknown_systems(settings: Settings) -> Iterator[SettingsError]:
+    named = {"system": settings.system} | {f"channel.{one.id}.system": one.system for one in settings.channel}
+    for key, name in named.items():
+        try:
+            if name:
+                find_system(name)
+        except UnknownSystem as error:
+            yield SettingsError(f"{key}: {error}", hint=error.hint)
