@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from bot.server.refresh.run_history import RefreshHistory
     from bot.server.service import BotService
+    from bot.settings.live.live_settings import LiveSettings
     from bot.settings.settings_tables import Settings
     from bot.wiring import App, Records
     from pipeline.llm.model_settings import ModelSettings
@@ -120,11 +121,11 @@ def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
     return open_model(settings)
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
     from bot.platforms.registry import load_platforms
     from bot.server.lifecycle import serve
 
-    await serve(settings, {name: entry.open for name, entry in load_platforms().items()})
+    await serve(live, {name: entry.open for name, entry in load_platforms().items()}, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ class Services:
     open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
     open_history: Callable[[Settings], AbstractAsyncContextManager[RefreshHistory]] = _open_history
     open_model: Callable[[ModelSettings], AbstractAsyncContextManager[LLM]] = _open_model
-    serve: Callable[[Settings], Coroutine[Any, Any, None]] = _serve
+    serve: Callable[[LiveSettings, Callable[[], Settings]], Coroutine[Any, Any, None]] = _serve
 
 
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]

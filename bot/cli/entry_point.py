@@ -29,7 +29,8 @@ PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packa
 
 ORDER = (
     "init", "doctor", "ingest", "forget", "corpora", "passages", "reindex",
-    "search", "ask", "check", "chat", "serve", "pages", "backup", "restore", "audit", "erase", "examples", "answers",
+    "search", "ask", "check", "chat", "serve", "reload", "pages", "backup", "restore",
+    "audit", "erase", "examples", "answers",
 )  # fmt: skip
 
 
@@ -121,6 +122,7 @@ app.command(epilog=format_examples("footnote chat", "footnote chat --corpus hand
 app.command(epilog=format_examples("footnote serve", "footnote --config /etc/footnote.toml serve"))(
     operator_commands.serve
 )
+app.command(epilog=format_examples("footnote reload"))(operator_commands.reload)
 app.command(epilog=format_examples("footnote pages", "footnote pages --port 0"))(operator_commands.pages)
 app.command(epilog=format_examples("footnote backup footnote.tar.gz", "footnote backup /var/backups/footnote"))(
     backup_commands.backup

@@ -366,7 +366,13 @@ async def _refresh(
             tell(step.done, step.total, step.doing or format_count(step.passages, "passage"))
 
         return await service.refresh(
-            corpus, source, progress, confirm_removal=confirm_removal, restore=restore, engine=engine
+            corpus,
+            source,
+            progress,
+            confirm_removal=confirm_removal,
+            restore=restore,
+            engine=engine,
+            dense=ctx.settings.find_dense(corpus),
         )
 
 

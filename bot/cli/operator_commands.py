@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+from dataclasses import asdict
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -19,15 +20,17 @@ from bot.cli.command_context import (
     open_command,
 )
 from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import CommandError, show_progress
+from bot.cli.terminal_output import CommandError, build_document, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
+from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from bot.cli.command_context import Services
     from bot.doctor.diagnosis import CheckResult
     from bot.doctor.model_exam import ExamRequest, ExamResults
+    from bot.settings.live.live_settings import ReloadReport
     from bot.settings.settings_tables import Settings
 
 
@@ -194,18 +197,60 @@ def _print_model_report(ctx: CommandContext, findings: "ExamResults") -> None:
 def serve(context: typer.Context) -> None:
     """Serve the configured platforms until a signal asks to stop; other commands work meanwhile."""
     with open_command(context, as_json=False) as ctx:
-        from bot.server.monitoring.server_log import build_redactor, collect_secrets, configure_logging
+        from bot.server.monitoring.server_log import build_live_redactor, configure_logging
+        from bot.settings.live.live_settings import LiveSettings
+        from bot.settings.settings_reader import load_settings
 
-        redact = build_redactor(collect_secrets(ctx.settings))
+        live, config = LiveSettings(ctx.settings), find_cli_state(context).config
+        redact = build_live_redactor(lambda: live.current)
         with configure_logging(sys.stderr, level=ctx.settings.log.level, redact=redact, debug=ctx.output.debug):
             try:
-                asyncio.run(ctx.services.serve(ctx.settings))
+                asyncio.run(ctx.services.serve(live, lambda: load_settings(config)))
             except Exception as error:
                 fault = explain_error(error).redacted(redact)
                 if not isinstance(error, ReportableError | OSError):
                     logging.getLogger(__name__).exception("the server failed")
                 # Not chained: what is shown of it with --debug stands in the log, without secrets.
                 raise CommandError(fault) from None
+
+
+NO_SERVER = Fault(
+    "no_server",
+    "No server answers here, so there is nothing to reload.",
+    "The next `footnote serve` reads the settings.",
+)
+
+
+def reload(context: typer.Context, *, as_json: JsonOption = False) -> None:
+    """Have the running server take changed settings; say what took effect, and what waits for a restart."""
+    with open_bare_command(context, as_json=as_json) as output:
+        from bot.settings.settings_reader import find_home
+
+        report = asyncio.run(_ask_to_reload(find_home(find_cli_state(context).config)))
+        if report.faults and not as_json:
+            for fault in report.faults:
+                output.note(f"footnote: {fault}")
+            output.note("Nothing was changed: the server goes on with the settings that it had.")
+        else:
+            output.give(build_document(**asdict(report)), Text("\n".join(_list_reloaded(report))))
+        if report.faults:
+            raise typer.Exit(1)
+
+
+def _list_reloaded(report: "ReloadReport") -> "Iterator[str]":
+    yield f"In effect from the next question on: {', '.join(map(sanitize_line, report.changed)) or 'nothing new'}."
+    if report.waiting:
+        yield f"Waits for a restart of the server: {', '.join(map(sanitize_line, report.waiting))}."
+    yield from (f"{sanitize_line(note)}." for note in report.notes)
+
+
+async def _ask_to_reload(home: Path) -> "ReloadReport":
+    from bot.server.control.control_socket import connect_service
+
+    async with connect_service(home) as service:
+        if service is None:
+            raise CommandError(NO_SERVER)
+        return await service.reload()
 
 
 def pages(

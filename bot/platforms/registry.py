@@ -156,9 +156,8 @@ class PlatformSettings(SettingsTable):
     SECRETS: ClassVar[Mapping[str, str]] = {}
     """The variables by which the platform's own tools know its secrets, by key."""
 
-    admins: Annotated[
-        tuple[PersonId, ...], LIVE
-    ] = ()  # who may change channels by command, or stop and take back any answer
+    admins: Annotated[tuple[PersonId, ...], LIVE] = ()
+    """Who may change channels by command, or stop and take back any answer."""
 
     @property
     def configured(self) -> bool:

@@ -21,7 +21,7 @@ from bot.server import http_server
 from bot.server.control.control_server import serve_control
 from bot.server.idle_embedding import IdleEmbedding, embed_when_idle
 from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_event_loop, watch_readiness
-from bot.server.monitoring.server_log import build_redactor, collect_secrets
+from bot.server.monitoring.server_log import build_live_redactor
 from bot.server.record_upkeep import RecordUpkeep, build_outlets, keep_record
 from bot.server.refresh.citation_recheck import CitationRecheck, keep_citations
 from bot.server.refresh.following import keep_following
@@ -148,7 +148,7 @@ async def _run_server(
         await stack.enter_async_context(_forward_hurry(desk, stopping.hurried))
         holds, redact = (
             build_readiness_checks(app, {one.name: one for one in arrivals.all}),
-            build_redactor(collect_secrets(settings)),
+            build_live_redactor(lambda: live.current),
         )
         answers = http_server.build_http_app(holds, redact)
         control = serve_control(home, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried)
@@ -163,8 +163,14 @@ async def _run_server(
             answers.router.routes.extend(opened.routes)
             await desk.resume_questions()
 
-        told, watch, corpora = NightNotifier(lambda: app.settings.schedule, there), build_night_watch(app), await home.corpora()
-        await stack.enter_async_context(schedule_nights(lambda: app.settings, home.refresh, told, watch=watch, corpora=corpora))
+        told, watch, corpora = (
+            NightNotifier(lambda: app.settings.schedule, there),
+            build_night_watch(app),
+            await home.corpora(),
+        )
+        await stack.enter_async_context(
+            schedule_nights(lambda: app.settings, home.refresh, told, watch=watch, corpora=corpora)
+        )
         await stack.enter_async_context(keep_record(build_record_upkeep(app, there)))
         if settings.database:  # who has one to himself follows what he writes
             await stack.enter_async_context(keep_following(app.passages))

@@ -100,9 +100,7 @@ class LocalService:
                 night=night,
             )
 
-    async def _choose_dense(
-        self, corpus: str, source: SourceSettings, wanted: DenseChoice | None
-    ) -> DenseMode | None:
+    async def _choose_dense(self, corpus: str, source: SourceSettings, wanted: DenseChoice | None) -> DenseMode | None:
         from storage.types import DenseMode
 
         if wanted is None:

@@ -4,6 +4,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -87,6 +88,18 @@ def load_settings(config: Path | None = None) -> Settings:
         field = re.search(r'field "(\w+)"', str(error))
         name = ENV_PREFIX + field[1].upper() if field else "A variable"
         raise SettingsError(f"{name} is not valid JSON.", hint="Lists and tables are written as JSON.") from error
+
+
+def find_home(config: Path | None = None) -> Path:
+    """Return the home that settings name, whatever else is wrong with them."""
+    path = config or FILE_NAME
+    with suppress(SettingsError):
+        return load_settings(config).home
+    values: dict[str, Any] = {}
+    with suppress(SettingsError):
+        values = _anchor_paths(_parse_toml(path, _read_text(path, must_exist=False)), path.parent)
+    named = os.environ.get(f"{ENV_PREFIX}HOME") or values.get("home")
+    return (expand_home(Path(named)) if isinstance(named, str) else path.parent / ".footnote").absolute()
 
 
 def list_old_keys(path: Path) -> list[str]:

@@ -16,7 +16,7 @@ from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.server.refresh.run_history import RefreshSummary, summarize_refreshes
 from bot.server.service import LocalService
-from bot.settings.settings_tables import Settings
+from bot.settings.settings_tables import DenseChoice, Settings
 from bot.settings.source_settings import SourceSettings
 from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, Status, Usage
@@ -238,9 +238,10 @@ class HouseHome:
         confirm_removal: bool = False,
         restore: bool = False,
         engine: EngineName | None = None,
+        dense: DenseChoice | None = None,
     ) -> RefreshReport:
         """Report as scripted."""
-        del corpus
+        del corpus, dense
         self.house.restored.append(restore)
         self.house.engines.append(engine)
         self.house.confirmed.append(confirm_removal)

@@ -13,7 +13,14 @@ from typing import Any, Literal
 from bot.access import Asker, find_exclusion
 from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
 from bot.platforms.discord import DiscordSettings, discord_client, discord_events
-from bot.platforms.discord.discord_client import CHANNEL, CHANNELS, MEMBER, ChannelUnavailable, DiscordApiClient, RequestRefused
+from bot.platforms.discord.discord_client import (
+    CHANNEL,
+    CHANNELS,
+    MEMBER,
+    ChannelUnavailable,
+    DiscordApiClient,
+    RequestRefused,
+)
 from bot.platforms.discord.discord_messages import build_mark, choose_channel, parse_mark
 from bot.platforms.shared.lookup_cache import (
     LOOK_SECONDS,
@@ -26,8 +33,8 @@ from bot.platforms.shared.lookup_cache import (
 )
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
 from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
-from bot.settings.live.channel_names import NamedChannel
 from bot.server.supervisor import compute_backoff
+from bot.settings.live.channel_names import NamedChannel
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
 

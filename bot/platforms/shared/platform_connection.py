@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute
 
 from bot.desk.desk import Desk
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
-from bot.settings.live.channel_names import ListChannels
 from bot.server.supervisor import compute_backoff, run_beside, wait_for_first
+from bot.settings.live.channel_names import ListChannels
 from bot.wiring import App
 
 T = TypeVar("T")

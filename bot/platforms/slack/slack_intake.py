@@ -31,8 +31,8 @@ from bot.platforms.shared.payload_text import Json, read_object
 from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.platforms.slack import find_user_groups, slack_events
 from bot.platforms.slack.slack_client import ChannelUnknown, SlackApiClient
-from bot.settings.live.channel_names import NamedChannel
 from bot.server.supervisor import TaskSupervisor
+from bot.settings.live.channel_names import NamedChannel
 from bot.wiring import App
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion

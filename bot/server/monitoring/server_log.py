@@ -53,6 +53,20 @@ def build_redactor(secrets: Iterable[str]) -> Redact:
     return redact
 
 
+def build_live_redactor(read: Callable[[], BaseModel]) -> Redact:
+    """Build one that hides the secrets of the settings in force, and of those that were."""
+    seen, known, redact = read(), collect_secrets(read()), build_redactor(collect_secrets(read()))
+
+    def redact_live(text: str) -> str:
+        nonlocal seen, known, redact
+        if (now := read()) is not seen:
+            seen, known = now, known | collect_secrets(now)
+            redact = build_redactor(known)
+        return redact(text)
+
+    return redact_live
+
+
 def redact_value(value: Any, redact: Redact) -> Any:
     """Return a value as JSON can hold it with all its texts redacted, keys included."""
     match value:

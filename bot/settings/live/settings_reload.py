@@ -119,8 +119,11 @@ class SettingsReload:
         ids = {**known, **{name: channel for names in read for name, channel in names.ids.items()}}
         notes = (
             *(note for names in read for note in names.notes),
-            *(f"{name}: nobody reads by it yet: {platform_of(name)} is not connected"
-              for name in list_channel_names(written) if name not in ids),
+            *(
+                f"{name}: nobody reads by it yet: {platform_of(name)} is not connected"
+                for name in list_channel_names(written)
+                if name not in ids
+            ),
         )
         waiting = tuple(change.key for change in list_changes(written, wanted))
         await self._take(written, _NamesRead(ids, ()), by="reload")

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner, Result
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from bot.platforms.shared.platform_contract import PlatformError
+from bot.settings.live.live_settings import LiveSettings
 from bot.settings.settings_tables import Settings
 from storage.errors import HomeLocked
 from tests.bot.house import House
@@ -21,8 +23,9 @@ SECRET = "hunter22-hunter22"
 def run(error: Exception | None, *options: str) -> Result:
     """Serve what logs a secret and ends, or fails."""
 
-    async def serve(settings: Settings) -> None:
-        logging.getLogger("bot.server.lifecycle").info("with %s", settings.model.api_key.get_secret_value())
+    async def serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
+        assert read() == live.current
+        logging.getLogger("bot.server.lifecycle").info("with %s", live.current.model.api_key.get_secret_value())
         if error:
             raise error
 
