@@ -216,7 +216,7 @@ def serve(context: typer.Context) -> None:
 
 NO_SERVER = Fault(
     "no_server",
-    "No server answers here, so there is nothing to reload.",
+    "No server answers here, so nothing is reloaded.",
     "The next `footnote serve` reads the settings.",
 )
 

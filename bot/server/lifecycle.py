@@ -107,7 +107,9 @@ async def serve(
 ) -> None:
     """Serve until a signal asks to stop. Platforms that cannot be reached are tried until they can.
 
-    `read` reads the settings again when somebody asks for that; it blocks. Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` where one refuses us.
+    `read` reads the settings again when somebody asks for that; it blocks.
+
+    Raises `SettingsError`, `HomeLocked`, `CannotListen`, `StorageError`, and `PlatformError` where one refuses us.
     """
     live = source if isinstance(source, LiveSettings) else LiveSettings(source)
     if faults := find_serving_faults(live.current):

@@ -84,7 +84,7 @@ class SlackDirectory:
         guests: Callable[[], bool] = bool,
         readers: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        """Set it up. By the settings in force `guests` tells whether they count as members, `readers` whom they name."""
+        """Set it up. By the settings in force: `guests`, whether they count as members; `readers`, whom they name."""
         self._call, self._us, self._is_open_to_guests, self._readers = call, us, guests, readers
         self._channels = LookupCache[Json](self._channel, clock)
         self._people = LookupCache[Json](self._person, clock, PEOPLE_SECONDS)

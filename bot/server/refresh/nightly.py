@@ -268,8 +268,8 @@ async def schedule_nights(
     A night that no process worked through is made up for at once. Before there ever was a night, those count that
     came after a corpus was last brought up to date.
 
-    `read` gives the settings in force. `notify` hears of each night that was worked here; what it raises is logged. `watch` sees to it that no other
-    process works it too.
+    `read` gives the settings in force. `notify` hears of each night that was worked here; what it raises is logged.
+    `watch` sees to it that no other process works it too.
     """
 
     async def work(due: datetime) -> None:
