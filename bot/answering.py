@@ -98,7 +98,8 @@ async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None
     question = Turn("user", request.text, at=datetime.now(app.settings.zone), language=_detect_language(request))
     talk = Conversation((*request.earlier, question))
     tone = app.settings.tone if request.tone is None else request.tone
-    turn = _Turn(app, task, talk, scope, entry, request.id or secrets.token_hex(6), tell, tone)
+    turn_id = request.id or secrets.token_hex(6)
+    turn = _Turn(app, task, talk, scope, entry, turn_id, request.seed or turn_id, tell, tone)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
     ran = {"task": task.name, "system": entry.name, "tone": tone, "model": app.model, **app.versions}
     with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
@@ -174,6 +175,7 @@ class _Turn:
     scope: tuple[str, ...]
     system: SystemEntry
     id: str
+    seed: str
     tell: Callable[[Event], None]
     tone: str
 
@@ -183,7 +185,7 @@ async def _run_turn(turn: _Turn) -> TurnResult:
     system, spoken = turn.task.choose(turn.system), list[AnsweredSentence]()
     tell = _collect_spoken(turn.tell, spoken)
     tools = build_kit(
-        turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports, tone=turn.tone
+        turn.app, turn.talk, turn.scope, seed=turn.seed, tell=tell, supports=turn.task.supports, tone=turn.tone
     )
     limits, language = tools.kit.limits, turn.talk.question.language
     status, failure, pinned = Status.CANCELLED, None, None

@@ -6,6 +6,7 @@ from evaluation.answers.answer_scores import answers
 from evaluation.answers.retrieval import lazy, retrieval
 from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
+from evaluation.dialogues.dialogue_commands import dialogues, judge_dialogues
 from evaluation.distillation.lesson_comparison import EPILOG as COMPARE_EPILOG
 from evaluation.distillation.lesson_comparison import compare
 from evaluation.distillation.lesson_export import EPILOG as EXPORT_EPILOG
@@ -38,6 +39,8 @@ app.command()(crashes)
 app.command()(injection)
 app.command()(hostile)
 app.command(epilog=REPORT_EPILOG)(report)
+app.command()(dialogues)
+app.command("judge")(judge_dialogues)
 app.command()(systems)
 app.command()(transcripts)
 speed.command()(desk)

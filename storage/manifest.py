@@ -29,6 +29,7 @@ from storage.types import (
     DenseMode,
     Document,
     DocumentId,
+    DocumentOutline,
     DocumentRef,
     Lease,
     Passage,
@@ -186,6 +187,25 @@ class Manifest:
         of_corpus = unindexed, documents.c.retired == 0, documents.c.number > after
         query = _versions().where(*of_corpus).order_by(documents.c.number).limit(limit)
         return tuple(map(self._version, await self._all(query)))
+
+    async def outline(self, corpus: str, *, after: int = 0, limit: int = 10_000) -> tuple[DocumentOutline, ...]:
+        """Return outlines of up to `limit` documents of a corpus whose numbers follow `after`, by number."""
+        unindexed = documents.c.corpus.concat("") == corpus
+        query = sa.select(documents).where(unindexed, documents.c.retired == 0, documents.c.number > after)
+        rows = await self._all(query.order_by(documents.c.number).limit(limit))
+        return tuple(
+            DocumentOutline(
+                row.number,
+                row.key,
+                row.title,
+                row.revision,
+                row.date,
+                row.aliases.count("\n") + 1 if row.aliases else 0,
+                row.passages,
+                row.disambiguation,
+            )
+            for row in rows
+        )
 
     async def count_aliases(self, corpora: Collection[str], after: int, upto: int) -> dict[DocumentId, int]:
         """Return how many other titles documents have, of those in a stretch of numbers that have any."""

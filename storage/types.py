@@ -290,6 +290,20 @@ class CorpusInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentOutline:
+    """What is known of a document without its text."""
+
+    number: int
+    key: str
+    title: str
+    revision: str
+    date: datetime | None
+    aliases: int
+    passages: int
+    disambiguation: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StoredVersion:
     """A version of a document, with its passages in order."""
 

@@ -148,6 +148,7 @@ class TurnRequest:
     within: tuple[str, ...] | None = None
     """What a channel narrows its scope to; None for all. Unlike `corpora`, what cannot be read is passed over."""
     because: str = ""  # why this system answers and not the usual one, such as a budget that is spent; for the record
+    seed: str = ""  # what chance in the turn follows from; empty: its id
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ class UncheckedReply:
     unchecked: str
     prompt_tokens: int
     reply_tokens: int
+    cost: float | None = None
 
 
 async def ask_alone(
@@ -46,4 +47,5 @@ async def ask_alone(
     seen = Conversation(talk.turns[-limits.turns :])
     said = await prompter.ask("generate", _REPLY, stage="generate", talk=seen, reading="")
     sent, came = (sum(step.facts.get(name, 0) for step in steps) for name in ("prompt_tokens", "completion_tokens"))
-    return UncheckedReply(said, sent, came)
+    costs = [step.facts.get("cost") for step in steps]
+    return UncheckedReply(said, sent, came, None if None in costs else sum(filter(None, costs)))

@@ -58,10 +58,13 @@ def choose_conversations(
 def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> ScriptedConversation | None:
     answering = (text for text in sentences if any(has_all_strings(strings, text) for strings in posed.answers))
     true = next((text for text in answering if _NUMBER.search(text)), None)
-    if not true:
-        return None
-    false = _NUMBER.sub(lambda match: str(int(match[0]) + NUMBER_CHANGE), true, count=1)
-    return ScriptedConversation(posed, (true,), (false,))
+    return ScriptedConversation(posed, (true,), (falsify(true),)) if true else None
+
+
+def falsify(statement: str) -> str:
+    """Return a statement with another number in the place of its first; of one without a number, made up."""
+    false = _NUMBER.sub(lambda match: str(int(match[0]) + NUMBER_CHANGE), statement, count=1)
+    return false if false != statement else _MADE_UP
 
 
 _PIECE = 9
@@ -221,10 +224,15 @@ async def compare_systems(
         return [await _ask_systems(app, one, systems, alone=alone) for one in chosen]
 
 
+def open_scripted_model(known: ScriptedConversation) -> StagedLLM:
+    """Return a model that knows no more than the conversation's statements, and what stands in its prompts."""
+    return StagedLLM("scripted", {stage: partial(say, known) for stage, say in _REPLIES.items()}, _PIECE)
+
+
 async def _ask_systems(
     app: App, known: ScriptedConversation, systems: Sequence[str], *, alone: bool
 ) -> ComparedReplies:
-    reader = StagedLLM("reader", {stage: partial(say, known) for stage, say in _REPLIES.items()}, _PIECE)
+    reader = open_scripted_model(known)
     replies = tuple([await _ask_system(replace(app, llm=reader), known, name) for name in systems])
     by_itself = await ask_alone(known.posed.talk, reader, now=datetime.now(UTC)) if alone else None
     return ComparedReplies(known, replies, by_itself)

@@ -40,6 +40,8 @@ class ShownPassage:
 
     number: int
     id: str
+    corpus: str
+    document: str
     title: str
     text: str
     quote: str = ""
@@ -65,7 +67,7 @@ class DialogueTurn:
     passages: tuple[ShownPassage, ...] = ()  # those that the sentences cite
     knowledge: tuple[str, ...] = ()  # texts of all passages that were found for the turn, in their order
     claims: tuple[TurnClaim, ...] = ()
-    withheld: int = 0  # sentences that the gate did not let through
+    withheld: int = 0  # sentences that the gate did not let through, those too whose passage was quoted instead
     bullets: int = 0  # statements that were taken from what was looked up
     draft: str = ""  # the reply before it was refined, where the system refines
     candidates: int = 0  # drafts that were made until one was good enough

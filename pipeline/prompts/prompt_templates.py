@@ -29,6 +29,7 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.types import Document, Evidence, Hit, Passage
 
 MissingFact = UndefinedError  # a template wants a fact that it is not given
+TEMPLATE_FOLDER = Path(__file__).parent
 DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"  # no vowels, so that none is a word of a language
 DELIMITER_LENGTH = 12
 EXAMPLE_DELIMITER = "example"  # that of worked examples, which are the same on every call; no turn ever has it
@@ -108,7 +109,6 @@ def _parse_sentences(passages: list[Mapping[str, Any]], day: date) -> tuple[Evid
     return collect_sentences(hits)
 
 
-TEMPLATE_FOLDER = Path(__file__).parent
 EXAMPLE_DAY = date(2025, 3, 3)  # the day on which the worked examples are asked: each says so, as a turn says its own
 
 
@@ -118,6 +118,7 @@ class PromptMode:
     student: bool = False  # whether it was distilled for these very calls: no examples, no reasoning before a verdict
     shown: bool = True  # whether examples are shown; a small context window may have no room for them
     tone: str = ""  # how a reply that people read is to be worded; it is told in the turn, after all rules
+    folder: Path = TEMPLATE_FOLDER  # where templates are looked for first
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,8 @@ def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
     messages = [ChatMessage("system", str(module.instruction()).strip())]
     if mode.student or not mode.shown:
         return tuple(messages)
-    file = TEMPLATE_FOLDER / f"{getattr(module, 'examples', template)}.json"
+    own = (mode.folder / f"{template}.j2").exists()
+    file = (mode.folder if own else TEMPLATE_FOLDER) / f"{getattr(module, 'examples', template)}.json"
     for example in load_examples(file, EXAMPLE_DAY, getattr(module, "answered_by", "reply")):
         messages += _render_example(template, mode, EXAMPLE_DAY, example, EXAMPLE_DELIMITER)
     return tuple(messages)
@@ -181,13 +183,13 @@ def render_reply(template: str, mode: PromptMode, answer: Any) -> ChatMessage:
 
 def _load_macros(template: str, mode: PromptMode, day: date, **facts: Any) -> Any:
     known = {"structured": mode.structured, "student": mode.student, "tone": mode.tone, "today": spell_date(day)}
-    return _build_environment().get_template(f"{template}.j2").make_module({**known, **facts})
+    return _build_environment(mode.folder).get_template(f"{template}.j2").make_module({**known, **facts})
 
 
 @cache
-def _build_environment() -> Environment:
+def _build_environment(folder: Path) -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATE_FOLDER),
+        loader=FileSystemLoader((folder, TEMPLATE_FOLDER)),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - a prompt is no HTML: models read "&lt;" as it stands
         trim_blocks=True,

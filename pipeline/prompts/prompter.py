@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, UnreadableReply
 from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply
 from pipeline.prompts.demonstrations import select_demos, write_triples
-from pipeline.prompts.prompt_templates import PromptMode, render_prompt
+from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prompt
 from pipeline.replies.reply_format import MAX_REPLY, ReplyFormat, ReplySplitter, T, extract_json_object
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.passage_retrieval import SourcedFinding
@@ -96,6 +97,7 @@ class Prompter:
     student: bool = False
     tone: str = ""  # how what people read is to be worded, in a line
     demos: Callable[[], Sequence[Demonstration]] = tuple  # those that stand before what is asked now
+    folder: Path = TEMPLATE_FOLDER  # where templates are looked for first
 
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         load = self._load(template, facts)
@@ -149,7 +151,7 @@ class Prompter:
         schema: Mapping[str, Any] | None = None,
         again: tuple[ChatMessage, ...] = (),
     ) -> ModelCall:
-        mode = PromptMode(schema is not None, student=self.student, shown=load.examples, tone=self.tone)
+        mode = PromptMode(schema is not None, self.student, load.examples, self.tone, self.folder)
         facts = write_triples(load.facts) if any(demo.triples for demo in load.demos) else load.facts
         prompt = render_prompt(template, facts, mode, self.now, self.random, load.demos)
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)

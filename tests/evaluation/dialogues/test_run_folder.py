@@ -29,7 +29,7 @@ TURN = DialogueTurn(
     "It was built in 1804. [1]",
     "answered",
     sentences=(RepliedSentence("It was built in 1804.", (1,)),),
-    passages=(ShownPassage(1, "p", "Harbour", "It was built in 1804.", "It was built in 1804."),),
+    passages=(ShownPassage(1, "p", "town", "harbour.md", "Harbour", "It was built in 1804.", "It was built in 1804."),),
     knowledge=("It was built in 1804.",),
     claims=(TurnClaim("It was built in 1805.", "model", Verdict.REFUTES),),
     cost=0.25,

@@ -52,7 +52,7 @@ MANIFEST = RunManifest(
 )  # fmt: skip
 TURN = DialogueTurn(
     "How long is it?", "It is 90 metres long.", "answered", seconds=2.0, cost=0.02, calls=4, bullets=3,
-    passages=(ShownPassage(1, "p", "Pier", "The pier is 90 metres long."),),
+    passages=(ShownPassage(1, "p", "town", "pier.md", "Pier", "The pier is 90 metres long."),),
     claims=(TurnClaim("It is 90 metres long.", "model", S), TurnClaim("It is blue.", "model", R)),
 )  # fmt: skip
 

@@ -1,0 +1,152 @@
+"""Run `footnote evaluate dialogues` and `judge`: dialogues, their judgement, and the report, in one command."""
+
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.command_context import CommandContext, JsonOption, open_command
+from bot.cli.terminal_output import ProgressCallback, build_document, show_progress
+from bot.wiring import App
+from evaluation.dialogues.dialogue_run import DialogueRun, plan_dialogues
+from evaluation.dialogues.dialogue_types import DialogueTurn, JudgedTurn, RunManifest
+from evaluation.dialogues.judging.judge_run import JudgeRun
+from evaluation.dialogues.models.estimate import describe_expectation, expect_run
+from evaluation.dialogues.run_folder import RunFolder
+from evaluation.dialogues.run_setup import RunModels, RunOptions, build_manifest, count_kinds, refuse_other_options
+
+FolderArgument = Annotated[Path, typer.Argument(help="The folder of a run.")]
+AtOnceOption = Annotated[int, typer.Option(min=1, max=64, help="How many dialogues or turns go on together.")]
+OUT = Path("evaluation-run")
+
+
+def dialogues(
+    context: typer.Context,
+    system: Annotated[
+        list[str] | None, typer.Option(help="A system, such as augmenter or augmenter:policy=always; the usual one.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every system.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="The model alone, too; nothing checks that.")] = False,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model of [model]'s server; or scripted or simulated, which are none.")
+    ] = None,
+    user: Annotated[str, typer.Option(help="The model that plays the user, or stand-in; else as set.")] = "",
+    judge: Annotated[str, typer.Option(help="The model that judges, or stand-in; else as set.")] = "",
+    corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given several times.")] = None,
+    topics: Annotated[Path | None, typer.Option(help="A file with a title on each line; else they are chosen.")] = None,
+    count: Annotated[int, typer.Option(min=1, help="How many topics are chosen.")] = 20,
+    turns: Annotated[int, typer.Option(min=1, max=50, help="How many turns each dialogue has.")] = 5,
+    seed: Annotated[int, typer.Option(help="What all chance follows from.")] = 1,
+    out: Annotated[Path, typer.Option(help="The folder of the run; one that is there goes on.")] = OUT,
+    at_once: AtOnceOption = 4,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Tell what it would take, and do nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Begin, whatever it costs.")] = False,
+    report: Annotated[bool, typer.Option(help="Judge what was said, and write the report.")] = True,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Let a simulated user talk with systems about topics of the corpora, judge what they say, and write a report.
+
+    What was stopped or killed goes on where it was with the same command. Where no model is configured, rules stand in
+    for the model, the user and the judge; the report says so.
+
+    Example: footnote evaluate dialogues --all --model scripted --count 20 --turns 5 --out run
+    """
+    options = RunOptions(system or (), every, alone, model or (), user, judge, corpus or (), topics, count, turns, seed)
+    folder = RunFolder(out)
+    with open_command(context, as_json=as_json) as ctx:
+        run = partial(_hold, ctx, folder, options, at_once, estimate=estimate, yes=yes, judging=report)
+        begun = ctx.call(ctx.services.open_app(ctx.settings), run)
+        if begun and report:
+            _write_report(ctx, folder)
+
+
+def judge_dialogues(
+    context: typer.Context, run: FolderArgument = OUT, at_once: AtOnceOption = 4, *, as_json: JsonOption = False
+) -> None:
+    """Judge the turns of a run that are not judged yet, and write its report again.
+
+    Example: footnote evaluate judge run
+    """
+    folder = RunFolder(run)
+    with open_command(context, as_json=as_json) as ctx:
+        manifest = folder.read_manifest()
+        ctx.call(ctx.services.open_app(ctx.settings), partial(_judge, ctx, folder, manifest, at_once))
+        _write_report(ctx, folder)
+
+
+async def _hold(
+    ctx: CommandContext,
+    folder: RunFolder,
+    options: RunOptions,
+    at_once: int,
+    app: App,
+    *,
+    estimate: bool,
+    yes: bool,
+    judging: bool,
+) -> bool:
+    """Hold and judge the dialogues; return whether any were to be held."""
+    if folder.exists:
+        manifest = folder.read_manifest()
+        refuse_other_options(manifest, options, folder.path)
+    else:
+        manifest = await build_manifest(app, options)
+    held = folder.read_dialogues()
+    expected = expect_run(manifest, ctx.settings.model.plain().prices, held)
+    dialogues = len(plan_dialogues(manifest))
+    ctx.output.note(f"{dialogues} dialogues of {manifest.turns} turns about {count_kinds(manifest.topics)} topics")
+    for line in manifest.stand_ins:
+        ctx.output.note(f"stands in for a model: {line}")
+    ctx.output.note(f"expected: {describe_expectation(expected, at_once)}")
+    if estimate:
+        ctx.output.give(build_document(dialogues=dialogues, expected=asdict(expected)))
+        return False
+    if not yes and (expected.cost or 0) > ctx.settings.evaluation.ask_above:
+        typer.confirm("Begin?", abort=True, err=True)
+    folder.write_manifest(manifest)
+    async with AsyncExitStack() as stack:
+        models = RunModels(app, manifest, folder.calls, stack)
+        with show_progress(ctx.output.err, label="dialogues", unit="turns") as progress:
+            tell = _UseCount(dialogues * manifest.turns, progress, (turn for one in held for turn in one.turns)).add
+            run = DialogueRun(app, folder, manifest, models.open_turn_model, models.simulator, tell, at_once)
+            await run.hold()
+    if judging:
+        await _judge(ctx, folder, manifest, at_once, app)
+    return True
+
+
+async def _judge(ctx: CommandContext, folder: RunFolder, manifest: RunManifest, at_once: int, app: App) -> None:
+    known = folder.read_judgements()
+    total = sum(len(dialogue.turns) for dialogue in folder.read_dialogues())
+    async with AsyncExitStack() as stack:
+        judge = RunModels(app, manifest, folder.calls, stack).judge
+        with show_progress(ctx.output.err, label="judged", unit="turns") as progress:
+            tell = _UseCount(total, progress, known.values()).add
+            await JudgeRun(app, folder, manifest, judge, tell, at_once).judge_all()
+
+
+class _UseCount:
+    """How many turns are done, and what they took."""
+
+    def __init__(self, total: int, progress: ProgressCallback, done: Iterable[DialogueTurn | JudgedTurn]) -> None:
+        self._total, self._progress, self._done = total, progress, [*done]
+
+    def add(self, turn: DialogueTurn | JudgedTurn) -> None:
+        self._done.append(turn)
+        calls = sum(one.calls for one in self._done)
+        tokens = sum(one.prompt_tokens + one.completion_tokens for one in self._done)
+        costs = [one.cost for one in self._done if one.calls]
+        money = "" if None in costs else f", {sum(filter(None, costs)):,.2f} spent"
+        self._progress(len(self._done), self._total, f"{calls:,} calls, {tokens:,} tokens{money}")
+
+
+def _write_report(ctx: CommandContext, folder: RunFolder) -> None:
+    from evaluation.reports.run_report import write_report
+
+    page = write_report(folder)
+    ctx.output.give(build_document(folder=str(folder.path), report=str(page)), str(page))

@@ -1,0 +1,259 @@
+"""Hold dialogues between a simulated user and systems, each turn kept as soon as it has ended."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from bot.answering import answer
+from bot.desk.types import TurnRequest, TurnResult
+from bot.settings.settings_tables import LimitSettings
+from bot.wiring import App
+from evaluation import EvaluationError
+from evaluation.answers.model_alone import ask_alone
+from evaluation.dialogues.dialogue_types import (
+    Dialogue,
+    DialogueTurn,
+    RepliedSentence,
+    RunManifest,
+    ShownPassage,
+    TurnClaim,
+)
+from evaluation.dialogues.judging.judge import UNCHECKED
+from evaluation.dialogues.models.call_cache import CachingModel
+from evaluation.dialogues.models.simulated_user import choose_persona, write_message
+from evaluation.dialogues.prompts import PROMPTS
+from evaluation.dialogues.run_folder import RunFolder
+from evaluation.workbench import TERMINAL
+from pipeline.errors import ModelUnavailable, SearchUnavailable
+from pipeline.model import LLM, BudgetMeter
+from pipeline.prompts.prompter import Prompter
+from pipeline.replies.reply_format import is_nothing, split_items
+from pipeline.stages.concurrency import gather_all
+from pipeline.systems import SYSTEMS, find_system
+from pipeline.types import Conversation, Event, SentencePassed, Turn
+from storage.types import EntryKind
+
+MODEL_ALONE = "model-alone"
+NO_MODEL = "none"
+_OUTAGES = {ModelUnavailable.kind, SearchUnavailable.kind}
+_BULLET_CALLS = {"summarise", "bullets"}
+
+OpenTurnModel = Callable[[Dialogue, str], CachingModel]
+"""Returns a dialogue's model for its next turn, in which the user says this."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemVariant:
+    """A system with limits of its own."""
+
+    label: str  # such as `augmenter:policy=always`
+    name: str
+    limits: Mapping[str, str]
+
+    @property
+    def asks_model(self) -> bool:
+        return self.name == MODEL_ALONE or bool(SYSTEMS[self.name].calls)
+
+    def apply(self, app: App) -> App:
+        if not self.limits:
+            return app
+        limits = LimitSettings.model_validate({**app.settings.limits.model_dump(), **self.limits})
+        return replace(app, settings_source=app.settings.model_copy(update={"limits": limits}))
+
+
+def parse_variant(label: str) -> SystemVariant:
+    """Read a system with its limits, such as `in-context:examples=5,example_relevance=0.5`.
+
+    Raises `EvaluationError` for a limit that there is not, and `UnknownSystem`.
+    """
+    name, _, listed = label.partition(":")
+    limits = {key: value for key, _, value in (part.partition("=") for part in listed.split(",") if part)}
+    unknown = next((one for one in limits if one not in LimitSettings.model_fields), None)
+    if unknown is not None:
+        raise EvaluationError(
+            f"{label!r} names the limit {unknown!r}, which there is not.",
+            hint=f"There are {', '.join(LimitSettings.model_fields)}.",
+        )
+    if name != MODEL_ALONE:
+        find_system(name)
+    return SystemVariant(label, name, limits)
+
+
+def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
+    """Return a run's dialogues before their first turn; a system that asks no model is asked once for all models."""
+    return tuple(
+        Dialogue(f"{label}/{model}/{number:03}", topic, label, model, manifest.simulator)
+        for label in manifest.systems
+        for model in (manifest.models if parse_variant(label).asks_model else (NO_MODEL,))
+        for number, topic in enumerate(manifest.topics, start=1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueRun:
+    app: App
+    folder: RunFolder
+    manifest: RunManifest
+    open_model: OpenTurnModel
+    simulator: LLM
+    tell: Callable[[DialogueTurn], None]
+    at_once: int = 4
+
+    async def hold(self) -> None:
+        """Hold every dialogue to its end, those that were begun from where they stand.
+
+        Raises:
+            EvaluationError: a model or the search cannot be reached; what was said so far is kept.
+        """
+        begun = {one.id: one for one in await asyncio.to_thread(self.folder.read_dialogues)}
+        places = asyncio.Semaphore(self.at_once)
+
+        async def hold_one(dialogue: Dialogue) -> None:
+            async with places:
+                while len(dialogue.turns) < self.manifest.turns:
+                    dialogue = await self._add_turn(dialogue)
+                    self.tell(dialogue.turns[-1])
+
+        await gather_all(hold_one(begun.get(one.id, one)) for one in plan_dialogues(self.manifest))
+
+    async def _add_turn(self, dialogue: Dialogue) -> Dialogue:
+        seed = f"{self.manifest.seed} {dialogue.id} {len(dialogue.turns) + 1}"
+        talk = Conversation(build_history(dialogue))
+        try:
+            user = await self._write_user(dialogue, talk, seed)
+            turn = await self._reply(dialogue, talk, user, seed)
+        except ModelUnavailable as error:
+            raise stop_run(error) from error
+        await asyncio.to_thread(self.folder.append_turn, dialogue, turn)
+        return replace(dialogue, turns=(*dialogue.turns, turn))
+
+    async def _write_user(self, dialogue: Dialogue, talk: Conversation, seed: str) -> str:
+        prompter = Prompter(
+            self.simulator,
+            BudgetMeter(),
+            note=lambda *_: None,
+            now=datetime.now(self.app.settings.zone),
+            random=Random(f"{seed} user"),
+            folder=PROMPTS,
+        )
+        persona = choose_persona(f"{self.manifest.seed} {dialogue.topic.title}")
+        return await write_message(dialogue.topic, persona, talk, prompter.ask)
+
+    async def _reply(self, dialogue: Dialogue, talk: Conversation, user: str, seed: str) -> DialogueTurn:
+        variant = parse_variant(dialogue.system)
+        model = self.open_model(dialogue, user) if variant.asks_model else None
+        if variant.name == MODEL_ALONE and model:
+            return await self._reply_alone(talk, user, model)
+        app = replace(variant.apply(self.app), llm=model)
+        return await ask_system(app, variant.name, talk, user, self.manifest, seed)
+
+    async def _reply_alone(self, talk: Conversation, user: str, model: CachingModel) -> DialogueTurn:
+        began = time.perf_counter()
+        asked = Conversation((*talk.turns, Turn("user", user)))
+        said = await ask_alone(asked, model, now=datetime.now(self.app.settings.zone))
+        return DialogueTurn(
+            user,
+            said.unchecked,
+            UNCHECKED,
+            calls=1,
+            rounds=1,
+            prompt_tokens=said.prompt_tokens,
+            completion_tokens=said.reply_tokens,
+            cost=said.cost,
+            seconds=time.perf_counter() - began,
+            from_cache=model.reused,
+        )
+
+
+def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:
+    """Return a dialogue's turns as a system remembers them."""
+    return tuple(said for turn in dialogue.turns for said in _build_turns(turn))
+
+
+def _build_turns(turn: DialogueTurn) -> Iterator[Turn]:
+    documents = sorted({(passage.corpus, passage.document) for passage in turn.passages})
+    titles = tuple(dict.fromkeys(passage.title for passage in turn.passages))
+    yield Turn("user", turn.user)
+    yield Turn("bot", turn.reply, titles=titles, documents=tuple(documents))
+
+
+async def ask_system(
+    app: App, system: str, talk: Conversation, user: str, manifest: RunManifest, seed: str
+) -> DialogueTurn:
+    """Let a system answer as it answers anybody, record and all. Raises `EvaluationError` where it cannot be asked."""
+    heard, began = list[float](), time.perf_counter()
+
+    def tell(event: Event) -> None:
+        if isinstance(event, SentencePassed):
+            heard.append(time.perf_counter() - began)
+
+    request = TurnRequest(
+        user,
+        TERMINAL,
+        earlier=talk.turns,
+        corpora=tuple(corpus.name for corpus in manifest.corpora),
+        system=system,
+        id=secrets.token_hex(6),
+        because=f"evaluation {manifest.id}",
+        seed=seed,
+    )
+    done = await answer(app, request, tell)
+    if done.failure and done.failure.kind in _OUTAGES:
+        raise stop_run(done.failure.message)
+    entries = await app.audit.turn(request.id)
+    steps = [one.body for one in entries if one.kind is EntryKind.STEP]
+    withheld = sum(len(one.body["withheld"]) for one in entries if one.kind is EntryKind.TURN_CLOSED)
+    found = [hit for step in steps for hit in step.get("hits", ())]
+    known = await app.manifest.recall({hit[0] for hit in found}, {(hit[2], hit[3]) for hit in found})
+    texts = tuple(known[one][0].text for one in dict.fromkeys(hit[0] for hit in found) if one in known)
+    reused = app.llm.reused if isinstance(app.llm, CachingModel) else 0
+    turn = build_turn(user, done, steps, texts)
+    first = heard[0] if heard else None
+    return replace(turn, withheld=withheld, first_sentence_seconds=first, from_cache=reused)
+
+
+def build_turn(
+    user: str, done: TurnResult, steps: Sequence[Mapping[str, Any]], knowledge: tuple[str, ...]
+) -> DialogueTurn:
+    """Return what a dialogue keeps of a turn. Pure."""
+    said, usage = done.answer, done.usage
+    refined = any(step.get("template") in {"feedback", "refine"} for step in steps)
+    drafts = [str(step.get("reply", "")) for step in steps if step["stage"] == "draft"]
+    return DialogueTurn(
+        user,
+        done.text,
+        said.status.value,
+        tuple(RepliedSentence(one.text, one.citations) for one in said.sentences),
+        tuple(
+            ShownPassage(one.number, one.passage_id, one.corpus, one.document, one.title, one.passage_text, one.quote)
+            for one in said.citations
+        ),
+        knowledge,
+        tuple(TurnClaim(one.claim.text, one.claim.origin, one.verdict) for one in said.claims),
+        bullets=sum(_count_bullets(step) for step in steps if step.get("template") in _BULLET_CALLS),
+        draft=drafts[0] if refined and drafts else "",
+        candidates=len(drafts),
+        calls=usage.llm_calls,
+        rounds=usage.llm_rounds,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cost=usage.cost,
+        seconds=done.seconds,
+        failure=done.failure.message if done.failure else "",
+    )
+
+
+def _count_bullets(step: Mapping[str, Any]) -> int:
+    reply = str(step.get("reply", ""))
+    if step.get("format") == "schema":
+        return reply.count('"sentences"')
+    return 0 if is_nothing(reply) else len(split_items(reply))
+
+
+def stop_run(why: object) -> EvaluationError:
+    return EvaluationError(f"The run has stopped: {why}", hint="The same command goes on where it stopped.")

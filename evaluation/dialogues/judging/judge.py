@@ -1,0 +1,167 @@
+"""Judge a reply: its claims by passages of the corpora, its citations by what they say, its manner on five scales.
+
+A claim is held against the five passages that are nearest to it, whatever the system itself had found. A sentence is
+supported if the passages that it cites, read together, say it. A citation of such a sentence is needed if its passage
+says it alone, or if the others without it do not.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from evaluation.dialogues.dialogue_types import (
+    CitationCounts,
+    DialogueTurn,
+    JudgedClaim,
+    JudgedTurn,
+    RepliedSentence,
+    ShownPassage,
+)
+from evaluation.dialogues.judging.judge_replies import ANSWERED, MAX_REASONING, SCALES, Grade, grade_format
+from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
+from pipeline.kit import Ask
+from pipeline.replies.citation_marks import strip_marks
+from pipeline.replies.stage_replies import CLAIMS, QUERY
+from pipeline.replies.verdict_replies import Verification
+from pipeline.stages.concurrency import gather_all, open_task_group
+from pipeline.stages.model_claims import passage_ids, request_verification
+from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.types import Conversation, Status, Turn, Usage
+from storage.types import Document, Evidence, Hit, Passage, Verdict
+
+T = TypeVar("T")
+FindPassages = Callable[[str, int], Awaitable[tuple[Hit, ...]]]
+"""Returns the passages that are nearest to a text."""
+EVIDENCE = 5  # passages that a claim is held against
+UNCHECKED = "unchecked"  # the status of what a model said alone
+_CLAIMING = {Status.ANSWERED.value, UNCHECKED}
+_GRADED = {*_CLAIMING, Status.ABSTAINED.value, Status.CHATTED.value}
+_UNJUDGED = (UnreadableReply, ModelRefused, PromptTooLong)
+
+
+@dataclass
+class JudgeCalls:
+    """The model that judges, what it is given to judge by, and which of its calls came to nothing."""
+
+    ask: Ask
+    find: FindPassages
+    failures: list[str]
+
+    async def attempt(self, call: Awaitable[T]) -> T | None:
+        """Return what a call came to; None where its reply cannot be used, which is noted."""
+        try:
+            return await call
+        except _UNJUDGED as error:
+            self.failures.append(f"{type(error).__name__}: {error}")
+            return None
+
+
+async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCalls) -> JudgedTurn:
+    """Judge a turn that followed `earlier` ones; what was used for it is left to `with_usage`.
+
+    Raises `ModelUnavailable`, and `SearchUnavailable`: neither says anything about the turn.
+    """
+    talk = Conversation((*earlier, Turn("user", turn.user)))
+    if turn.status not in _GRADED:
+        return JudgedTurn(failure=f"the turn {turn.status}, and there is no reply to judge")
+    stated = turn.status in _CLAIMING
+    said, _ = strip_marks(turn.reply, len(turn.passages))
+    async with open_task_group() as group:
+        claims = group.create_task(_judge_claims(talk, said, calls)) if stated else None
+        citations = group.create_task(_count_citations(talk, turn, calls))
+        graded = group.create_task(gather_all(_grade(scale, talk, said, calls) for scale in SCALES))
+        answerable = group.create_task(_judge_answerable(talk, calls)) if turn.status == Status.ABSTAINED else None
+    grades = {scale: grade for scale, grade in zip(SCALES, graded.result(), strict=True) if grade}
+    return JudgedTurn(
+        claims.result() if claims else (),
+        **{scale: grade.score for scale, grade in grades.items()},
+        reasons={scale: grade.reasoning for scale, grade in grades.items()},
+        citations=citations.result(),
+        abstained=turn.status == Status.ABSTAINED,
+        answerable=answerable.result() if answerable else None,
+        failure="; ".join(calls.failures),
+    )
+
+
+def usage_fields(usage: Usage) -> dict[str, Any]:
+    """Return what was used for a judgement, by the names of its fields."""
+    tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    return {"calls": usage.llm_calls, "cost": usage.cost, **tokens}
+
+
+async def _judge_claims(talk: Conversation, said: str, calls: JudgeCalls) -> tuple[JudgedClaim, ...]:
+    found = await calls.attempt(calls.ask("split", CLAIMS, stage="split", talk=_last_turns(talk), reply_text=said))
+    return await gather_all(_judge_claim(talk, claim.text, calls) for claim in found or ())
+
+
+async def _judge_claim(talk: Conversation, claim: str, calls: JudgeCalls) -> JudgedClaim:
+    hits = await calls.find(claim, EVIDENCE)
+    sentences = collect_sentences(hits)
+    if not sentences:
+        return JudgedClaim(claim, Verdict.NOT_ENOUGH_INFO, reasoning="no passage was found to check it against")
+    found = await calls.attempt(_verify(claim, sentences, talk, calls))
+    ruled = found or Verification(Verdict.NOT_ENOUGH_INFO, reasoning="the judge's reply could not be used")
+    return JudgedClaim(claim, ruled.verdict, passage_ids(sentences), ruled.reasoning[:MAX_REASONING])
+
+
+async def _verify(claim: str, sentences: Sequence[Evidence], talk: Conversation, calls: JudgeCalls) -> Verification:
+    return await request_verification(claim, sentences, _last_turns(talk), calls.ask, student=False)
+
+
+async def _count_citations(talk: Conversation, turn: DialogueTurn, calls: JudgeCalls) -> CitationCounts:
+    shown = {passage.number: passage for passage in turn.passages}
+    counts = await gather_all(_judge_sentence(talk, sentence, shown.__getitem__, calls) for sentence in turn.sentences)
+    return CitationCounts(*(sum(column) for column in zip(*counts, strict=True))) if counts else CitationCounts()
+
+
+async def _judge_sentence(
+    talk: Conversation, sentence: RepliedSentence, shown: Callable[[int], ShownPassage], calls: JudgeCalls
+) -> tuple[int, int, int, int]:
+    """Return 1, whether the sentence is supported, how many citations it has, and how many of them are needed."""
+    passages = tuple(shown(number) for number in sentence.citations)
+
+    async def holds(read: Sequence[ShownPassage]) -> bool:
+        if not read:
+            return False
+        found = await calls.attempt(_verify(sentence.text, collect_sentences(map(_quote_whole, read)), talk, calls))
+        return found is not None and found.verdict is Verdict.SUPPORTS
+
+    if not await holds(passages):
+        return 1, 0, len(passages), 0
+    if len(passages) == 1:
+        return 1, 1, 1, 1
+
+    async def is_needed(place: int) -> bool:
+        others = (*passages[:place], *passages[place + 1 :])
+        return await holds(passages[place : place + 1]) or not await holds(others)
+
+    needed = await gather_all(is_needed(place) for place in range(len(passages)))
+    return 1, 1, len(passages), sum(needed)
+
+
+def _quote_whole(passage: ShownPassage) -> Evidence:
+    page = Document(passage.corpus, passage.document, passage.title)
+    kept = Passage(passage.id, passage.corpus, passage.document, "", passage.text, passage.number, "")
+    return Evidence(passage.text, kept, page, (0, len(passage.text)))
+
+
+async def _grade(scale: str, talk: Conversation, said: str, calls: JudgeCalls) -> Grade | None:
+    return await calls.attempt(calls.ask(scale, grade_format(scale), stage="grade", talk=talk, reply_text=said))
+
+
+async def _judge_answerable(talk: Conversation, calls: JudgeCalls) -> bool | None:
+    """Return whether the passages that are nearest to what the user wants answer them."""
+    query = await calls.attempt(calls.ask("query", QUERY, stage="query", talk=_last_turns(talk), reading=""))
+    hits = await calls.find(query.text if query else talk.question.text, EVIDENCE)
+    sentences = collect_sentences(hits)
+    if not sentences:
+        return False
+    facts = {"talk": _last_turns(talk), "sentences": sentences}
+    return await calls.attempt(calls.ask("answerable", ANSWERED, stage="answerable", **facts))
+
+
+SHOWN_TURNS = 5  # what a judge sees of a conversation: as much as a system does
+
+
+def _last_turns(talk: Conversation) -> Conversation:
+    return Conversation(talk.turns[-SHOWN_TURNS:])

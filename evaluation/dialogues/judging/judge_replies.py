@@ -1,0 +1,75 @@
+"""Parse what a judge replies: a grade with its reasoning, and whether passages answer. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.errors import UnreadableReply
+from pipeline.replies.reply_format import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    ReplyFormat,
+    find_labelled,
+    get_field,
+    object_schema,
+)
+
+SCALES: Mapping[str, tuple[int, int]] = {
+    "relevant": (1, 5),
+    "informational": (1, 5),
+    "natural": (1, 5),
+    "non_repetitive": (1, 5),
+    "temporally_correct": (0, 1),
+}
+"""The scales by the names of their templates, each with its lowest and highest grade."""
+MAX_REASONING = 1_000  # characters that are kept
+_SCORE = re.compile(r"\W*(\d{1,3})(?:\s*(?:/|of|out of)\s*(\d{1,3}))?\b")
+_YES = re.compile(r"\W*(yes|true)\b", re.IGNORECASE)
+_NO = re.compile(r"\W*(no|false)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    score: int
+    reasoning: str
+
+
+def grade_format(scale: str) -> ReplyFormat[Grade]:
+    """Return the format of a grade on a scale; another number than it has is no grade."""
+    lowest, highest = SCALES[scale]
+
+    def build(score: int, reasoning: str) -> Grade:
+        if not lowest <= score <= highest:
+            raise UnreadableReply(f"the score is {score}, and it goes from {lowest} to {highest}")
+        return Grade(score, reasoning[:MAX_REASONING])
+
+    def from_text(text: str) -> Grade:
+        said = _SCORE.match(find_labelled(text, "score", "grade", "rating") or "")
+        if not said:
+            raise UnreadableReply("the line “Score: number” is missing")
+        if said[2] and int(said[2]) != highest:
+            raise UnreadableReply(f"the score is out of {said[2]}, and it goes from {lowest} to {highest}")
+        return build(int(said[1]), find_labelled(text, "reasoning") or "")
+
+    def from_json(found: Any) -> Grade:
+        return build(get_field(found, "score", int), get_field(found, "reasoning", str))
+
+    return ReplyFormat(object_schema(reasoning=STRING, score=INTEGER), from_json=from_json, from_text=from_text)
+
+
+def _parse_answered(text: str) -> bool:
+    said = find_labelled(text, "answered") or ""
+    if _YES.match(said):
+        return True
+    if _NO.match(said):
+        return False
+    raise UnreadableReply("the line “Answered: yes” or “Answered: no” is missing")
+
+
+ANSWERED: ReplyFormat[bool] = ReplyFormat(
+    object_schema(reasoning=STRING, answered=BOOLEAN),
+    from_json=lambda found: bool(get_field(found, "answered", bool)),
+    from_text=_parse_answered,
+)

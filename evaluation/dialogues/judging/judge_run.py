@@ -1,0 +1,77 @@
+"""Judge every turn of a run, each judgement kept as soon as it is made."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from random import Random
+
+from bot.wiring import App
+from evaluation.dialogues.dialogue_run import build_history, stop_run
+from evaluation.dialogues.dialogue_types import Dialogue, JudgedTurn, RunManifest
+from evaluation.dialogues.judging.judge import JudgeCalls, judge_turn, usage_fields
+from evaluation.dialogues.prompts import PROMPTS
+from evaluation.dialogues.run_folder import RunFolder
+from pipeline.errors import BudgetExceeded, ModelUnavailable, SearchUnavailable
+from pipeline.gate import Recorder
+from pipeline.model import LLM, Budget, BudgetMeter
+from pipeline.prompts.prompter import Prompter
+from pipeline.stages.concurrency import gather_all
+from storage.errors import StorageError
+from storage.types import Hit, SearchQuery
+
+JUDGE_BUDGET = Budget(calls=400, tokens=2_000_000, seconds=3_600)  # of one turn
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRun:
+    app: App
+    folder: RunFolder
+    manifest: RunManifest
+    judge: LLM
+    tell: Callable[[JudgedTurn], None]
+    at_once: int = 4
+
+    async def judge_all(self) -> None:
+        """Judge what is not judged yet. Raises `EvaluationError` where the model or the search cannot be reached."""
+        dialogues = await asyncio.to_thread(self.folder.read_dialogues)
+        known = await asyncio.to_thread(self.folder.read_judgements)
+        places = asyncio.Semaphore(self.at_once)
+
+        async def judge_one(dialogue: Dialogue, number: int) -> None:
+            async with places:
+                judged = await self._judge(dialogue, number)
+                await asyncio.to_thread(self.folder.append_judgement, (dialogue.id, number), judged)
+                self.tell(judged)
+
+        await gather_all(
+            judge_one(dialogue, number)
+            for dialogue in dialogues
+            for number in range(1, len(dialogue.turns) + 1)
+            if (dialogue.id, number) not in known
+        )
+
+    async def _judge(self, dialogue: Dialogue, number: int) -> JudgedTurn:
+        turn = dialogue.turns[number - 1]
+        recorder = Recorder(self._search, tell=lambda _: None)
+        prompter = Prompter(
+            self.judge,
+            BudgetMeter(JUDGE_BUDGET),
+            note=recorder.note,
+            now=datetime.now(self.app.settings.zone),
+            random=Random(f"{self.manifest.seed} {dialogue.id} {number} judge"),
+            folder=PROMPTS,
+        )
+
+        async def find(text: str, k: int) -> tuple[Hit, ...]:
+            return await recorder.search(SearchQuery(text), k)
+
+        earlier = build_history(replace(dialogue, turns=dialogue.turns[: number - 1]))
+        try:
+            judged = await judge_turn(earlier, turn, JudgeCalls(prompter.ask, find, []))
+        except (ModelUnavailable, SearchUnavailable, BudgetExceeded, StorageError) as error:
+            raise stop_run(error) from error
+        return replace(judged, **usage_fields(recorder.usage))
+
+    async def _search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        return await self.app.passages.search(query.text, [corpus.name for corpus in self.manifest.corpora], k)

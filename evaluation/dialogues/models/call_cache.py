@@ -1,0 +1,79 @@
+"""Keep the replies of a model in files, so that a run that goes on does not ask again what it had asked."""
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import KW_ONLY, asdict, dataclass, field
+from pathlib import Path
+
+from evaluation.dialogues.run_folder import replace_file
+from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.stages.concurrency import close_stream
+
+_DELIMITER = re.compile(r"^=== \w+ (begins|ends) ===$", re.MULTILINE)
+
+
+@dataclass
+class CachingModel:
+    """An `LLM` that asks another one only what it was not asked before."""
+
+    inner: LLM
+    folder: Path
+    _: KW_ONLY
+    asked: str  # all besides the prompt that a reply depends on: the model's name, its settings, a seed
+    reused: int = field(default=0, init=False)
+
+    def structured(self, stage: str) -> bool:
+        return self.inner.structured(stage)
+
+    def busy(self) -> bool:
+        return self.inner.busy()
+
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
+        file = self._locate(call)
+        if kept := await self._recall(file, spent):
+            return kept
+        reply = await self.inner.complete(call, spent)
+        await asyncio.to_thread(_keep_reply, file, reply)
+        return reply
+
+    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncGenerator[ReplyPiece | ModelReply, None]:
+        file = self._locate(call)
+        if kept := await self._recall(file, spent):
+            yield ReplyPiece(kept.text)
+            yield kept
+            return
+        async with close_stream(self.inner.stream(call, spent)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, ModelReply):
+                    await asyncio.to_thread(_keep_reply, file, piece)
+                yield piece
+
+    def _locate(self, call: ModelCall) -> Path:
+        """Return the file of a call. Delimiters are drawn by chance, and the same prompt may have others."""
+        said = [(message.role, _DELIMITER.sub(r"=== \1 ===", message.text)) for message in call.messages]
+        whole = json.dumps([self.asked, call.stage, said, call.schema, call.max_tokens], sort_keys=True)
+        digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
+        return self.folder / digest[:2] / f"{digest[2:32]}.json"
+
+    async def _recall(self, file: Path, spent: BudgetMeter) -> ModelReply | None:
+        kept = await asyncio.to_thread(_read_reply, file)
+        if kept:
+            self.reused += 1
+            spent.calls += 1
+            spent.tokens += kept.prompt_tokens + kept.completion_tokens
+        return kept
+
+
+def _keep_reply(file: Path, reply: ModelReply) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, json.dumps(asdict(reply), ensure_ascii=False))
+
+
+def _read_reply(file: Path) -> ModelReply | None:
+    try:
+        return ModelReply(**json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None  # a file that cannot be read is a reply that was not kept

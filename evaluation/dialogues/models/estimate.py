@@ -1,0 +1,108 @@
+"""Expect what a run takes, before it begins: calls, tokens, money and time.
+
+Prompts are counted as they are rendered; how often a stage asks, and how long turns and replies are, is what systems
+need in the example handbook. Once some turns have been held, their mean is taken instead.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evaluation.dialogues.dialogue_run import MODEL_ALONE, parse_variant, plan_dialogues
+from evaluation.dialogues.dialogue_types import Dialogue, RunManifest
+from evaluation.dialogues.judging.judge_replies import SCALES
+from evaluation.dialogues.prompts import PROMPTS
+from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ServerPace
+from evaluation.simulated_model.model_replies import REPLY_LENGTHS
+from pipeline.llm.model_settings import Price
+from pipeline.prompts.prompt_templates import PromptMode, render_prefix
+from pipeline.systems import SYSTEMS
+
+ASKED_A_TURN: Mapping[str, float] = {"summarise": 3, "verify": 2, "verdicts": 1.5, "feedback": 0.9, "refine": 0.5}
+"""How often a turn asks by a template, where that is not once."""
+TURN_TOKENS = 700  # of a prompt's last message: the conversation, and what was found
+OTHER_REPLY_TOKENS = 60
+CLAIMS_A_REPLY = 3
+SENTENCES_A_REPLY = 3
+_PACE = ServerPace()
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    calls: float = 0.0
+    prompt_tokens: float = 0.0
+    completion_tokens: float = 0.0
+    cost: float | None = 0.0  # None where a model has no price
+    seconds: float = 0.0  # one call after another
+
+    def __add__(self, other: "Expectation") -> "Expectation":
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Expectation(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            cost,
+            self.seconds + other.seconds,
+        )
+
+    def times(self, count: float) -> "Expectation":
+        cost = None if self.cost is None else self.cost * count
+        tokens = self.prompt_tokens * count, self.completion_tokens * count
+        return Expectation(self.calls * count, *tokens, cost, self.seconds * count)
+
+
+def expect_run(manifest: RunManifest, prices: Mapping[str, Price], held: Sequence[Dialogue] = ()) -> Expectation:
+    """Return what is left of a run: dialogues and their judgement."""
+    begun = {one.id: one for one in held}
+    total = Expectation()
+    for planned in plan_dialogues(manifest):
+        left = manifest.turns - len(begun.get(planned.id, planned).turns)
+        judged = expect_judgement(manifest.judge, prices).times(manifest.turns)
+        user = expect_calls({"simulated_user": 1}, manifest.simulator, prices)
+        own = _mean_turn(held, planned) or expect_turn(planned.system, planned.model, prices)
+        total += (own + user).times(left) + judged
+    return total
+
+
+def expect_turn(system: str, model: str, prices: Mapping[str, Price]) -> Expectation:
+    name = parse_variant(system).name
+    templates = ("generate",) if name == MODEL_ALONE else SYSTEMS[name].calls
+    return expect_calls({template: ASKED_A_TURN.get(template, 1) for template in templates}, model, prices)
+
+
+def expect_judgement(judge: str, prices: Mapping[str, Price]) -> Expectation:
+    verified = CLAIMS_A_REPLY + SENTENCES_A_REPLY
+    return expect_calls({"split": 1, "verify": verified, **dict.fromkeys(SCALES, 1)}, judge, prices)
+
+
+def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str, Price]) -> Expectation:
+    """Return what calls by templates take, each so often."""
+    total = Expectation()
+    for template, count in templates.items():
+        prefix = sum(len(one.text) for one in render_prefix(template, PromptMode(folder=PROMPTS)))
+        length = REPLY_LENGTHS.get(template)
+        written = length.tokens * length.items if length else OTHER_REPLY_TOKENS
+        read = prefix / CHARACTERS_A_TOKEN + TURN_TOKENS
+        price = prices.get(model)
+        cost = (read * price.prompt + written * price.completion) / 1e6 if price else None
+        seconds = _PACE.first_token + read / _PACE.prompt + written / _PACE.out
+        total += Expectation(1, read, written, cost, seconds).times(count)
+    return total
+
+
+def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | None:
+    """Return what turns of the same system and model took; None where there was none yet."""
+    alike = [turn for one in held if (one.system, one.model) == (planned.system, planned.model) for turn in one.turns]
+    if not alike:
+        return None
+    total = Expectation()
+    for turn in alike:
+        total += Expectation(turn.calls, turn.prompt_tokens, turn.completion_tokens, turn.cost, turn.seconds)
+    return total.times(1 / len(alike))
+
+
+def describe_expectation(expected: Expectation, at_once: int) -> str:
+    """Put an expectation into a line; `at_once` dialogues are held together."""
+    tokens = f"{expected.prompt_tokens:,.0f} tokens read, {expected.completion_tokens:,.0f} written"
+    money = "no price is set ([model] prices)" if expected.cost is None else f"it costs {expected.cost:,.2f}"
+    minutes = expected.seconds / at_once / 60
+    return f"about {expected.calls:,.0f} calls, {tokens}; {money}; {minutes:,.0f} minutes"

@@ -1,0 +1,211 @@
+"""Stand in for models where none is configured: rules that reply to the same prompts, in the form that they ask for.
+
+What they say measures no model. A run with them shows that everything works, what it takes, and what systems do with
+false claims; its manifest says which they were.
+"""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+from evaluation.answers.question_sets import ExamQuestion
+from evaluation.answers.system_comparison import ScriptedConversation, falsify, open_scripted_model
+from evaluation.claims.verifiers import build_evidence
+from evaluation.dialogues.dialogue_types import Topic
+from evaluation.simulated_model.model_pace import SimulatedModel, count_tokens
+from evaluation.simulated_model.model_replies import build_reply
+from pipeline.kit import Supports
+from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from storage.language.sentences import sentence_spans
+from storage.language.words import content_terms
+from storage.types import Verdict
+
+STAND_INS: Mapping[str, str] = {
+    "scripted": "scripted: rules that copy what stands in the prompt and add a false statement of their own",
+    "simulated": "simulated: replies of the right form and length without sense, numbers made up",
+}
+"""Models that are none, by the names that stand for them, and what they are."""
+SCRIPTED_USER = "scripted user"
+RULE_JUDGE = "rules"
+USER_STAND_IN = "the user: seven questions in a fixed order, two of which name what was said before"
+JUDGE_STAND_IN = (
+    "the judge: claims are sentences, verdicts those of the local check, which is also at the gate, and scales are "
+    "counted from words in common; naturalness and time are not judged but set to their middle"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """An `LLM` made of a function from a call to its reply; tokens are counted by length."""
+
+    name: str
+    write: Callable[[ModelCall], Awaitable[str]]
+
+    def structured(self, stage: str) -> bool:
+        del stage
+        return False
+
+    def busy(self) -> bool:
+        return False
+
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
+        spent.calls += 1
+        text = await self.write(call)
+        read, written = sum(count_tokens(message.text) for message in call.messages), count_tokens(text)
+        spent.tokens += read + written
+        return ModelReply(text, self.name, prompt_tokens=read, completion_tokens=written, estimated=True)
+
+    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
+        reply = await self.complete(call, spent)
+        for piece in re.findall(r"\S+\s*", reply.text):
+            yield ReplyPiece(piece)
+        yield reply
+
+
+def open_stand_in(name: str, topic: Topic, user: str, seed: int) -> LLM:
+    """Return the model that stands in under a name for one turn of a conversation."""
+    return open_simulated(seed) if name == "simulated" else open_scripted(topic, user)
+
+
+def open_scripted(topic: Topic, user: str) -> LLM:
+    posed = ExamQuestion(user, (), frozenset(), "")
+    known = ScriptedConversation(posed, (topic.first_sentence,), (falsify(topic.first_sentence),))
+    scripted = open_scripted_model(known)
+
+    async def write(call: ModelCall) -> str:
+        return (await scripted.complete(call, BudgetMeter())).text
+
+    return StandIn("scripted", write)
+
+
+_DELIMITER = re.compile(r"^=== \w+ (begins|ends) ===$", re.MULTILINE)
+
+
+def open_simulated(seed: int) -> LLM:
+    simulated = SimulatedModel(seed=seed)
+
+    async def write(call: ModelCall) -> str:
+        # Delimiters are drawn by chance: what is replied must not follow from them.
+        said = [{"role": one.role, "content": _DELIMITER.sub(r"=== \1 ===", one.text)} for one in call.messages]
+        return build_reply({"messages": said}, simulated).text
+
+    return StandIn("simulated", write)
+
+
+_TOPIC = re.compile(r"^=== \w+ begins ===\n(.*)\n(.*)\n=== \w+ ends ===$", re.MULTILINE)
+_SPOKEN = re.compile(r"^(User|Chatbot): (.*)$", re.MULTILINE)
+_NAME = re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][\w-]+(?: [A-Z][\w-]+)*")
+_MARK = re.compile(r"\s*\[\d+\]")
+
+
+async def _write_user(call: ModelCall) -> str:
+    turn = call.messages[-1].text
+    found = _TOPIC.search(turn)
+    title = found[1] if found else "it"
+    said = [text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"]
+    names = [one for one in _NAME.findall(_MARK.sub("", said[-1])) if one not in title] if said else []
+    named = names[-1] if names else title
+    openings = (
+        f"Can you tell me about {title}?",
+        f"What has {named} to do with {title}?",
+        f"When did {title} begin, and who was there?",
+        f"What would I find most surprising about {named}?",
+        f"How many people work on {title} on Sundays?",
+        f"Is there a rule that holds for {title}?",
+        f"What else is known of {title}?",
+    )
+    return openings[len(said) % len(openings)]
+
+
+def open_scripted_user() -> LLM:
+    return StandIn(SCRIPTED_USER, _write_user)
+
+
+_NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
+_CLAIM = re.compile(r"^Claim: (.*)$", re.MULTILINE)
+_REPLY = re.compile(r"^Chatbot: (.*)\nWhich facts does", re.MULTILINE)
+_GRADED = re.compile(r"^=== \w+ begins ===\n(.*)\n=== \w+ ends ===\s*\Z", re.MULTILINE)
+_SCALE = re.compile(r"The criterion is (relevance|information|naturalness|freedom from repetition|time)")
+_LEAST_TERMS = 2
+_ANSWERED_SHARE = 0.6
+
+
+def open_rule_judge(supports: Supports) -> LLM:
+    """Return a judge of rules; `supports` is the local check."""
+
+    async def write(call: ModelCall) -> str:
+        turn = call.messages[-1].text
+        match call.stage:
+            case "split":
+                return _split_claims(turn)
+            case "verify":
+                return await _verify_claim(turn, supports)
+            case "query":
+                return f"Search: yes\nQuery: {_find_question(turn)}\nTime: none"
+            case "answerable":
+                return _judge_answerable(turn)
+        return _grade(call.messages[0].text, turn)
+
+    return StandIn(RULE_JUDGE, write)
+
+
+def _split_claims(turn: str) -> str:
+    found = _REPLY.search(turn)
+    said = _MARK.sub("", found[1]) if found else ""
+    sentences = [said[start:end].strip() for start, end in sentence_spans(said)]
+    stated = [one for one in sentences if len(set(content_terms(one))) >= _LEAST_TERMS and not one.endswith("?")]
+    return "\n".join(f"- {one} | none" for one in stated) or "Nothing"
+
+
+async def _verify_claim(turn: str, supports: Supports) -> str:
+    numbered, found = _NUMBERED.findall(turn), _CLAIM.search(turn)
+    if not numbered or not found:
+        return "Reasoning: There is nothing to judge by.\nSentences: -\nVerdict: NOT ENOUGH INFO"
+    held = await supports(found[1], build_evidence([text for _, text in numbered]))
+    refuted = Verdict.REFUTES if held.contradicted else Verdict.NOT_ENOUGH_INFO
+    verdict = Verdict.SUPPORTS if held.holds else refuted
+    wanted = set(content_terms(found[1]))
+    nearest = max(numbered, key=lambda one: len(wanted & set(content_terms(one[1]))))[0]
+    reasons = " ".join("; ".join(held.reasons).split()) or "by the local check"
+    named = "-" if verdict is Verdict.NOT_ENOUGH_INFO else nearest
+    return f"Reasoning: {reasons}\nSentences: {named}\nVerdict: {verdict}"
+
+
+def _find_question(turn: str) -> str:
+    asked = [text for speaker, text in _SPOKEN.findall(turn) if speaker == "User"]
+    return asked[-1].rstrip("?") if asked else "everything"
+
+
+def _judge_answerable(turn: str) -> str:
+    wanted = set(content_terms(_find_question(turn)))
+    best = max((len(wanted & set(content_terms(text))) for _, text in _NUMBERED.findall(turn)), default=0)
+    answered = bool(wanted) and best >= _ANSWERED_SHARE * len(wanted)
+    return f"Reasoning: {best} of {len(wanted)} words are in one sentence.\nAnswered: {'yes' if answered else 'no'}"
+
+
+def _grade(instruction: str, turn: str) -> str:
+    scale, reply = _SCALE.search(instruction), _GRADED.search(turn)
+    said = _MARK.sub("", reply[1]) if reply else ""
+    name = scale[1] if scale else ""
+    if name == "time":
+        return "Reasoning: Rules do not judge it.\nScore: 1"
+    if name == "relevance":
+        wanted = set(content_terms(_find_question(turn)))
+        score = 1 + round(4 * len(wanted & set(content_terms(said))) / max(1, len(wanted)))
+    elif name == "information":
+        score = min(5, 1 + len(set(content_terms(said))) // 8)
+    elif name == "freedom from repetition":
+        score = 5 - round(4 * _share_repeated(said, turn))
+    else:
+        score = 3
+    return f"Reasoning: Counted from words.\nScore: {score}"
+
+
+def _share_repeated(said: str, turn: str) -> float:
+    """Return which share of a reply's sentences stands in what the chatbot said before, or twice in it."""
+    before = _MARK.sub("", " ".join(text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"))
+    ends = [0, *(end for _, end in sentence_spans(said))]
+    sentences = [(said[start:end].strip(), said[:start]) for start, end in pairwise(ends)]
+    return fmean(one in before or one in earlier for one, earlier in sentences) if sentences else 0.0

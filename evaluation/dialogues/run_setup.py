@@ -1,0 +1,219 @@
+"""Set up a run: its manifest, and the models that answer, play the user and judge."""
+
+import platform
+import secrets
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bot.settings.model_values import EvaluationModel, ModelValues
+from bot.settings.settings_tables import Settings
+from bot.wiring import App, LazyModel, digest_settings
+from evaluation import EvaluationError
+from evaluation.dialogues.dialogue_run import MODEL_ALONE, OpenTurnModel, parse_variant
+from evaluation.dialogues.dialogue_types import CorpusState, Dialogue, RunManifest, Topic, TopicKind
+from evaluation.dialogues.models.call_cache import CachingModel
+from evaluation.dialogues.models.stand_ins import (
+    JUDGE_STAND_IN,
+    RULE_JUDGE,
+    SCRIPTED_USER,
+    STAND_INS,
+    USER_STAND_IN,
+    open_rule_judge,
+    open_scripted_user,
+    open_stand_in,
+)
+from evaluation.dialogues.topics import choose_topics, read_topics, survey_corpus
+from pipeline.model import LLM
+from pipeline.systems import SYSTEMS
+
+STAND_IN = "stand-in"  # the option's word for no model
+_TOPIC_DEVIATION = (
+    "topics: known by other titles and length, not by how often a page is read; recent by the date of a text, not by "
+    "how often it was edited; none was taken out by hand"
+)
+_COMMON_DEVIATIONS = (
+    "corpora: those that are indexed here, by this project's own search; not Wikipedia of April 2023 by ColBERT",
+    "claims: verdicts by the judge alone; in the papers people label them, three each",
+    "the user: its temperature can be set, and its nucleus (0.5 in WikiChat) cannot",
+    "the prompts are this project's own, of the user, the judge and every stage",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What was asked for on the command line; a run goes on only under the same."""
+
+    systems: Sequence[str] = ()
+    every: bool = False
+    alone: bool = False
+    models: Sequence[str] = ()
+    user: str = ""
+    judge: str = ""
+    corpora: Sequence[str] = ()
+    topics: Path | None = None
+    count: int = 20
+    turns: int = 5
+    seed: int = 1
+
+    def describe(self) -> Mapping[str, Any]:
+        topics = str(self.topics) if self.topics else ""
+        chosen = {"systems": [*self.systems], "all": self.every, "alone": self.alone, "models": [*self.models]}
+        played = {"user": self.user, "judge": self.judge, "corpora": [*self.corpora], "topics": topics}
+        return chosen | played | {"count": self.count, "turns": self.turns, "seed": self.seed}
+
+
+def refuse_other_options(manifest: RunManifest, options: RunOptions, path: Path) -> None:
+    """Raise `EvaluationError` where a run was begun under other options than these."""
+    asked = options.describe()
+    other = next((name for name, value in asked.items() if manifest.options.get(name, value) != value), None)
+    if other is not None:
+        raise EvaluationError(
+            f"{path} holds a run with {other} {manifest.options[other]!r}, and {asked[other]!r} is asked for.",
+            hint="Go on with the options that it was begun with, or name another folder by --out.",
+        )
+
+
+async def build_manifest(app: App, options: RunOptions) -> RunManifest:
+    """Choose topics and name all that a run's figures will come from. Raises `EvaluationError`, `StorageError`."""
+    settings = app.settings
+    systems = choose_systems(options, app.system)
+    models = tuple(options.models) or ((settings.model.name,) if settings.model.configured else ("scripted",))
+    for name in models:
+        if name not in STAND_INS and not settings.model.configured:
+            raise EvaluationError(
+                f"No model is configured to be asked for {name!r}.",
+                hint=f"Set [model], or take a stand-in: --model {' or '.join(STAND_INS)}.",
+            )
+    states, topics = await _choose_topics(app, options)
+    simulator = name_model(settings, settings.evaluation.simulator, options.user) or SCRIPTED_USER
+    judge = name_model(settings, settings.evaluation.judge, options.judge) or RULE_JUDGE
+    stand_ins = [STAND_INS[name] for name in models if name in STAND_INS and _any_asks(systems)]
+    stand_ins += [USER_STAND_IN] * (simulator == SCRIPTED_USER) + [JUDGE_STAND_IN] * (judge == RULE_JUDGE)
+    chosen = () if options.topics else (_TOPIC_DEVIATION,)
+    versions = app.versions
+    return RunManifest(
+        id=secrets.token_hex(4),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        commit=find_commit(),
+        version=versions["version"],
+        python=platform.python_version(),
+        prompts=versions["prompts"],
+        settings=digest_settings(settings),
+        systems=systems,
+        models=models,
+        simulator=simulator,
+        judge=judge,
+        corpora=states,
+        topics=topics,
+        turns=options.turns,
+        seed=options.seed,
+        today=f"{datetime.now(settings.zone):%Y-%m-%d}",
+        stand_ins=tuple(stand_ins),
+        deviations=(*chosen, *_COMMON_DEVIATIONS),
+        versions=versions,
+        options=options.describe(),
+    )
+
+
+def choose_systems(options: RunOptions, default: str) -> tuple[str, ...]:
+    named = [*options.systems, *(SYSTEMS if options.every else ())] or [default]
+    labels = dict.fromkeys((*named, *((MODEL_ALONE,) if options.alone else ())))
+    return tuple(parse_variant(label).label for label in labels)
+
+
+def _any_asks(systems: Sequence[str]) -> bool:
+    return any(parse_variant(label).asks_model for label in systems)
+
+
+async def _choose_topics(app: App, options: RunOptions) -> tuple[tuple[CorpusState, ...], tuple[Topic, ...]]:
+    generations = {one.name: one.generation for one in await app.manifest.catalogue()}
+    there = [one for one in await app.manifest.corpora() if one.documents]
+    unknown = set(options.corpora) - {one.name for one in there}
+    if unknown or not there:
+        known = ", ".join(one.name for one in there) or "none yet: run `footnote ingest folder PATH --corpus NAME`"
+        raise EvaluationError(f"There is no corpus {min(unknown, default='')!r} to ask.", hint=f"There are: {known}.")
+    wanted = [one for one in there if not options.corpora or one.name in options.corpora]
+    found = [await survey_corpus(app.manifest, one, generations[one.name]) for one in wanted]
+    states, surveys = tuple(state for state, _ in found), [survey for _, survey in found]
+    if options.topics:
+        return states, await read_topics(options.topics, app.manifest, surveys)
+    return states, await choose_topics(app.manifest, surveys, options.count, options.seed)
+
+
+def count_kinds(topics: Sequence[Topic]) -> str:
+    """Return how many topics there are of each kind, in words."""
+    counts = {kind: sum(topic.kind is kind for topic in topics) for kind in TopicKind}
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+
+
+def name_model(settings: Settings, own: EvaluationModel, asked: str) -> str:
+    """Return the name of a model of the evaluation's own; empty where something stands in for it."""
+    if asked == STAND_IN or not (settings.model.configured or own.base_url):
+        return ""
+    return asked or own.over(settings.model).name or "model"
+
+
+@dataclass
+class RunModels:
+    """The models of a run, each opened once; what they replied is kept in the run's folder."""
+
+    app: App
+    manifest: RunManifest
+    folder: Path
+    stack: AsyncExitStack
+    _opened: dict[str, LLM] = field(default_factory=dict)
+
+    @property
+    def open_turn_model(self) -> OpenTurnModel:
+        def open_model(dialogue: Dialogue, user: str) -> CachingModel:
+            # A turn never gets what another was replied: it would seem faster than it is.
+            turn, name = f"{dialogue.id} {len(dialogue.turns) + 1}", dialogue.model
+            if name not in STAND_INS:
+                return self._open(self.app.settings.model.model_copy(update={"name": name}), name, turn)
+            inner = open_stand_in(name, dialogue.topic, user, self.manifest.seed)
+            return CachingModel(inner, self.folder, asked=f"{name} {self.manifest.seed} {turn} {user}")
+
+        return open_model
+
+    @property
+    def simulator(self) -> LLM:
+        if self.manifest.simulator == SCRIPTED_USER:
+            return open_scripted_user()
+        own = self.app.settings.evaluation.simulator
+        return self._open(own.over(self.app.settings.model), self.manifest.simulator)
+
+    @property
+    def judge(self) -> LLM:
+        if self.manifest.judge == RULE_JUDGE:
+            return open_rule_judge(self.app.supports)
+        own = self.app.settings.evaluation.judge
+        return self._open(own.over(self.app.settings.model), self.manifest.judge)
+
+    def _open(self, values: ModelValues, name: str, turn: str = "") -> CachingModel:
+        settings = values.model_copy(update={"name": name if name != "model" else values.name}).plain()
+        asked = (settings.server, settings.name, settings.temperature, settings.reasoning_effort, settings.structured)
+        key = " ".join(map(str, (*asked, self.manifest.seed)))
+        if key not in self._opened:
+            self._opened[key] = LazyModel(settings, self.stack)
+        return CachingModel(self._opened[key], self.folder, asked=f"{key} {turn}")
+
+
+def find_commit() -> str:
+    """Return the commit of this checkout, with a mark where files differ from it; empty where there is no git."""
+    try:
+        said = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],  # noqa: S607 - whichever git is there
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return said.stdout.strip()

@@ -1,0 +1,159 @@
+"""Choose what dialogues are about: well-known, little known and recent documents of the corpora, or a list.
+
+Nobody counts here how often a page is read. A document is the better known, the more other titles lead to it and the
+longer it is; it is recent by the date of its text.
+"""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from heapq import nlargest, nsmallest
+from pathlib import Path
+from random import Random
+
+from evaluation import EvaluationError
+from evaluation.dialogues.dialogue_types import CorpusState, Topic, TopicKind
+from storage.language.sentences import sentence_spans
+from storage.language.words import count_words
+from storage.manifest import Manifest
+from storage.types import CorpusInfo, DocumentOutline, PassageKind, StoredVersion
+
+CHOSEN_KINDS = (TopicKind.HEAD, TopicKind.TAIL, TopicKind.RECENT)
+POOL_SHARE = 0.02  # of a corpus: of so many that are first by their kind chance takes some
+MIN_POOL = 4  # times as many as are wanted
+MIN_WORDS = 5  # of a first sentence: shorter ones are headings
+MAX_SENTENCE = 400  # characters
+
+
+async def survey_corpus(manifest: Manifest, info: CorpusInfo, generation: int) -> tuple[CorpusState, "CorpusSurvey"]:
+    """Look through a corpus without its text. Raises `StorageError`."""
+    outlines, whole = list[DocumentOutline](), hashlib.sha256()
+    async for outline in _list_outlines(manifest, info.name):
+        whole.update(f"{outline.key}\0{outline.revision}\0{outline.passages}\n".encode("utf-8", "replace"))
+        if not outline.disambiguation and outline.passages:
+            outlines.append(outline)
+    digest = whole.hexdigest()[:16]
+    state = CorpusState(info.name, info.documents, info.passages, info.edition, generation, digest)
+    return state, CorpusSurvey(info.name, outlines)
+
+
+class CorpusSurvey:
+    """The documents of a corpus that a conversation can be about."""
+
+    def __init__(self, corpus: str, outlines: Sequence[DocumentOutline]) -> None:
+        self.corpus = corpus
+        self._outlines = outlines
+
+    def candidates(self, kind: TopicKind, count: int) -> Sequence[DocumentOutline]:
+        """Return those from which chance takes `count` of a kind: the first by what makes the kind."""
+        many = max(MIN_POOL * count, round(POOL_SHARE * len(self._outlines)))
+        if kind is TopicKind.RECENT:
+            dated = [one for one in self._outlines if one.date]
+            return nlargest(many, dated, key=lambda one: (one.date, one.key))
+        choose = nlargest if kind is TopicKind.HEAD else nsmallest
+        return choose(many, self._outlines, key=lambda one: (one.aliases, one.passages, one.key))
+
+    def find_title(self, title: str) -> str | None:
+        """Return the key of the document of a title, however it is spelt in small and capital letters."""
+        wanted = title.casefold().strip()
+        return next((one.key for one in self._outlines if one.title.casefold() == wanted), None)
+
+
+async def choose_topics(
+    manifest: Manifest, surveys: Sequence[CorpusSurvey], count: int, seed: int
+) -> tuple[Topic, ...]:
+    """Choose topics, as many of each kind and corpus as can be had; the same for the same seed and documents."""
+    chosen = dict[tuple[str, str], Topic]()
+    parts = [(survey, kind) for survey in surveys for kind in CHOSEN_KINDS if survey.candidates(kind, 1)]
+    for place, (survey, kind) in enumerate(parts):
+        wanted = share_count(count, len(parts), place)
+        pool = [one for one in survey.candidates(kind, wanted) if (survey.corpus, one.key) not in chosen]
+        Random(f"{seed} {survey.corpus} {kind}").shuffle(pool)
+        for topic in await _describe_topics(manifest, survey.corpus, kind, pool, wanted):
+            chosen[survey.corpus, topic.document] = topic
+    if not chosen:
+        raise EvaluationError(
+            "No document has a sentence to begin a conversation with.",
+            hint="Ingest some, or name topics in a file by --topics.",
+        )
+    return tuple(chosen.values())
+
+
+def share_count(count: int, parts: int, place: int) -> int:
+    """Return how many of `count` the part at a place gets, the first ones one more where they cannot all be alike."""
+    return count // parts + (place < count % parts)
+
+
+async def _describe_topics(
+    manifest: Manifest, corpus: str, kind: TopicKind, pool: Sequence[DocumentOutline], wanted: int
+) -> list[Topic]:
+    found = list[Topic]()
+    for outline in pool:
+        if len(found) == wanted:
+            break
+        stored = (await manifest.stored(corpus, [outline.key])).get(outline.key)
+        sentence = find_first_sentence(stored) if stored else ""
+        if sentence:
+            found.append(Topic(outline.title, sentence, corpus, kind, outline.key))
+    return found
+
+
+def find_first_sentence(version: StoredVersion) -> str:
+    """Return the first sentence of a document's prose; empty where there is none."""
+    for passage in version.passages:
+        if passage.kind is PassageKind.PROSE:
+            for start, end in sentence_spans(passage.text):
+                sentence = " ".join(passage.text[start:end].split())
+                if count_words(sentence) >= MIN_WORDS and sentence[-1] in ".!?。！？":
+                    return sentence[:MAX_SENTENCE]
+    return ""
+
+
+async def read_topics(path: Path, manifest: Manifest, surveys: Sequence[CorpusSurvey]) -> tuple[Topic, ...]:
+    """Read a list: lines of JSON, or of a title alone, whose document is looked up. Raises `EvaluationError`."""
+    found = []
+    for number, line in _read_lines(path):
+        title, sentence = _parse_line(line, f"line {number} of {path}")
+        found.append(await _place_topic(title, sentence, manifest, surveys))
+    if not found:
+        raise EvaluationError(f"{path} names no topic.", hint="Write a title on each line.")
+    return tuple(found)
+
+
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise EvaluationError(f"{path} cannot be read: {error}.", hint="It is to be a text in UTF-8.") from error
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.startswith("#"):
+            yield number, line.strip()
+
+
+def _parse_line(line: str, where: str) -> tuple[str, str]:
+    if not line.startswith("{"):
+        return line, ""
+    try:
+        said = json.loads(line)
+    except ValueError as error:
+        raise EvaluationError(f"{where} is no JSON: {error}.", hint="Write one object on each line.") from error
+    if not isinstance(said, Mapping) or not isinstance(said.get("title"), str):
+        raise EvaluationError(f"{where} has no “title”.", hint='Write {"title": ..., "first_sentence": ...}.')
+    return str(said["title"]), str(said.get("first_sentence", ""))
+
+
+async def _place_topic(title: str, sentence: str, manifest: Manifest, surveys: Sequence[CorpusSurvey]) -> Topic:
+    for survey in surveys:
+        if key := survey.find_title(title):
+            stored = await manifest.stored(survey.corpus, [key])
+            own = find_first_sentence(stored[key]) if key in stored else ""
+            return Topic(title, sentence or own or title, survey.corpus, TopicKind.GIVEN, key)
+    return Topic(title, sentence or title, "", TopicKind.GIVEN)
+
+
+async def _list_outlines(manifest: Manifest, corpus: str) -> AsyncIterator[DocumentOutline]:
+    after = 0
+    while page := await manifest.outline(corpus, after=after):
+        for outline in page:
+            yield outline
+        after = page[-1].number

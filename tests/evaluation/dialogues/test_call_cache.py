@@ -1,0 +1,76 @@
+"""A run that goes on asks a model only what it had not asked."""
+
+import pytest
+
+from evaluation.dialogues.models.call_cache import CachingModel
+from evaluation.dialogues.models.stand_ins import StandIn
+from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply
+
+
+def call(text, **other):
+    return ModelCall("draft", (ChatMessage("user", text),), **other)
+
+
+@pytest.fixture
+def asked():
+    return []
+
+
+@pytest.fixture
+def open_model(tmp_path, asked):
+    async def write(one):
+        asked.append(one.messages[-1].text)
+        return f"reply {len(asked)}"
+
+    return lambda key="a": CachingModel(StandIn("m", write), tmp_path, asked=key)
+
+
+async def listen(model, one):
+    return [piece async for piece in model.stream(one, BudgetMeter())]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_what_was_replied_once_is_replied_again(open_model, asked, streamed):
+    model, spent = open_model(), BudgetMeter()
+    first = (await listen(model, call("a")))[-1] if streamed else await model.complete(call("a"), spent)
+    again = open_model()
+    assert await again.complete(call("a"), spent) == first
+    assert [piece.text for piece in await listen(again, call("a"))] == [first.text, first.text]
+    assert (len(asked), model.reused, again.reused) == (1, 0, 2)
+    assert spent.tokens == (first.prompt_tokens + first.completion_tokens) * (2 - streamed)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("a", "b", False),
+        ("=== bcdfgh begins ===\nx\n=== bcdfgh ends ===", "=== zzz begins ===\nx\n=== zzz ends ===", True),
+    ],
+)
+async def test_the_same_prompt_is_known_whatever_its_delimiter(open_model, asked, one, other, same):
+    model = open_model()
+    await model.complete(call(one), BudgetMeter())
+    await model.complete(call(other), BudgetMeter())
+    assert len(asked) == 1 + (not same)
+
+
+async def test_other_settings_another_schema_and_another_length_are_asked(open_model, asked):
+    for model, one in (
+        (open_model(), call("a")),
+        (open_model("b"), call("a")),
+        (open_model(), call("a", max_tokens=9)),
+        (open_model(), call("a", schema={"type": "object"})),
+    ):
+        await model.complete(one, BudgetMeter())
+    assert len(asked) == 4
+
+
+async def test_a_damaged_file_and_a_stream_that_was_closed_were_never_kept(open_model, asked, tmp_path):
+    stream = open_model().stream(call("a"), BudgetMeter())
+    assert not isinstance(await anext(stream), ModelReply)
+    await stream.aclose()
+    await open_model().complete(call("a"), BudgetMeter())
+    (kept,) = tmp_path.rglob("*.json")
+    kept.write_text('{"text": ')
+    await open_model().complete(call("a"), BudgetMeter())
+    assert len(asked) == 3

@@ -1,0 +1,204 @@
+"""Dialogues are held and judged over a real home, with stand-ins for models; a run that was cut short goes on."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from evaluation import EvaluationError
+from evaluation.dialogues.dialogue_run import DialogueRun, build_history, parse_variant, plan_dialogues
+from evaluation.dialogues.dialogue_types import TopicKind
+from evaluation.dialogues.judging.judge_run import JudgeRun
+from evaluation.dialogues.models.call_cache import CachingModel
+from evaluation.dialogues.models.estimate import describe_expectation, expect_run
+from evaluation.dialogues.models.simulated_user import MAX_MESSAGE, parse_message
+from evaluation.dialogues.models.stand_ins import StandIn, open_rule_judge, open_scripted, open_scripted_user
+from evaluation.dialogues.prompts import PROMPTS
+from evaluation.dialogues.run_folder import RunFolder
+from evaluation.dialogues.run_setup import RunOptions, build_manifest, refuse_other_options
+from evaluation.dialogues.topics import choose_topics, read_topics, share_count, survey_corpus
+from evaluation.workbench import open_home
+from pipeline.errors import ModelUnavailable, UnreadableReply
+from pipeline.llm.model_settings import Price
+from pipeline.prompts.prompt_templates import PromptMode, render_prefix
+from tests.handbook import copy_home
+
+OPTIONS = RunOptions(
+    systems=("extractive", "retrieve-then-generate"), alone=True, models=("scripted",), count=1, turns=2
+)
+TIMES = {"seconds", "first_sentence_seconds"}
+
+
+@pytest.fixture
+async def app(handbook, tmp_path):
+    async with open_home(copy_home(handbook, tmp_path / "home")) as app:
+        yield app
+
+
+@pytest.fixture
+async def manifest(app):
+    return await build_manifest(app, OPTIONS)
+
+
+def open_run(app, manifest, path, write=None, held=None):
+    """Return a run; `write` is what the model of systems replies with, in the place of rules."""
+
+    def open_model(dialogue, user):
+        inner = StandIn("m", write) if write else open_scripted(dialogue.topic, user)
+        return CachingModel(inner, path / "calls", asked=f"{dialogue.id} {len(dialogue.turns)} {user}")
+
+    told = [] if held is None else held
+    return DialogueRun(app, RunFolder(path), manifest, open_model, open_scripted_user(), told.append, 2)
+
+
+def read_plain(path):
+    """Return the lines of a run but for times, in the order of their dialogues."""
+    files = [path / name for name in ("dialogues.jsonl", "judgements.jsonl")]
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    kept = [{key: value for key, value in line.items() if key not in {*TIMES, "from_cache"}} for line in lines]
+    return sorted(kept, key=lambda one: (one["id"], one["turn"], "user" in one))
+
+
+async def judge_all(app, manifest, path):
+    await JudgeRun(app, RunFolder(path), manifest, open_rule_judge(app.supports), lambda _: None).judge_all()
+
+
+async def test_a_run_is_held_and_judged_and_goes_on_where_it_was_cut(app, manifest, tmp_path):
+    """What was cut off in the middle of a turn, and of a line, comes to the same as what was not."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    for path in (whole, cut):
+        RunFolder(path).write_manifest(manifest)
+    held = []
+    await open_run(app, manifest, whole, held=held).hold()
+    await judge_all(app, manifest, whole)
+    assert len(held) == 6
+    dialogues = RunFolder(whole).read_dialogues()
+    assert {one.system: {turn.status for turn in one.turns} for one in dialogues} == {
+        "extractive": {"answered"},
+        "retrieve-then-generate": {"answered"},
+        "model-alone": {"unchecked"},
+    }
+    asked = next(one for one in dialogues if one.system == "retrieve-then-generate").turns[0]
+    assert asked.calls
+    assert asked.knowledge
+    assert asked.withheld == 1  # the false statement
+    assert asked.first_sentence_seconds
+
+    seen, enough = [], asyncio.Event()
+    run = open_run(app, manifest, cut)
+    run = replace(run, tell=lambda turn: (seen.append(turn), len(seen) == 2 and enough.set()))
+    stopped = asyncio.create_task(run.hold())
+    await enough.wait()
+    stopped.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopped
+    with (cut / "dialogues.jsonl").open("a") as file:
+        file.write('{"id": "extractive/no')
+    await open_run(app, manifest, cut).hold()
+    await judge_all(app, manifest, cut)
+    assert read_plain(cut) == read_plain(whole)
+    await judge_all(app, manifest, cut)
+    assert read_plain(cut) == read_plain(whole)
+
+
+async def test_a_model_that_is_gone_stops_the_run_and_nothing_false_is_kept(app, manifest, tmp_path):
+    async def write(_):
+        raise ModelUnavailable("The server is gone.")
+
+    RunFolder(tmp_path / "run").write_manifest(manifest)
+    with pytest.raises(EvaluationError, match=r"The run has stopped: .*The server is gone"):
+        await open_run(app, manifest, tmp_path / "run", write).hold()
+    kept = RunFolder(tmp_path / "run").read_dialogues()
+    assert {one.system for one in kept} <= {"extractive"}
+
+
+async def test_topics_are_the_same_for_a_seed_and_of_every_kind_that_there_is(app, tmp_path):
+    (info,) = await app.manifest.corpora()
+    state, survey = await survey_corpus(app.manifest, info, 1)
+    assert (state.documents, len(state.digest)) == (info.documents, 16)
+    chosen = await choose_topics(app.manifest, [survey], 6, 1)
+    assert chosen == await choose_topics(app.manifest, [survey], 6, 1)
+    assert chosen != await choose_topics(app.manifest, [survey], 6, 2)
+    assert len({one.document for one in chosen}) == 6
+    assert {one.kind for one in chosen} >= {TopicKind.HEAD, TopicKind.TAIL}
+    (tmp_path / "topics").write_text(
+        f'# ours\n{chosen[0].title.upper()}\n{{"title": "Tides", "first_sentence": "They turn."}}\n'
+    )
+    given = await read_topics(tmp_path / "topics", app.manifest, [survey])
+    assert [(one.first_sentence, one.document, one.kind) for one in given] == [
+        (chosen[0].first_sentence, chosen[0].document, TopicKind.GIVEN),
+        ("They turn.", "", TopicKind.GIVEN),
+    ]
+    (tmp_path / "topics").write_text("{no\n")
+    with pytest.raises(EvaluationError, match="line 1 of"):
+        await read_topics(tmp_path / "topics", app.manifest, [survey])
+
+
+def test_parts_of_a_count_come_to_it():
+    assert [share_count(20, 3, place) for place in range(3)] == [7, 7, 6]
+
+
+async def test_a_run_names_its_stand_ins_goes_on_under_its_options_and_is_estimated(app, manifest, tmp_path):
+    assert manifest.simulator == "scripted user"
+    assert len(manifest.stand_ins) == 3
+    refuse_other_options(manifest, OPTIONS, tmp_path)
+    with pytest.raises(EvaluationError, match="holds a run with turns 2, and 5 is asked for"):
+        refuse_other_options(manifest, replace(OPTIONS, turns=5), tmp_path)
+    with pytest.raises(EvaluationError, match="No model is configured"):
+        await build_manifest(app, replace(OPTIONS, models=("gpt",)))
+
+    prices = {name: Price(1.0, 2.0) for name in ("scripted", "scripted user", "rules", "none")}
+    expected = expect_run(manifest, prices)
+    assert expected.calls > 2 * len(plan_dialogues(manifest)) * manifest.turns
+    assert expected.cost == pytest.approx((expected.prompt_tokens + 2 * expected.completion_tokens) / 1e6)
+    assert "no price is set" in describe_expectation(expect_run(manifest, {}), 4)
+
+
+def test_a_system_is_read_with_its_limits():
+    variant = parse_variant("augmenter:policy=always,rounds=2")
+    assert (variant.name, variant.limits) == ("augmenter", {"policy": "always", "rounds": "2"})
+    with pytest.raises(EvaluationError, match="names the limit 'polcy'"):
+        parse_variant("augmenter:polcy=always")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("What is it?", "What is it?"),
+        ("User: What is it?\n\nChatbot: It is a pier.", "What is it?"),
+        ("“What is\n it?”", "What is it?"),
+        ('Why "old"?', 'Why "old"?'),
+    ],
+)
+def test_a_message_is_read_without_what_stands_round_it(reply, said):
+    assert parse_message(reply) == said
+
+
+@pytest.mark.parametrize("reply", ["", "User: ", "a" * (MAX_MESSAGE + 1)])
+def test_what_is_no_message_is_asked_for_again(reply):
+    with pytest.raises(UnreadableReply):
+        parse_message(reply)
+
+
+@pytest.mark.parametrize("template", sorted(file.stem for file in PROMPTS.glob("[a-z]*.j2")))
+def test_every_prompt_can_be_rendered(template):
+    for structured in (False, True):
+        (message,) = render_prefix(template, PromptMode(structured, folder=PROMPTS))
+        assert "begins ===" in message.text
+        assert "{" not in message.text
+
+
+async def test_a_variant_runs_under_its_limits(app):
+    limits = parse_variant("augmenter:policy=always,rounds=2").apply(app).settings.limits
+    assert (limits.policy, limits.rounds, limits.claims) == ("always", 2, app.settings.limits.claims)
+
+
+async def test_the_history_of_a_dialogue_stands_on_what_it_cited(app, manifest, tmp_path):
+    RunFolder(tmp_path / "run").write_manifest(manifest)
+    await open_run(app, replace(manifest, systems=("extractive",), turns=1), tmp_path / "run").hold()
+    (dialogue,) = RunFolder(tmp_path / "run").read_dialogues()
+    user, bot = build_history(dialogue)
+    assert (user.speaker, bot.speaker) == ("user", "bot")
+    assert bot.documents
+    assert bot.titles[0] == dialogue.turns[0].passages[0].title

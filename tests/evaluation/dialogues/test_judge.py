@@ -1,0 +1,170 @@
+"""Replies are judged by claims, citations and manner; what a judge replies is read strictly."""
+
+import pytest
+
+from evaluation.dialogues.dialogue_types import CitationCounts, DialogueTurn, RepliedSentence, ShownPassage
+from evaluation.dialogues.judging.judge import JudgeCalls, judge_turn
+from evaluation.dialogues.judging.judge_replies import ANSWERED, SCALES, grade_format
+from pipeline.errors import ModelUnavailable, UnreadableReply
+from pipeline.replies.verdict_replies import Verification
+from pipeline.types import Turn
+from storage.types import Document, Hit, Passage, Verdict
+
+HIT = Hit(
+    Passage("p9", "town", "pier.md", "", "The pier is 90 metres long. It is old.", 0, ""), Document("", "", ""), 1
+)
+PASSAGES = tuple(
+    ShownPassage(number, f"p{number}", "town", "pier.md", "Pier", text)
+    for number, text in enumerate(("The pier is 90 metres long.", "The pier is old.", "Gulls cry."), start=1)
+)
+
+
+class FakeJudge:
+    """Supports a claim where all its words stand in the sentences; grades by a table; fails where it is told to."""
+
+    def __init__(self, **replies):
+        self.replies = {
+            "answerable": True,
+            "query": None,
+            **dict.fromkeys(SCALES, "Reasoning: So.\nScore: 1"),
+            **replies,
+        }
+        self.asked = []
+
+    async def ask(self, template, form, *, stage, **facts):
+        self.asked.append((stage, template))
+        reply = self.replies.get(template)
+        if isinstance(reply, Exception):
+            raise reply
+        if template == "split":
+            return form.from_text(
+                "\n".join(f"- {one}. | none" for one in facts["reply_text"].split(".") if one.strip())
+            )
+        if template == "verify":
+            words = set(" ".join(one.text for one in facts["sentences"]).lower().replace(".", "").split())
+            held = set(facts["claim"].lower().replace(".", "").split()) <= words
+            return Verification(Verdict.SUPPORTS if held else Verdict.NOT_ENOUGH_INFO, (1,) if held else (), "Words.")
+        return form.from_text(reply) if isinstance(reply, str) else reply
+
+
+async def judge(turn, judged=None, hits=(HIT,), earlier=()):
+    searched = []
+
+    async def find(text, k):
+        searched.append((text, k))
+        return hits
+
+    judged = judged or FakeJudge()
+    return await judge_turn(earlier, turn, JudgeCalls(judged.ask, find, [])), searched
+
+
+def reply(*sentences, status="answered"):
+    text = " ".join(f"{said} {''.join(f'[{one}]' for one in cited)}".strip() for said, cited in sentences)
+    replied = tuple(RepliedSentence(said, cited) for said, cited in sentences)
+    return DialogueTurn("How long?", text, status, replied, PASSAGES)
+
+
+async def test_each_claim_is_held_against_five_passages():
+    judged, searched = await judge(reply(("The pier is 90 metres long.", (1,)), ("It is red.", (2,))))
+    assert [(one.text.strip(), one.verdict, one.evidence) for one in judged.claims] == [
+        ("The pier is 90 metres long.", Verdict.SUPPORTS, ("p9",)),
+        ("It is red.", Verdict.NOT_ENOUGH_INFO, ("p9",)),
+    ]
+    assert [k for _, k in searched] == [5, 5]
+    assert judged.relevant == judged.temporally_correct == 1
+    assert judged.reasons["natural"] == "So."
+
+
+@pytest.mark.parametrize(
+    ("cited", "supported", "needed"),
+    [
+        ((1,), 1, 1),
+        ((3,), 0, 0),
+        ((), 0, 0),
+        ((1, 3), 1, 1),  # the gulls add nothing
+        ((1, 2), 1, 2),  # neither says all of it
+        ((1, 2, 3), 1, 2),
+    ],
+)
+async def test_a_citation_is_needed_if_it_says_the_sentence_or_the_others_do_not(cited, supported, needed):
+    said = "The pier is 90 metres long." if 2 not in cited else "The pier is 90 metres old."
+    judged, _ = await judge(reply((said, cited)))
+    assert judged.citations == CitationCounts(1, supported, len(cited), needed)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_of_an_abstention_it_is_asked_whether_a_page_answers(answered):
+    judged, searched = await judge(
+        DialogueTurn("How long?", "I do not know.", "abstained"), FakeJudge(answerable=answered)
+    )
+    assert (judged.abstained, judged.answerable, judged.claims) == (True, answered, ())
+    assert searched == [("How long?", 5)]
+
+
+async def test_where_nothing_is_found_no_page_answers_and_no_claim_is_supported():
+    judged, _ = await judge(DialogueTurn("How long?", "I do not know.", "abstained"), hits=())
+    assert judged.answerable is False
+    judged, _ = await judge(reply(("It is long.", (1,))), hits=())
+    assert [one.verdict for one in judged.claims] == [Verdict.NOT_ENOUGH_INFO]
+
+
+async def test_what_the_judge_could_not_say_is_missing_and_named():
+    judge_of_none = FakeJudge(natural=UnreadableReply("no score"), split=UnreadableReply("no list"))
+    judged, _ = await judge(reply(("The pier is old.", (2,))), judge_of_none)
+    assert (judged.natural, judged.claims, judged.relevant) == (None, (), 1)
+    assert judged.failure == "UnreadableReply: no list; UnreadableReply: no score"
+    assert judged.citations.supported == 1
+
+
+async def test_a_model_that_cannot_be_reached_judges_nothing():
+    with pytest.raises(ModelUnavailable):
+        await judge(reply(("The pier is old.", (2,))), FakeJudge(natural=ModelUnavailable("gone")))
+
+
+async def test_a_turn_that_failed_is_not_judged():
+    judged, searched = await judge(DialogueTurn("How long?", "Something went wrong.", "failed"))
+    assert judged.failure
+    assert (judged.relevant, searched) == (None, [])
+
+
+async def test_what_a_model_said_alone_is_judged_by_its_claims_alone():
+    judged, _ = await judge(
+        DialogueTurn("How long?", "The pier is 90 metres long.", "unchecked"), earlier=(Turn("user", "Hi"),)
+    )
+    assert judged.citations == CitationCounts()
+    assert [one.verdict for one in judged.claims] == [Verdict.SUPPORTS]
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("Reasoning: Good.\nScore: 4", 4),
+        ("Score: 5/5", 5),
+        ("**Score:** 3 out of 5", 3),
+        ("Reasoning: Score 2 would be too low.\nScore: 1", 1),
+    ],
+)
+def test_a_grade_is_read(text, score):
+    assert grade_format("relevant").from_text(text).score == score
+
+
+@pytest.mark.parametrize("text", ["Score: 0", "Score: 6", "Score: 50/100", "It is good.", "Score: good", ""])
+def test_what_is_no_grade_is_asked_for_again(text):
+    with pytest.raises(UnreadableReply):
+        grade_format("relevant").from_text(text)
+
+
+def test_a_grade_is_read_from_json_and_time_has_a_scale_of_its_own():
+    assert grade_format("temporally_correct").from_json({"reasoning": "", "score": 0}).score == 0
+    with pytest.raises(UnreadableReply):
+        grade_format("temporally_correct").from_json({"reasoning": "", "score": 2})
+
+
+@pytest.mark.parametrize(("text", "said"), [("Answered: yes", True), ("Reasoning: .\n**Answered:** No.", False)])
+def test_whether_passages_answer_is_read(text, said):
+    assert ANSWERED.from_text(text) is said
+
+
+def test_whether_passages_answer_is_asked_for_again_where_it_is_not_said():
+    with pytest.raises(UnreadableReply):
+        ANSWERED.from_text("Perhaps")
