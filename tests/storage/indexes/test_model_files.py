@@ -1,5 +1,8 @@
 """The model's files are found, and are the ones that were published."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +56,11 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(EmbeddingUnavailable, match=f"{TOKENIZER}: Is a directory"):
         open_minilm(folder)
+
+
+def test_onnxruntime_tells_nobody_of_this_process(tmp_path: Path) -> None:
+    """It would keep an id of the machine and what is to be sent in the user's folder."""
+    command = [sys.executable, "-c", "import storage.indexes.minilm"]
+    subprocess.run(command, check=True, env={"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)})
+
+    assert list(tmp_path.iterdir()) == []
