@@ -24,7 +24,7 @@ class Exclusion(StrEnum):
 class Asker:
     """Who asks, and where. What is not known of a place counts against it."""
 
-    platform: str  # "terminal", "pages", or the name of a platform
+    platform: str  # "terminal", "pages", "mcp", or the name of a platform
     kind: Literal["terminal", "channel", "dm"]
     workspace: str = ""  # slack's team, Discord's server; empty in a Discord DM, which stands in no server
     channel: str = ""
@@ -82,8 +82,8 @@ def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple
 
 
 def is_operator(asker: Asker) -> bool:
-    """Return whether somebody asks at no place of a platform: at the terminal, or on the pages."""
-    return asker.kind == "terminal" and asker.platform in {"terminal", "pages"}
+    """Return whether somebody asks at no place of a platform: at the terminal, by a program there, or on the pages."""
+    return asker.kind == "terminal" and asker.platform in {"terminal", "pages", "mcp"}
 
 
 def _admits(reader: str, asker: Asker) -> bool:

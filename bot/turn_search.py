@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from bot import read_version
 from ingest.types import SourceUnavailable
-from pipeline.errors import SearchUnavailable
-from pipeline.kit import Search, Supports
+from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
+from pipeline.kit import Limits, Search, Supports
 from pipeline.types import Support
 from storage.errors import StorageError
+from storage.language.words import words
 from storage.manifest import Manifest
 from storage.passages import PassageStore
 from storage.types import Corpus, Document, Evidence, Hit, SearchQuery, is_web_corpus
@@ -46,6 +47,16 @@ def open_web_search(given: "SearchEngineSettings") -> "WebSearch | None":
     access = EngineAccess(given.address, agent, given.api_key.get_secret_value(), given.seconds)
     bounds = ReadingBounds(agent, given.seconds, given.page_tokens, given.hosts)
     return WebSearch(ENGINES[given.type](access), bounds)
+
+
+def validate_query(text: str) -> str:
+    """Return a query. Raises `PipelineError`, as asking does, where it has no words or too many."""
+    if len(text) > (most := Limits().question_characters):
+        message = f"The query has {len(text):,} characters; at most {most:,} are read."
+        raise QuestionTooLong(message, hint="Search for a few words.")
+    if not words(text):
+        raise QuestionWithoutWords("There are no words in the query.", hint="Search for a few words.")
+    return text
 
 
 def build_search(passages: PassageStore, scope: Sequence[str]) -> Search:

@@ -36,7 +36,7 @@ SERVER_SECONDS = 10.0
 _AGAIN_SECONDS = 0.1
 _SERVING = frozenset({"serve", ""})
 """Commands of a server that owns the home; the empty one is of an owner that has just taken it."""
-_BRIEF = frozenset({"ask", "chat", "check", "search"})  # commands that own the home while one question is answered
+_BRIEF = frozenset({"ask", "chat", "check", "mcp", "search"})  # that own the home while a question is answered
 
 
 class OpenOutput(Protocol):

@@ -29,7 +29,7 @@ PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packa
 
 ORDER = (
     "init", "doctor", "ingest", "forget", "corpora", "passages", "reindex",
-    "search", "ask", "check", "chat", "serve", "reload", "pages", "backup", "restore",
+    "search", "ask", "check", "chat", "serve", "reload", "pages", "mcp", "backup", "restore",
     "audit", "erase", "examples", "answers",
 )  # fmt: skip
 
@@ -124,6 +124,7 @@ app.command(epilog=format_examples("footnote serve", "footnote --config /etc/foo
 )
 app.command(epilog=format_examples("footnote reload"))(operator_commands.reload)
 app.command(epilog=format_examples("footnote pages", "footnote pages --port 0"))(operator_commands.pages)
+app.add_typer(operator_commands.mcp_app, name="mcp")
 app.command(epilog=format_examples("footnote backup footnote.tar.gz", "footnote backup /var/backups/footnote"))(
     backup_commands.backup
 )

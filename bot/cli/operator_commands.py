@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 import sys
 from dataclasses import asdict
 from datetime import datetime
@@ -16,9 +17,11 @@ from bot.cli.command_context import (
     CommandContext,
     JsonOption,
     find_cli_state,
+    format_examples,
     open_bare_command,
     open_command,
 )
+from bot.cli.question_commands import identify_terminal_user
 from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
@@ -279,3 +282,64 @@ async def _show_pages(ctx: CommandContext, settings: "Settings") -> None:
     ):
         ctx.output.note(f"The pages are at {address} until Ctrl-C.")
         await asyncio.Event().wait()
+
+
+mcp_app = typer.Typer(
+    no_args_is_help=False,
+    epilog=format_examples("footnote mcp", "footnote --config /etc/footnote.toml mcp --as editors"),
+)
+
+
+@mcp_app.callback(invoke_without_command=True)
+def mcp(
+    context: typer.Context,
+    reader: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Read only what the token of this name may.")
+    ] = "",
+) -> None:
+    """Answer the assistant or editor that starts this, over MCP on stdin and stdout; alone or beside a server."""
+    if context.invoked_subcommand is None:
+        with open_command(context, as_json=False) as ctx:
+            asyncio.run(_answer_program(ctx, reader))
+
+
+async def _answer_program(ctx: CommandContext, reader: str) -> None:
+    from bot.server.mcp.mcp_server import serve_stdio
+    from bot.server.mcp.shared_home import SharedHome
+    from bot.server.mcp.tool_calls import make_owner_asker, make_token_asker
+
+    known = {token.name: token for token in ctx.settings.mcp.tokens}
+    if reader and reader not in known:
+        hint = f"There are: {', '.join(known)}." if known else "`footnote mcp token NAME` makes one."
+        raise CommandError(Fault("unknown_token", f"There is no token {reader!r} under [mcp].", hint))
+    token, owner = known.get(reader), identify_terminal_user().user
+    asker = make_token_asker(token.name, token.groups) if token else make_owner_asker(owner)
+    await serve_stdio(SharedHome(lambda: ctx.services.open_home(ctx.settings)), ctx.settings, asker)
+
+
+@mcp_app.command(epilog=format_examples("footnote mcp token anna", "footnote mcp token ci --group editors"))
+def token(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Who will use it, such as a person or a program.")],
+    groups: Annotated[
+        list[str] | None, typer.Option("--group", help="A group that it is in; may be given several times.")
+    ] = None,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a token by which a program asks `footnote serve`. It is shown once; settings keep only its digest."""
+    with open_bare_command(context, as_json=as_json) as output:
+        from bot.settings.mcp_settings import format_token_line
+
+        secret = secrets.token_urlsafe(32)
+        try:
+            line = format_token_line(name, tuple(groups or ()), secret)
+        except ValueError as error:
+            message = "Names are letters, digits, dots, dashes and underscores, 60 at most."
+            raise typer.BadParameter(message) from error
+        told = (
+            f"The token, for the program alone: {secret}",
+            f"The line for `tokens` under [mcp]:  {line}",
+            f'What it may read is named by visible_to: "mcp:tokens/{name}"',
+        )
+        output.give(build_document(token=secret, line=line), Text("\n".join(told)))

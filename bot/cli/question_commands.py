@@ -48,7 +48,9 @@ def search(
 ) -> None:
     """Show the passages that match a query best."""
     with open_command(context, as_json=as_json) as ctx:
-        text = _validate_query(read_argument(query))
+        from bot.turn_search import validate_query
+
+        text = validate_query(read_argument(query))
         hits = ctx.call_service(lambda service: _search(service, text, corpora or [], count))
         document = rendering.json_documents.build_search_document(hits)
         ctx.output.give(document, rendering.answer_view.render_hits(hits))
@@ -121,20 +123,6 @@ def detect_question_language(text: str) -> str:
 def read_argument(text: str) -> str:
     """Return an argument, or stdin where that is `-`."""
     return replace_unencodable(sys.stdin.read() if text == "-" else text).strip()
-
-
-def _validate_query(text: str) -> str:
-    """Return the query. Raises `PipelineError`, as asking does, where it is empty or too long."""
-    from pipeline.errors import QuestionTooLong, QuestionWithoutWords
-    from pipeline.kit import Limits
-    from storage.language.words import words
-
-    if len(text) > (most := Limits().question_characters):
-        message = f"The query has {len(text):,} characters; at most {most:,} are read."
-        raise QuestionTooLong(message, hint="Search for a few words.")
-    if not words(text):
-        raise QuestionWithoutWords("There are no words in the query.", hint="Search for a few words.")
-    return text
 
 
 def _run_turn(

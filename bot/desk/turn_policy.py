@@ -103,15 +103,32 @@ async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language
 
     What was asked after it does not use up what it may.
     """
+    limits, day = app.settings.limits, find_day(now, app.settings.zone).since
+    asked = partial(app.queue.asked, since=day, upto=row.ticket, besides=_NOT_COUNTED)
+    by_user = await asked(user=row.user, channel="") if limits.questions_per_user else 0
+    in_channel = await asked(user="", channel=row.channel) if limits.questions_per_channel else 0
+    return await _decide(app, BudgetUse(by_user, in_channel), now, language)
+
+
+async def check_call_budget(app: App, user: str, *, under_way: int, now: datetime, language: str) -> BudgetDecision:
+    """Decide on what a program asks, which never stands in the queue: the record knows what it asked before.
+
+    `under_way` counts the turns of this `user` that are not on record to their end, this one included. Raises
+    `StorageError`.
+    """
+    limits, day = app.settings.limits, find_day(now, app.settings.zone).since
+    before = (await app.spending.total(since=day, platform_user=user)).turns if limits.questions_per_user else 0
+    return await _decide(app, BudgetUse(before + under_way), now, language)
+
+
+async def _decide(app: App, used: BudgetUse, now: datetime, language: str) -> BudgetDecision:
+    """Decide by what was asked, and by what all turns used."""
     limits, zone, nothing = app.settings.limits, app.settings.zone, SpendingTotal()
     day, month = find_day(now, zone).since, find_month(now, zone).since
-    asked = partial(app.queue.asked, since=day, upto=row.ticket, besides=_NOT_COUNTED)
-    used = BudgetUse(
-        await asked(user=row.user, channel="") if limits.questions_per_user else 0,
-        await asked(user="", channel=row.channel) if limits.questions_per_channel else 0,
-        await app.spending.total(since=day) if limits.tokens_per_day else nothing,
-        await app.spending.total(since=month) if limits.tokens_per_month or limits.cost_per_month else nothing,
-    )
+    today = await app.spending.total(since=day) if limits.tokens_per_day else nothing
+    monthly = limits.tokens_per_month or limits.cost_per_month
+    this_month = await app.spending.total(since=month) if monthly else nothing
+    used = replace(used, today=today, this_month=this_month)
     return decide_budget(limits, used, now=now, zone=zone, language=language)
 
 

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, SecretStr
 from bot.access import EVERYONE, Asker
 from bot.platforms.secret_shapes import SecretShape
 from bot.settings.field_types import LIVE, SettingsTable
+from bot.settings.mcp_settings import is_mcp_reader
 from storage.language.lazy_pattern import lazy_compile
 
 if TYPE_CHECKING:
@@ -122,10 +123,10 @@ def person_id(text: str) -> str:
 
 def reader_id(text: str) -> str:
     """Return whom a corpus is visible to as it is. Raises `ValueError` unless it is a place, a person, or everyone."""
-    if text != EVERYONE and not (is_place_id(text) or is_channel_name(text)):
+    if text != EVERYONE and not (is_place_id(text) or is_channel_name(text) or is_mcp_reader(text)):
         shown = shorten(f'"{text}"', 60, placeholder="…")
         ids = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
-        forms = f"{ids}, or a channel's name: {_describe_name()}"
+        forms = f'{ids}; a channel\'s name: {_describe_name()}; or a program: "mcp:tokens/NAME", "mcp:groups/NAME"'
         raise ValueError(f"must be {forms}, not {shown}")
     return text
 

@@ -7,10 +7,12 @@ the desk and at the sockets, is finished or put back, then everything is closed.
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from starlette.routing import BaseRoute
 
 from bot.answering import close_abandoned
 from bot.desk.desk import Desk
@@ -154,6 +156,7 @@ async def _run_server(
         )
         answers = http_server.build_http_app(holds, redact)
         control = serve_control(home, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried)
+        answers.router.routes.extend(await stack.enter_async_context(_open_mcp(home)))
         listening = http_server.serve_http(settings.http, answers, stopping.hurried)
         pages = _serve_pages(app, home, stopping.hurried)
         blocks = exit_in_parallel(control, listening, pages, desk.running())
@@ -229,6 +232,19 @@ async def _serve_pages(app: App, home: LocalService, hurried: asyncio.Event) -> 
     shown = serve_pages(app.settings, build_records(database), build_history(database), share_service(home), hurried)
     async with shown as address:
         yield address
+
+
+@asynccontextmanager
+async def _open_mcp(home: LocalService) -> AsyncIterator[Sequence[BaseRoute]]:
+    """Give the routes by which programs ask, within the block; none where settings do not want it."""
+    if not home.app.settings.mcp.enabled:
+        yield ()
+        return
+    from bot.server.mcp.call_limits import CallLimits
+    from bot.server.mcp.mcp_server import open_mcp_route  # imports mcp
+
+    async with open_mcp_route(CallLimits(home).lend, lambda: home.app.settings) as route:
+        yield (route,)
 
 
 def _ready_message(settings: Settings, address: str, pages: str, arrivals: PlatformConnections) -> str:

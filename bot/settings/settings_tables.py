@@ -38,6 +38,7 @@ from bot.settings.field_types import (
     require,
     validate_web_address,
 )
+from bot.settings.mcp_settings import McpSettings
 from bot.settings.model_values import EvaluationSettings, ModelValues
 from bot.settings.pages_settings import PagesSettings
 from bot.settings.record_settings import DistillationSettings, RecordSettings
@@ -288,6 +289,7 @@ class OwnSettings(SettingsTable):
     desk: DeskSettings = DeskSettings()
     http: Annotated[HttpSettings, RESTART] = HttpSettings()
     pages: Annotated[PagesSettings, RESTART] = PagesSettings()
+    mcp: McpSettings = McpSettings()
     log: Annotated[LogSettings, RESTART] = LogSettings()
     ingest: Annotated[IngestSettings, LIVE] = IngestSettings()
     schedule: Annotated[ScheduleSettings, LIVE] = ScheduleSettings()

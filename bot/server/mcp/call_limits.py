@@ -1,0 +1,101 @@
+"""Answer programs within `[limits]` and `[desk]`: each token has the budget of a person and the room of a channel."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from secrets import token_hex
+
+from bot.access import Asker
+from bot.answering import record_unanswered
+from bot.desk.turn_policy import check_call_budget
+from bot.desk.types import Failure, TaskKind, TurnRequest, TurnResult
+from bot.server.service import LocalService
+from bot.server.supervisor import Clock
+from pipeline.types import Answer, Event, Status, Usage
+from storage.language.detection import detect_language
+from storage.types import CorpusInfo, Hit
+
+MAX_CALLS = 32  # of one token: those under way, and those that wait
+Tell = Callable[[Event], None]
+
+
+class TooManyCalls(Exception):
+    kind = "too_many_calls"
+    hint = "Wait until some have ended."
+
+    def __init__(self) -> None:
+        super().__init__(f"This token has {MAX_CALLS} calls under way.")
+
+
+@dataclass
+class _Calls:
+    """Those of one token."""
+
+    room: asyncio.Semaphore
+    known: int = 0  # that wait or are under way
+    turns: int = 0  # that are answered now
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """Lends a running server's service to calls. Each token has the room of a channel, and waits behind nobody else."""
+
+    home: LocalService
+    clock: Clock = field(default_factory=Clock)
+    _tokens: dict[str, _Calls] = field(default_factory=dict)
+
+    @asynccontextmanager
+    async def lend(self, asker: Asker) -> AsyncIterator["BudgetedService"]:
+        """Wait until the token's other calls leave room, and give what does the work. Raises `TooManyCalls`."""
+        room = asyncio.Semaphore(self.home.app.settings.desk.per_channel)
+        calls = self._tokens.setdefault(asker.user_id, _Calls(room))
+        if calls.known >= MAX_CALLS:
+            raise TooManyCalls
+        calls.known += 1
+        try:
+            async with calls.room:
+                yield BudgetedService(self.home, self.clock, calls)
+        finally:
+            calls.known -= 1
+            if not calls.known:
+                del self._tokens[asker.user_id]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetedService:
+    """The server's service, which refuses or only quotes where a budget is spent."""
+
+    home: LocalService
+    clock: Clock
+    calls: _Calls
+
+    async def answer(self, asked: TurnRequest, tell: Tell) -> TurnResult:
+        return await self._take(asked, "ask", self.home.answer, tell)
+
+    async def check(self, asked: TurnRequest, tell: Tell) -> TurnResult:
+        return await self._take(asked, "check", self.home.check, tell)
+
+    async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
+        return await self.home.search(query, corpora, count)
+
+    async def corpora(self) -> tuple[CorpusInfo, ...]:
+        return await self.home.corpora()
+
+    async def _take(
+        self, asked: TurnRequest, task: TaskKind, run: Callable[[TurnRequest, Tell], Awaitable[TurnResult]], tell: Tell
+    ) -> TurnResult:
+        app, now, language = self.home.app.snapshot(), self.clock.now(), detect_language(asked.text[:2_000])
+        self.calls.turns += 1
+        try:
+            under_way = self.calls.turns
+            budget = await check_call_budget(app, asked.asker.user_id, under_way=under_way, now=now, language=language)
+            asked = replace(asked, id=token_hex(6), system=budget.system, because=budget.because)
+            if budget.refusal:
+                failure = Failure("over_budget", budget.refusal, f"The limit is set by [limits] {budget.because}.")
+                await record_unanswered(app, asked, task, Status.REFUSED, failure)
+                return TurnResult(asked.id, Answer(Status.REFUSED), failure.message, "", None, Usage(), 0.0, failure)
+            done = await run(asked, tell)
+        finally:
+            self.calls.turns -= 1
+        return replace(done, text=f"{budget.notice}\n\n{done.text}") if budget.notice else done

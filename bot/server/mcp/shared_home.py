@@ -1,0 +1,56 @@
+"""Open the home while calls are under way, for all of them together; between calls it is free for others."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.access import Asker
+from bot.server.supervisor import TaskSupervisor
+
+if TYPE_CHECKING:
+    from bot.server.service import BotService
+
+
+class SharedHome:
+    """Lends the service of a home that the first call opens, and that is closed after the last."""
+
+    def __init__(self, open_home: "Callable[[], AbstractAsyncContextManager[BotService]]") -> None:
+        """Take how the home is opened."""
+        self._open_home = open_home
+        self._turn = asyncio.Lock()  # one opens or closes at a time
+        self._calls = 0
+        self._opened: tuple[BotService, AsyncExitStack] | None = None
+        self._closing = TaskSupervisor()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Lend within the block; at its end it is waited until the home is closed."""
+        async with self._closing.kept():
+            yield
+
+    @asynccontextmanager
+    async def lend(self, _: Asker) -> "AsyncIterator[BotService]":
+        """Give the service within the block. Raises what opening the home raises."""
+        self._calls += 1
+        try:
+            yield await self._open()
+        finally:
+            self._calls -= 1
+            # In a task of its own: whoever is cancelled has no time for it.
+            self._closing.spawn(self._close_unused())
+
+    async def _open(self) -> "BotService":
+        async with self._turn:
+            if self._opened is None:
+                async with AsyncExitStack() as stack:
+                    service = await stack.enter_async_context(self._open_home())
+                    self._opened = service, stack.pop_all()
+            return self._opened[0]
+
+    async def _close_unused(self) -> None:
+        async with self._turn:
+            if self._opened and not self._calls:
+                _, stack = self._opened
+                self._opened = None
+                await stack.aclose()
