@@ -108,11 +108,11 @@ def open_model(options: argparse.Namespace, lessons: list[dict[str, Any]]) -> tu
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=None,
     )
-    model = LlamaForCausalLM(config)
     base = options.out / "base"
-    model.save_pretrained(base)
-    tokenizer.save_pretrained(base)
-    return model, tokenizer
+    if not base.exists():
+        LlamaForCausalLM(config).save_pretrained(base)
+        tokenizer.save_pretrained(base)
+    return AutoModelForCausalLM.from_pretrained(base), AutoTokenizer.from_pretrained(base)
 
 
 def train_tokenizer(lessons: list[dict[str, Any]], words: int) -> PreTrainedTokenizerFast:

@@ -83,12 +83,15 @@ def report(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
     against: Annotated[Path | None, typer.Option(help="The folder of an earlier run, to compare with.")] = None,
+    leaderboard: Annotated[Path | None, typer.Option(help="A file of results, which this run's are put into.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the report of a run again: report.md, and report.html, which needs nothing else."""
     with open_bare_command(context, as_json=as_json) as output:
         run, earlier = RunFolder(folder), RunFolder(against) if against else None
         page = write_report(run, earlier)
+        if leaderboard:
+            enter_run(leaderboard, run)
         output.give(build_document(report=str(page), figures=build_figures(run)), f"The report is {page}.")
 
 
@@ -110,6 +113,40 @@ def write_report(folder: RunFolder, against: RunFolder | None = None) -> Path:
 
 def _read(folder: RunFolder) -> tuple[MeasuredDialogue, ...]:
     return join_judgements(folder.read_dialogues(), folder.read_judgements())
+
+
+def enter_run(path: Path, folder: RunFolder) -> None:
+    """Put a run's rows into a leaderboard file, in the place of those it has; what people wrote around them stays."""
+    manifest, dialogues = folder.read_manifest(), _read(folder)
+    text = path.read_text("utf-8") if path.exists() else LEADERBOARD
+    before, _, after = text.partition(f"{_ROWS_BEGIN}\n")
+    rows, _, rest = after.partition(_ROWS_END)
+    kept = [line for line in rows.splitlines() if f"| {manifest.id} |" not in line]
+    added = [f"| {' | '.join(map(str, row))} |" for row in _list_standings(manifest, dialogues)]
+    path.write_text("\n".join((before.rstrip("\n"), _ROWS_BEGIN, *kept, *added, _ROWS_END)) + rest, encoding="utf-8")
+
+
+_ROWS_BEGIN = "|---|---|---|---|---|---|---|---|---|---|---|"
+_ROWS_END = "\n<!-- rows end -->"
+LEADERBOARD = f"""# Leaderboard
+
+Rows are put here by `footnote evaluate report RUN --leaderboard docs/leaderboard.md`. *Stand-in* says which of the models are none: such a row shows that the way works, and says nothing of a model.
+
+| run | corpora | dialogues | system | model | judge | stand-in | factual % | citation recall % | says nothing % | seconds a turn |
+{_ROWS_BEGIN}
+{_ROWS_END}
+"""  # noqa: E501 - Markdown
+
+
+def _list_standings(manifest: RunManifest, dialogues: Sequence[MeasuredDialogue]) -> Iterator[tuple[object, ...]]:
+    corpora = ", ".join(one.name for one in manifest.corpora)
+    stand_ins = "; ".join(manifest.stand_ins) or "none"
+    for arm in list_arms(dialogues):
+        own = select(dialogues, arm)
+        measured = (FACTUAL, CITATIONS[0], SILENT, COSTS[3])
+        cells = (_cell(measure(own, one, manifest.seed), one) for one in measured)
+        model = arm.model or "none"
+        yield manifest.id, corpora, len(own), arm.system, model, manifest.judge, stand_ins, *cells
 
 
 def build_figures(folder: RunFolder) -> list[dict[str, Any]]:

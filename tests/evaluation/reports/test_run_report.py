@@ -36,7 +36,7 @@ from evaluation.reports.run_figures import (
     measure,
     select,
 )
-from evaluation.reports.run_report import build_figures, write_report
+from evaluation.reports.run_report import build_figures, enter_run, write_report
 from storage.types import Verdict
 
 S, R = Verdict.SUPPORTS, Verdict.REFUTES
@@ -158,6 +158,19 @@ def test_a_system_that_is_surely_better_is_marked(tmp_path: Path):
     text = (tmp_path / "report.md").read_text("utf-8")
     assert "| head | good · m | 100.0 * |" in text
     assert not re.search(r"model-alone · m \| [^|]* \* \|", text)
+
+
+def test_a_leaderboard_has_each_run_once_and_keeps_what_people_wrote(run: RunFolder, tmp_path: Path):
+    board = tmp_path / "leaderboard.md"
+    enter_run(board, run)
+    board.write_text(board.read_text("utf-8").replace("# Leaderboard", "# Ours") + "\nA remark.\n", "utf-8")
+    first = board.read_text("utf-8")
+    enter_run(board, run)
+    assert board.read_text("utf-8") == first
+    assert len(re.findall(r"^\| r1 \| handbook \| 3 \|", first, re.MULTILINE)) == 2
+    assert "the judge is a script" in first
+    assert first.startswith("# Ours")
+    assert first.endswith("A remark.\n")
 
 
 def test_a_run_without_a_turn_is_reported_as_such(tmp_path: Path):
