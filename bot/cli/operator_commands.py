@@ -61,6 +61,16 @@ def _make_record_key(settings_file: Path) -> str:
     return str((load_key(file) if file.exists() else create_key(file)).public)
 
 
+def _read_starter() -> str:
+    """Return the starter file, in which each platform explains its own table."""
+    from bot.platforms.registry import load_platforms
+
+    text = resources.files("bot.settings").joinpath("starter.toml").read_text(encoding="utf-8")
+    platforms = (resources.files(entry.settings.__module__) for entry in load_platforms().values())
+    own = [file.read_text(encoding="utf-8") for one in platforms if (file := one / "starter.toml").is_file()]
+    return text.replace("# PLATFORMS\n", "\n".join(own))
+
+
 def write_starter(path: Path) -> Path:
     """Write the starter file, and return its path.
 
@@ -68,7 +78,7 @@ def write_starter(path: Path) -> Path:
     """
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(resources.files("bot.settings").joinpath("starter.toml").read_text(encoding="utf-8"))
+            file.write(_read_starter())
     except FileExistsError as error:
         from bot.settings.settings_errors import SettingsError
 

@@ -100,7 +100,7 @@ def test_what_a_mode_lacks_is_said(
     [
         ("[slack]\nmode = 'sock'", "slack.mode must be 'socket' or 'http', not \"sock\"."),
         ("[slack]\napi_url = 'slack.com'", "slack.api_url must be empty or begin with"),
-        ("[slack]\nadmins = ['U1']", 'slack.admins[1] must be "slack:TEAM/USER" or'),
+        ("[slack]\nadmins = ['U1']", 'slack.admins[1] must be "slack:TEAM/USER"'),
         ("[slack]\nadmins = ['discord:G/U']", "slack.admins names discord:G/U, who is not on Slack"),
         ("[slack]\nbot_tokn = 'xoxb-hush'", "Did you mean `slack.bot_token`?"),
         ("[slack]\nbot_token = ['xoxb-hush']", "slack.bot_token must be a valid string."),
