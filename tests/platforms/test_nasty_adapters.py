@@ -50,7 +50,7 @@ async def met(street: Street, home: Path, questions: Sequence[str], replies: Seq
 
 def harmless(street: Street) -> None:
     """Hold that nobody but the one who is to be asked was pinged, and that stored pages alone were linked to."""
-    assert all(street.people[2] in ping for ping in street.pings)
+    assert [ping for ping in street.pings if street.people[2] not in ping] == []
     assert [link for link in street.links if not link.startswith(f"{MEANT}/")] == []
 
 

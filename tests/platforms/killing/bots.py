@@ -12,6 +12,7 @@ from tests.platforms.discord.killed import discord_bot
 from tests.platforms.fake_platform import FakePlatform
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, FusedWire, Tell
 from tests.platforms.killing.lives import Life
+from tests.platforms.mattermost.killed import mattermost_bot
 from tests.platforms.slack.killed import slack_bot
 from tests.platforms.wire import wired
 
@@ -31,5 +32,5 @@ async def fake_bot(app: App, life: Life, fuse: Fuse, tell: Tell) -> AsyncIterato
 
 
 BOTS: Mapping[str, Callable[[App, Life, Fuse, Tell], AbstractAsyncContextManager[None]]] = MappingProxyType(
-    {"fake": fake_bot, "slack": slack_bot, "discord": discord_bot}
+    {"fake": fake_bot, "slack": slack_bot, "discord": discord_bot, "mattermost": mattermost_bot}
 )

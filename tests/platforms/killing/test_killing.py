@@ -63,6 +63,8 @@ STEPS = {
     # Nor does Discord; one that is not deferred in time is another matter.
     "discord, command": (Point("defer", "after"), *both("edit")),
     "discord, private": (*both("edit", "final edit"), Point("finish", "before")),
+    "mattermost": (*TAKEN, Point("turn_closed", "after"), *SHOWN, *both("edit")),
+    "mattermost, private": both("post", "edit", "final edit"),
 }
 SOME = {"editable": EVERYWHERE, "discord, command": STEPS["discord, command"]}
 """Each step is tried on one platform each time; on others the steps at which that platform itself is spoken to."""
@@ -73,7 +75,7 @@ def tried(kind: str, point: Point) -> bool:
     """Return whether a case is tried though there is little time."""
     if THOROUGH or kind in SOME:
         return THOROUGH or point in SOME[kind]
-    real = kind in {"slack, streamed", "slack, private", "discord", "discord, private"}
+    real = kind in {"slack, streamed", "slack, private", "discord", "discord, private", "mattermost"}
     return real and point.name in SPOKEN and point.moment == "after"
 
 
@@ -236,6 +238,7 @@ BOOKS = [
     *(("slack, long updated", point) for point in BETWEEN),
     *(("discord, long", point) for point in BETWEEN),
     ("discord, long command", Point("final post", "after")),
+    *(("mattermost, long", point) for point in BETWEEN),
 ]
 BOOKS = BOOKS if THOROUGH else [(kind, point) for kind, point in BOOKS if point == BETWEEN[0]]
 

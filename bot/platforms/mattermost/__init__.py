@@ -1,0 +1,75 @@
+"""Mattermost: its events become questions, views become its messages.
+
+Its API and its WebSocket are called by aiohttp; no library of Mattermost's is needed.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
+from bot.platforms.secret_shapes import SecretShape
+from bot.settings.field_types import LIVE, RESTART, SCOPE, validate_web_address
+from storage.language.lazy_pattern import lazy_compile
+
+if TYPE_CHECKING:
+    from bot.settings.settings_tables import Settings
+
+_NAME = lazy_compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ID = lazy_compile(r"[a-z0-9]{26}")
+
+
+def _validate_url(url: str) -> str:
+    return validate_web_address(url).removesuffix("/api/v4").rstrip("/") if url else ""
+
+
+def _validate_teams(teams: tuple[str, ...]) -> tuple[str, ...]:
+    if wrong := next((one for one in teams if not _NAME.fullmatch(one)), ""):
+        raise ValueError(f'has {wrong!r}, which is no team; write its id, or its name as in addresses, such as "acme"')
+    return teams
+
+
+def _validate_people(ids: tuple[str, ...]) -> tuple[str, ...]:
+    if wrong := next((one for one in ids if not _ID.fullmatch(one)), ""):
+        raise ValueError(f"has {wrong!r}, which is no person's id; Mattermost's have 26 letters and digits")
+    return ids
+
+
+class MattermostSettings(PlatformSettings):
+    """A bot account of a Mattermost server, and whom it answers."""
+
+    SECRETS: ClassVar[Mapping[str, str]] = {"token": "MATTERMOST_TOKEN"}
+
+    token: Annotated[SecretStr, RESTART] = SecretStr("")
+    url: Annotated[str, AfterValidator(_validate_url), RESTART] = ""  # of the server, such as https://chat.example.com
+    teams: Annotated[tuple[str, ...], AfterValidator(_validate_teams), SCOPE] = ()
+    """The teams that are answered, by their ids or their names in addresses. In others nothing is answered."""
+    admins: Annotated[tuple[PersonId, ...], require_people_of("mattermost"), LIVE] = ()  # who may change channels
+    deny: Annotated[tuple[str, ...], AfterValidator(_validate_people), SCOPE] = ()  # ids of who is not answered
+    guests: Annotated[bool, SCOPE] = False  # whether guests of the server read what `*` opens, as its members do
+    callback_url: Annotated[str, AfterValidator(_validate_url), RESTART] = ""
+    """Where the Mattermost server reaches `[http]`: answers have buttons then. Without it, reactions do their work."""
+    calls_per_second: Annotated[int, RESTART] = Field(default=10, ge=1, le=1_000)
+    """As the server's own limit, where that is turned on."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return ("[mattermost] url",) if self.configured and not self.url else ()
+
+
+PLATFORM = PlatformEntry(
+    name="mattermost",
+    title="Mattermost",
+    workspace="TEAM",
+    settings=MattermostSettings,
+    opener="bot.platforms.mattermost.mattermost_wiring:open_mattermost",
+    checker="bot.platforms.mattermost.mattermost_health_check:check_mattermost",
+    shapes=(
+        SecretShape(r"[a-z0-9]{26}", "a token (26 letters and digits)", "token", "of its bot account", unique=False),
+    ),
+)
+
+
+def read_mattermost_settings(settings: "Settings") -> MattermostSettings:
+    return cast("MattermostSettings", PLATFORM.read(settings))

@@ -1,0 +1,182 @@
+"""Do what people want of answers in Mattermost: by reactions, by buttons, and by commands that are written to us."""
+
+import asyncio
+import logging
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from bot.access import Asker
+from bot.desk.answer_actions import AnswerActions, load_evidence_or_denial
+from bot.desk.authorized_turn import ActionDenied, decode_without_handle
+from bot.desk.channel_command import ChannelCommand
+from bot.desk.desk import Desk
+from bot.desk.turn_policy import render_exclusion
+from bot.desk.types import Place
+from bot.platforms.mattermost import mattermost_client
+from bot.platforms.mattermost.mattermost_client import MattermostApiClient
+from bot.platforms.mattermost.mattermost_directory import MattermostDirectory
+from bot.platforms.mattermost.mattermost_events import (
+    ChannelInfo,
+    Command,
+    MattermostBotIdentity,
+    PostWritten,
+    Reacted,
+)
+from bot.platforms.mattermost.mattermost_intake import locate
+from bot.platforms.mattermost.mattermost_messages import Callback, read_emoji, read_mark
+from bot.platforms.mattermost.mattermost_platform import MattermostPlatform
+from bot.platforms.shared.payload_text import Json, read_object
+from bot.platforms.shared.platform_contract import PlatformError
+from bot.server.supervisor import SOON_SECONDS, TaskSupervisor
+from bot.views.catalog import translate
+from bot.views.turn_view import ButtonAction, EvidenceView, View
+from bot.wiring import App
+from storage.errors import StorageError
+from storage.language.lazy_pattern import lazy_compile
+
+log = logging.getLogger(__name__)
+
+PATH = "/mattermost/actions"  # where the server hands on what is pressed
+_OURS = lazy_compile(r"/footnote\b")
+
+
+class MattermostActions:
+    """Does what people want of one server's answers."""
+
+    def __init__(
+        self,
+        app: App,
+        desk: Desk,
+        acting: AnswerActions,
+        call: MattermostApiClient,
+        us: MattermostBotIdentity,
+        directory: MattermostDirectory,
+        platform: MattermostPlatform,
+        command: ChannelCommand,
+    ) -> None:
+        self._app, self._desk, self._actions, self._call, self._us = app, desk, acting, call, us
+        self._directory, self._platform, self._command = directory, platform, command
+
+    async def react(self, event: Reacted) -> None:
+        """Do what a reaction to an answer of ours is for, and tell whoever put it there."""
+        action = read_emoji(event.emoji)
+        if action is None:
+            return
+        try:
+            post = await self._call(mattermost_client.READ_ONE, post=event.post)
+        except PlatformError as error:
+            log.info("it cannot be told what a reaction is to", extra={"cause": str(error)})
+            return
+        # Whoever else's post carries a mark like ours has made it up.
+        mark = read_mark(post) if post.get("user_id") == self._us.user else None
+        channel = await self._directory.find_channel(event.channel) if mark and mark.ticket else None
+        words = await self.press(action, mark.ticket, event.user, channel) if mark and channel else ""
+        if words:
+            await self._tell(event.user, View(0, text=words))
+
+    async def press(self, action: ButtonAction, ticket: int, user: str, channel: ChannelInfo) -> str:
+        """Do what somebody wants of an answer, and return what they are told; nothing where they see it anyway."""
+        language = (await self._directory.person(user)).locale or "en"
+        try:
+            by = await self._directory.actor(user, channel, await self._find_place(ticket))
+            if refusal := render_exclusion(by.exclusion, language):
+                return refusal
+            return await self._perform(action, ticket, by, language)
+        except ActionDenied as denied:
+            return denied.words
+        except StorageError as error:
+            log.error("an action could not be done", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            return translate("acting_unavailable", language)
+
+    async def run(self, command: Command, rest: str, written: PostWritten, channel: ChannelInfo) -> None:
+        """Do what a command orders, and tell whoever gave it, alone."""
+        by, person = await asyncio.gather(
+            self._directory.actor(written.user, channel), self._directory.person(written.user)
+        )
+        language = person.locale or "en"
+        if refusal := render_exclusion(by.exclusion, language):
+            await self._tell(written.user, View(0, text=refusal))
+            return
+        match command:
+            case "settings":
+                words = _OURS.sub("!footnote", await self._command.answer(rest, by, language))
+                await self._tell(written.user, View(0, text=words))
+            case "sources":
+                finding = self._actions.sources(locate(written, channel)[1], by, language=language)
+                found = await load_evidence_or_denial(finding, translate("sources_heading", language))
+                await self._tell(written.user, found, language)
+            case _:
+                await self._tell(written.user, View(0, text=translate("mattermost_help", language, name=self._us.name)))
+
+    async def _perform(self, action: ButtonAction, ticket: int, by: Asker, language: str) -> str:
+        """Return what whoever pressed is told. Raises `ActionDenied`, `StorageError`."""
+        match action:
+            case ButtonAction.STOP | ButtonAction.RETRACT:
+                do = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
+                return "" if await do(ticket, by) else translate("mattermost_not_yours", language)
+            case ButtonAction.EVIDENCE:
+                await self._tell(by.user, await self._actions.evidence(ticket, by, language=language), language)
+                return ""
+            case ButtonAction.UP | ButtonAction.DOWN:
+                opinion: Literal["up", "down"] = "up" if action is ButtonAction.UP else "down"
+                words = await self._actions.feedback(ticket, by, opinion, language=language)
+                offered = action is ButtonAction.UP and await self._actions.offers_example(ticket, by)
+                return f"{words}\n⭐ {translate('button_example', language)}" if offered else words
+            case ButtonAction.ASK:
+                return await self._actions.ask_person(ticket, by, language=language)
+            case ButtonAction.SHARE:
+                name = (await self._directory.person(by.user)).name
+                return await self._actions.share(ticket, by, language=language, name=name)
+            case ButtonAction.EXAMPLE:
+                return await self._actions.approve(ticket, by, language=language)
+
+    async def _find_place(self, ticket: int) -> Place | None:
+        row = await self._app.queue.get(ticket)
+        return decode_without_handle(row).place if row else None
+
+    async def _tell(self, user: str, said: View | EvidenceView, language: str = "") -> None:
+        try:
+            await self._platform.tell_person(user, said, language)
+        except PlatformError as error:
+            log.warning("somebody could not be answered", extra={"cause": str(error)})
+
+
+class MattermostCallback:
+    """Takes what the server hands on that people press. What proves it is ours comes back with it."""
+
+    def __init__(
+        self, actions: MattermostActions, directory: MattermostDirectory, callback: Callback, tasks: TaskSupervisor
+    ) -> None:
+        self._actions, self._directory, self._callback, self._tasks = actions, directory, callback, tasks
+        self.routes: tuple[BaseRoute, ...] = (Route(PATH, self._receive, methods=["POST"]),)
+
+    async def _receive(self, request: Request) -> Response:
+        try:
+            body = await request.json()
+        except ValueError:
+            return Response(status_code=400)
+        context = read_object(body, "context") if isinstance(body, dict) else {}
+        found = self._callback.read(context)
+        if found is None:
+            log.warning("a request that is not Mattermost's was refused")
+            return Response(status_code=401)
+        return JSONResponse(await self._press(*found, body))
+
+    async def _press(self, action: ButtonAction, ticket: int, body: Json) -> Json:
+        """Do it, and return what the server shows whoever pressed; what takes longer is told by itself."""
+        user, channel = (
+            str(body.get("user_id", "")),
+            await self._directory.find_channel(str(body.get("channel_id", ""))),
+        )
+        if channel is None:
+            return {}
+        working = self._tasks.spawn(self._actions.press(action, ticket, user, channel))
+        done, _ = await asyncio.wait({working}, timeout=PATIENT_SECONDS)
+        words = working.result() if done else ""
+        return {"ephemeral_text": words, "skip_slack_parsing": True} if words else {}
+
+
+PATIENT_SECONDS = 8 * SOON_SECONDS  # so long the server's reply to a press waits for what is told

@@ -1,0 +1,303 @@
+"""Know places and people of Mattermost, and read what stands in a channel or a thread, ours by its marks."""
+
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from bot.access import Asker, find_exclusion
+from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
+from bot.platforms.mattermost import MattermostSettings, mattermost_client
+from bot.platforms.mattermost.mattermost_client import PAGE, MattermostApiClient, NotAllowed, NotFound, list_posts
+from bot.platforms.mattermost.mattermost_events import (
+    DIRECT,
+    ChannelInfo,
+    MattermostBotIdentity,
+    Person,
+    count_milliseconds,
+    parse_post,
+    read_channel,
+    read_own_text,
+    read_person,
+    read_time,
+    split_command,
+)
+from bot.platforms.mattermost.mattermost_messages import hash_key, read_mark
+from bot.platforms.shared.lookup_cache import (
+    LOOK_SECONDS,
+    PATIENT_SECONDS,
+    PEOPLE_SECONDS,
+    LookupCache,
+    lookup_or_default,
+    lookup_or_raise,
+)
+from bot.platforms.shared.payload_text import Json
+from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
+from bot.server.supervisor import compute_backoff
+from bot.settings.live.channel_names import NamedChannel
+
+log = logging.getLogger(__name__)
+
+_TRIES = 5  # how often a channel is asked for that Mattermost does not tell of just now
+_UNKNOWN = Person(present=False)
+
+
+def place_asker(
+    asker: Asker,
+    channel: ChannelInfo,
+    person: Person,
+    teams: Collection[str],
+    settings: MattermostSettings,
+    readers: Collection[str],
+) -> Asker:
+    """Return an asker with what settings make of them; pure. `teams`: those of ours that matter and they are in.
+
+    A DM stands in no team: there it counts in which teams they are. A channel that is shared with other servers is not
+    the team's own; nor is anything to somebody of another server.
+    """
+    direct = asker.kind == "dm"
+    named = {f"mattermost:{team}/{asker.user}" for team in teams} if direct and person.present else set[str]()
+    own = person.present and (bool(teams) if direct else asker.workspace in teams and not channel.shared)
+    return replace(
+        asker,
+        listed_server=own,
+        guest=person.guest and not settings.guests,
+        principals=tuple(sorted(named.intersection(readers))),
+        exclusion=find_exclusion(listed=direct or asker.workspace in teams, ids={asker.user}, deny=settings.deny),
+        name=person.name,
+        channel_name=channel.name,
+    )
+
+
+class MattermostDirectory:
+    """What is known of the channels, and of people."""
+
+    def __init__(
+        self,
+        call: MattermostApiClient,
+        us: MattermostBotIdentity,
+        settings: Callable[[], MattermostSettings],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        readers: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """Set it up. By the settings in force: `settings`, and `readers`, whom they name."""
+        self._call, self._us, self._settings, self._readers = call, us, settings, readers
+        self._channels = LookupCache[ChannelInfo](self._look, clock)
+        self._people = LookupCache[Person](self._look_person, clock, PEOPLE_SECONDS)
+        self._members = LookupCache[bool](self._look_member, clock, PEOPLE_SECONDS)
+        self._directs = LookupCache[str](self._open_direct, clock)
+
+    def listed(self, channel: ChannelInfo) -> bool:
+        """Return whether somebody may be answered there at all; a channel of a few people stands in no team."""
+        return channel.direct or channel.team in self.teams
+
+    @property
+    def teams(self) -> frozenset[str]:
+        """The teams that are answered, by their ids."""
+        return select_teams(self._us.teams, self._settings().teams)
+
+    def learn(self, channel: ChannelInfo) -> None:
+        self._channels.note(channel.id, channel)
+
+    def forget(self, channel: str) -> None:
+        self._channels.forget(channel)
+
+    async def find_channel(self, number: str) -> ChannelInfo | None:
+        """Return a channel, asked for again for a while where Mattermost is away; None where it does not tell us."""
+        for attempt in range(_TRIES):
+            try:
+                return await self._channels.of(number, PATIENT_SECONDS)
+            except (PlatformError, TimeoutError) as error:
+                log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
+                if attempt + 1 == _TRIES or not isinstance(error, PlatformUnavailable | TimeoutError):
+                    break
+                await self._call.pacing.sleep(compute_backoff(attempt))
+        return None
+
+    def newcomer(self, channel: ChannelInfo, user: str) -> Asker:
+        """Return somebody whose question is only being taken: who they are is looked up when its turn comes."""
+        found = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
+        person = self._people.known(user) or _UNKNOWN
+        return place_asker(found, channel, person, {channel.team} & self.teams, self._settings(), ())
+
+    async def refresh_asker(self, asker: Asker) -> Asker:
+        """Return somebody who asked a while ago, and where they stand by now. Raises `PlatformUnavailable`."""
+        return await self._place(asker, partial(lookup_or_raise, platform="Mattermost"), PATIENT_SECONDS)
+
+    async def actor(self, user: str, channel: ChannelInfo, thought: Place | None = None) -> Asker:
+        """Return somebody who acts in a channel, and whether they may remove there what others write.
+
+        `thought`: where the question stands that they act on. Who acts on it in a DM with us stands there, as long as
+        they are a member there.
+        """
+        if thought and channel.direct and thought.channel != channel.id:
+            there, member = await self.find_channel(thought.channel), await self._is_member(thought.channel, user)
+            channel = there if there and member is not None else channel
+        found = Asker("mattermost", "dm" if channel.direct else "channel", channel.team, channel.id, user)
+        found = await self._place(found, lookup_or_default, LOOK_SECONDS)
+        rules = (self._people.known(user) or _UNKNOWN).rules
+        member = None if channel.direct else await self._is_member(channel.id, user)
+        return replace(found, moderates=bool(member) or (rules and member is not None))
+
+    async def person(self, user: str) -> Person:
+        """Return what is known of somebody; nothing where that cannot be told."""
+        return await lookup_or_default(partial(self._people.of, user), "who somebody is", otherwise=_UNKNOWN)
+
+    async def direct(self, user: str) -> str:
+        """Return our DM with somebody. Raises `PlatformError`."""
+        try:
+            return await self._directs.of(user, PATIENT_SECONDS)
+        except TimeoutError as error:
+            raise PlatformUnavailable("Mattermost does not say which DM is somebody's.", seconds=1.0) from error
+
+    async def close(self) -> None:
+        for cache in (self._channels, self._people, self._members, self._directs):
+            await cache.close()
+
+    async def _place(self, asker: Asker, lookup: Callable[..., Awaitable[Any]], seconds: float) -> Asker:
+        kind = DIRECT if asker.kind == "dm" else ""
+        unknown = ChannelInfo(asker.channel, kind, asker.workspace, shared=True)
+        channel = await lookup(
+            partial(self._channels.of, asker.channel, seconds), what="what channel it is", otherwise=unknown
+        )
+        person = await lookup(partial(self._people.of, asker.user, seconds), what="who somebody is", otherwise=_UNKNOWN)
+        if asker.kind != "dm":
+            teams = {asker.workspace} & self.teams
+        else:
+            teams = {
+                team
+                for team in self.teams
+                if await lookup(
+                    partial(self._members.of, f"{team}/{asker.user}", seconds), what="who is in a team", otherwise=False
+                )
+            }
+        return place_asker(asker, channel, person, teams, self._settings(), frozenset(self._readers()))
+
+    async def _look(self, number: str) -> ChannelInfo:
+        found = read_channel(await self._call(mattermost_client.CHANNEL, channel=number))
+        if found is None:
+            raise PlatformError("Mattermost does not say what a channel is.")
+        return found
+
+    async def _look_person(self, user: str) -> Person:
+        return read_person(await self._call(mattermost_client.USER, user=user))
+
+    async def _look_member(self, name: str) -> bool:
+        team, _, user = name.partition("/")
+        try:
+            found = await self._call(mattermost_client.TEAM_MEMBER, team=team, user=user)
+        except (NotFound, NotAllowed):
+            return False
+        return not found.get("delete_at")
+
+    async def _is_member(self, channel: str, user: str) -> bool | None:
+        """Return whether somebody rules a channel; None where they are not in it, or that cannot be told."""
+        try:
+            found = await self._call(
+                mattermost_client.CHANNEL_MEMBER, channel=channel, user=user, patience=LOOK_SECONDS
+            )
+        except PlatformError:
+            return None
+        return bool(found.get("scheme_admin")) or "channel_admin" in str(found.get("roles", "")).split()
+
+    async def _open_direct(self, user: str) -> str:
+        return str((await self._call(mattermost_client.DIRECT, [self._us.user, user]))["id"])
+
+
+async def read_back(call: Callable[..., Awaitable[Any]], channel: str, since: int) -> AsyncIterator[Json]:
+    """Yield the posts of a channel, of its threads too, newest first, back to a moment. Raises `PlatformError`."""
+    query = {"per_page": str(PAGE), "skipFetchThreads": "true"}
+    while True:
+        page = list_posts(await call(mattermost_client.READ, query=query, channel=channel))
+        for post in page:
+            if post.get("create_at", 0) < since:
+                return
+            yield post
+        if not page:
+            return
+        query = {**query, "before": str(page[-1]["id"])}
+
+
+async def read_thread(call: MattermostApiClient, root: str, **where: str) -> AsyncIterator[Json]:
+    """Yield the posts of a thread; nothing where it is gone. `where`: from which post, and in which direction."""
+    query, seen = {"perPage": str(PAGE), "skipFetchThreads": "false", **where}, set[str]()
+    while True:
+        try:
+            page = await call(mattermost_client.THREAD, query=query, post=root)
+        except PostGone:
+            return
+        fresh = [one for one in list_posts(page) if str(one["id"]) not in seen]
+        for post in fresh:
+            seen.add(str(post["id"]))
+            yield post
+        replies = [one for one in fresh if one["id"] != root]
+        if not page.get("has_next") or not replies:
+            return
+        last = replies[-1] if query.get("direction") == "up" else replies[0]
+        query |= {"fromPost": str(last["id"]), "fromCreateAt": str(last["create_at"])}
+
+
+async def find_our_posts(
+    call: MattermostApiClient, key: str, channel: str, root: str, since: int, us: MattermostBotIdentity
+) -> PostedMessages:
+    """Return our posts since then that carry the mark of a key, in the order of their pages."""
+    mark_key, found = hash_key(key), list[tuple[int, int, str]]()
+    posts = read_thread(call, root, direction="down") if root else read_back(call, channel, since)
+    async for post in posts:
+        mark = read_mark(post) if post.get("user_id") == us.user else None
+        if mark and mark.key == mark_key:
+            found.append((mark.page, int(post.get("create_at", 0)), str(post["id"])))
+    return PostedMessages(tuple(number for _, _, number in sorted(found)))
+
+
+async def read_conversation(
+    call: MattermostApiClient, question: Question, us: MattermostBotIdentity, most: int
+) -> tuple[ConversationMessage, ...]:
+    """Return the last messages before a question in its thread or its DM, oldest first.
+
+    Before a message that begins a thread in a channel there are none: what people say there is none of its.
+    """
+    place, before = question.place, count_milliseconds(question.at)
+    if place.workspace and place.thread in {"", question.message}:
+        return ()
+    found = deque[ConversationMessage](maxlen=most)
+    if place.thread:
+        start = {"fromPost": question.message, "fromCreateAt": str(before), "direction": "up"}
+        posts = [one async for one in read_thread(call, place.thread, **start)]
+    else:
+        query = {"per_page": str(min(most + 1, PAGE)), "skipFetchThreads": "true", "before": question.message}
+        posts = list_posts(await call(mattermost_client.READ, query=query, channel=place.channel))
+    for post in sorted(posts, key=lambda one: (one.get("create_at", 0), str(one["id"]))):
+        if post.get("create_at", 0) <= before and post["id"] != question.message and (turn := _to_turn(post, us)):
+            found.append(turn)
+    return tuple(found)
+
+
+def _to_turn(post: Json, us: MattermostBotIdentity) -> ConversationMessage | None:
+    number, at = str(post["id"]), read_time(int(post.get("create_at", 0)))
+    if post.get("user_id") == us.user:
+        text, user = read_own_text(str(post.get("message", ""))), ""
+    elif person := parse_post(post, us):
+        text, user = split_command(person.raw, us)[1], person.user
+    else:
+        return None
+    return ConversationMessage(number, user, text, at) if text.strip() else None
+
+
+def select_teams(joined: Mapping[str, str], wanted: Collection[str]) -> frozenset[str]:
+    """Return the ids of those of the teams that settings name, by id or by name; pure."""
+    return frozenset(team for team, name in joined.items() if {team, name} & set(wanted))
+
+
+async def list_channels(call: MattermostApiClient, teams: Iterable[str]) -> tuple[NamedChannel, ...]:
+    """List the channels of teams that the bot is in, by their names in addresses. Raises `PlatformError`."""
+    found = list[NamedChannel]()
+    for team in teams:
+        listed = await call(mattermost_client.MY_CHANNELS, team=team)
+        here = (one for one in listed if one.get("team_id") == team and not one.get("delete_at"))
+        found += [NamedChannel(f"mattermost:{team}/{one['id']}", str(one.get("name", ""))) for one in here]
+    return tuple(found)

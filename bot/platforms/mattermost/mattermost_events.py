@@ -1,0 +1,240 @@
+"""Read what Mattermost tells (events of its WebSocket, posts, channels, people) as values; pure.
+
+Within an event a post stands as JSON in a string. What has not the form that it should have is passed over.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from bot.platforms.shared.payload_text import Json, build_stripper, read_object, strip_footnotes
+from bot.views.sanitize import WORD_JOINER
+from storage.language.lazy_pattern import lazy_compile
+
+DIRECT, GROUP = "D", "G"  # the types of channels that stand in no team
+_OURS_TO_IGNORE = ("from_webhook", "from_bot", "from_plugin", "from_oauth_app")
+_TYPES = frozenset({"", "me"})  # of posts that people write; the others are the server's own
+_BROADCAST = frozenset({"all", "channel", "here"})
+_MENTION = lazy_compile(r"(?<![\w@.-])@([a-z0-9][\w.-]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class MattermostBotIdentity:
+    """Who we are there."""
+
+    user: str
+    name: str  # by which we are mentioned
+    teams: Mapping[str, str]  # the names of the teams that we are in, by their ids
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelInfo:
+    """A channel."""
+
+    id: str
+    kind: str  # its type: open, private, or one of those above
+    team: str = ""
+    name: str = ""
+    shared: bool = False  # whether people of other servers are in it
+    archived: bool = False
+
+    @property
+    def direct(self) -> bool:
+        return self.kind == DIRECT
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """What a server says of somebody."""
+
+    name: str = ""  # by which they are mentioned
+    locale: str = ""
+    guest: bool = False
+    present: bool = True  # whether they are a member of this server, and of no other
+    rules: bool = False  # whether they administer it
+
+
+@dataclass(frozen=True, slots=True)
+class PostWritten:
+    """A post of somebody's, new or edited."""
+
+    channel: str
+    id: str
+    user: str
+    raw: str
+    root: str  # the post that its thread begins with; empty for what begins one itself
+    at: datetime
+    edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PostEdited:
+    now: PostWritten
+
+
+@dataclass(frozen=True, slots=True)
+class PostDeleted:
+    """With a post that begins a thread all of that is gone, and nothing else is told of it."""
+
+    channel: str
+    id: str
+    user: str  # whose it was
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reacted:
+    """Somebody put an emoji to a post."""
+
+    channel: str
+    post: str
+    user: str
+    emoji: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelChanged:
+    channel: str
+
+
+MattermostEvent = PostWritten | PostEdited | PostDeleted | Reacted | ChannelChanged
+
+
+def parse_event(frame: Json, us: MattermostBotIdentity) -> MattermostEvent | None:
+    """Return what an event means; None for what is no business of ours."""
+    data, name = read_object(frame, "data"), str(frame.get("event", ""))
+    match name:
+        case "posted":
+            return parse_post(_read_inner(data, "post"), us)
+        case "post_edited":
+            now = parse_post(_read_inner(data, "post"), us)
+            return PostEdited(now) if now else None
+        case "post_deleted":
+            return _parse_deleted(_read_inner(data, "post"))
+        case "reaction_added":
+            return _parse_reaction(_read_inner(data, "reaction"), read_object(frame, "broadcast"), us)
+        case "channel_updated" | "channel_converted" | "channel_deleted" | "channel_restored":
+            channel = data.get("channel_id") or _read_inner(data, "channel").get("id")
+            return ChannelChanged(channel) if isinstance(channel, str) else None
+    return None
+
+
+def parse_post(post: Json, us: MattermostBotIdentity) -> PostWritten | None:
+    """Return a post that a person wrote; None for what is ours, a bot's or the server's, or is no post."""
+    ids = [post.get(name) for name in ("channel_id", "id", "user_id")]
+    raw, root, at = post.get("message"), post.get("root_id") or "", post.get("create_at")
+    if not all(isinstance(one, str) and one for one in (*ids, "·")) or not isinstance(raw, str):
+        return None
+    channel, number, user = map(str, ids)
+    foreign = user == us.user or str(post.get("type") or "") not in _TYPES or bool(post.get("delete_at"))
+    if foreign or _is_made(read_object(post, "props")) or not isinstance(at, int):
+        return None
+    return PostWritten(channel, number, user, raw, str(root), read_time(at), bool(post.get("edit_at")))
+
+
+def _is_made(props: Json) -> bool:
+    """Return whether a bot or an integration wrote a post: two that answer each other would do so for ever."""
+    return any(str(props.get(name, "")).lower() == "true" for name in _OURS_TO_IGNORE)
+
+
+def _parse_deleted(post: Json) -> PostDeleted | None:
+    channel, number = post.get("channel_id"), post.get("id")
+    if not (isinstance(channel, str) and isinstance(number, str)):
+        return None
+    return PostDeleted(channel, number, str(post.get("user_id", "")), str(post.get("root_id") or ""))
+
+
+def _parse_reaction(reaction: Json, broadcast: Json, us: MattermostBotIdentity) -> Reacted | None:
+    channel = reaction.get("channel_id") or broadcast.get("channel_id")
+    found = [reaction.get("post_id"), reaction.get("user_id"), reaction.get("emoji_name")]
+    if not all(isinstance(one, str) and one for one in (channel, *found)) or found[1] == us.user:
+        return None
+    return Reacted(str(channel), *map(str, found))
+
+
+def _read_inner(data: Json, name: str) -> Json:
+    """Return the object that a field holds as JSON in a string; an empty one where it holds none."""
+    try:
+        found: Any = json.loads(str(data.get(name, "")))
+    except ValueError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def read_time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def count_milliseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def read_channel(data: Json) -> ChannelInfo | None:
+    """Return a channel as the server describes it; None where it does not."""
+    number, kind = data.get("id"), data.get("type")
+    if not (isinstance(number, str) and isinstance(kind, str) and number and kind):
+        return None
+    name = str(data.get("display_name") or data.get("name") or "")
+    archived, shared = bool(data.get("delete_at")), data.get("shared") is True
+    return ChannelInfo(number, kind, str(data.get("team_id") or ""), name if kind != DIRECT else "", shared, archived)
+
+
+def read_person(data: Json) -> Person:
+    """Return somebody as the server describes them."""
+    roles = str(data.get("roles", "")).split()
+    present = bool(data.get("username")) and not data.get("delete_at") and not data.get("remote_id")
+    locale = str(data.get("locale") or "").partition("-")[0].lower()
+    return Person(str(data.get("username", "")), locale, "system_guest" in roles, present, "system_admin" in roles)
+
+
+def list_mentioned(raw: str) -> list[str]:
+    """Return the names that a text mentions, in small letters, as far as that can be told from it."""
+    return [found[1].rstrip(".-_").lower() for found in _MENTION.finditer(raw)]
+
+
+def is_addressed(raw: str, us: MattermostBotIdentity) -> bool:
+    return us.name.lower() in list_mentioned(raw)
+
+
+def is_to_others(raw: str) -> bool:
+    """Return whether a text that does not mention us is said to somebody, or to all: it begins with a mention."""
+    mentioned = list_mentioned(raw)
+    begins = raw.lstrip().startswith("@") and bool(mentioned)
+    return begins or bool(_BROADCAST.intersection(mentioned))
+
+
+Command = Literal["check", "private", "sources", "settings", "help"]
+_COMMANDS: Mapping[str, Command] = {
+    "check": "check",
+    "private": "private",
+    "sources": "sources",
+    "footnote": "settings",
+    "settings": "settings",
+    "help": "help",
+}
+_COMMAND = lazy_compile(r"!([a-z]+)(?=\s|\Z)[ \t]*", re.IGNORECASE)
+
+strip_formatting = build_stripper(
+    lines=r">[ \t]+|#{1,6}[ \t]+",
+    marks=(r"\*\*\*", r"\*\*", r"\*", "___", "__", "_", "~~"),
+    link=r"\[([^\[\]\n]+)\]\(<?https?://[^\s()<>]+>?\)",
+)  # takes the marks out that Mattermost shows as formatting
+_LINK = lazy_compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\([^()\s]*\)")
+_MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|(?<![\\*\w])[*_](?=\S)|(?<=\S)(?<!\\)[*_](?!\w)|^> ", re.MULTILINE)
+
+
+def split_command(raw: str, us: MattermostBotIdentity) -> tuple[Command | None, str]:
+    """Return the command that a text to us begins with, if it does, and the rest of it in plain words."""
+    text = re.sub(rf"(?<![\w@.-])@{re.escape(us.name)}(?![\w-])[,:]?[ \t]*", "", raw, flags=re.IGNORECASE).strip()
+    found = _COMMAND.match(text)
+    command = _COMMANDS.get(found[1].lower()) if found else None
+    return command, strip_formatting(text[found.end() :] if found and command else text).strip()
+
+
+def read_own_text(message: str) -> str:
+    """Return what a post of ours says, in plain words and without its footnotes."""
+    labelled = _LINK.sub(r"\1", message)
+    return strip_footnotes(_MARKUP.sub(lambda found: found[1] or "", labelled).replace(WORD_JOINER, ""))

@@ -1,0 +1,220 @@
+"""Turn Mattermost's posts into questions for the desk, also those that were missed."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.channel_settings import load_channel_settings_or_file
+from bot.desk.desk import Desk
+from bot.desk.types import IntakeStatus, Place, Question
+from bot.platforms.mattermost import mattermost_client, mattermost_events
+from bot.platforms.mattermost.mattermost_client import MattermostApiClient
+from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, read_back
+from bot.platforms.mattermost.mattermost_events import (
+    ChannelInfo,
+    Command,
+    MattermostBotIdentity,
+    PostDeleted,
+    PostEdited,
+    PostWritten,
+)
+from bot.platforms.shared.addressing import Audience, IncomingMessage
+from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
+from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
+from bot.platforms.shared.platform_contract import PostGone
+from bot.server.supervisor import TaskSupervisor
+from bot.wiring import App
+from storage.database.queue import Queue
+from storage.types import QueuedQuestion
+
+log = logging.getLogger(__name__)
+
+MAX_THREAD = 100  # how many questions of a thread are looked for that is deleted as a whole
+RunCommand = Callable[[Command, str, PostWritten, ChannelInfo], Awaitable[None]]
+
+
+class MattermostIntake:
+    """Takes questions of one server."""
+
+    is_deleted_by_us: Callable[[str], bool]  # the platform's own, which is made after this
+    run_command: RunCommand  # the same of the actions
+
+    def __init__(
+        self, app: App, desk: Desk, us: MattermostBotIdentity, directory: MattermostDirectory, tasks: TaskSupervisor
+    ) -> None:
+        self._app, self._desk, self._us, self.directory, self._tasks = app, desk, us, directory, tasks
+        self._messages, self._unlisted = MessageIntake(app, desk, tasks), set[str]()
+
+    async def take(self, written: PostWritten) -> IntakeStatus | None:
+        """Take a post, or do what it orders."""
+        return await self._messages.take(
+            written.channel, f"{written.channel}/{written.id}", partial(self._admit, written)
+        )
+
+    async def _admit(self, written: PostWritten) -> Question | None:
+        command, rest = mattermost_events.split_command(written.raw, self._us)
+        if command in {None, "check", "private"}:
+            return await self.question(written)
+        channel = None if written.edited else await self.find_listed(written.channel)
+        if channel and command and (channel.direct or mattermost_events.is_addressed(written.raw, self._us)):
+            self._tasks.spawn(self.run_command(command, rest, written, channel))
+        return None
+
+    async def question(self, written: PostWritten) -> Question | None:
+        """Return the question that a post is; None where it is none to us. Raises `StorageError`."""
+        channel = await self.find_listed(written.channel)
+        if channel is None:
+            return None
+        place, conversation = locate(written, channel)
+        message, author = self._read(written, channel), f"mattermost:{channel.team}/{written.user}"
+        settings = await load_channel_settings_or_file(self._app, place.channel_id)
+        every = settings.answer == "every"
+        audience = await self._messages.find_audience(message, conversation, author, every=every)
+        asker = self.directory.newcomer(channel, written.user)
+        if audience is Audience.THEIRS or asker.exclusion:
+            return None
+        command, text = mattermost_events.split_command(written.raw, self._us)
+        text = text or (EMPTY_MENTION if message.addressed else "")
+        if not text or command not in {None, "check", "private"}:
+            return None
+        return Question(
+            f"mattermost:{channel.team}/{channel.id}/{written.id}",
+            "check" if command == "check" else "ask",
+            text,
+            asker,
+            place,
+            conversation,
+            written.at,
+            message=written.id,
+            only_asker=(settings.ephemeral or command == "private") and not channel.direct,
+            unasked=audience is Audience.ANYBODYS,
+        )
+
+    async def edit(self, event: PostEdited) -> None:
+        """Have an edited question answered anew, and one that has become a question to us. Raises `StorageError`."""
+        now, channel = event.now, await self.find_listed(event.now.channel)
+        if channel is None:
+            return
+        addressed = channel.direct or mattermost_events.is_addressed(now.raw, self._us)
+        take = partial(self.take, replace(now, edited=True)) if addressed else None
+        key = f"mattermost:{channel.team}/{channel.id}/{now.id}"
+        await self._messages.edit(now.channel, key, partial(self._read_edit, now, channel), take=take)
+
+    async def delete(self, event: PostDeleted) -> None:
+        """Take back the answers to what was deleted, and what is left of answers that somebody deleted."""
+        await self._messages.delete(event.channel, self._withdraw(event))
+
+    async def find_listed(self, number: str) -> ChannelInfo | None:
+        """Return a channel, if it is one in which we answer."""
+        channel = await self.directory.find_channel(number)
+        if channel and not self.directory.listed(channel):
+            if channel.team not in self._unlisted:
+                self._unlisted.add(channel.team)
+                log.info("[mattermost] teams does not name the team %s: nothing is answered there", channel.team or "–")
+            return None
+        return channel
+
+    def _read(self, written: PostWritten, channel: ChannelInfo) -> IncomingMessage:
+        addressed = channel.direct or mattermost_events.is_addressed(written.raw, self._us)
+        others = mattermost_events.is_to_others(written.raw)
+        return IncomingMessage(addressed, others, within=bool(written.root), edited=written.edited)
+
+    async def _read_edit(self, now: PostWritten, channel: ChannelInfo) -> tuple[str, IncomingMessage] | None:
+        # A turn looks up who asks when it comes; here it is enough that they are not denied.
+        if self.directory.newcomer(channel, now.user).exclusion:
+            return None
+        return mattermost_events.split_command(now.raw, self._us)[1], self._read(now, channel)
+
+    async def _withdraw(self, event: PostDeleted) -> None:
+        channel = await self.directory.find_channel(event.channel)
+        if channel is None:
+            return
+        place = Place("mattermost", channel.team, channel.id)
+        row = await self._app.queue.by_message(place.channel_id, event.id)
+        if row and event.id in row.posted:
+            if not self.is_deleted_by_us(event.id):
+                # Whoever may delete our post there; Mattermost does not say who it was.
+                by = Asker("mattermost", "channel", channel.team, channel.id, moderates=True)
+                await self._desk.retract(row.ticket, by)
+        elif row:
+            await self._desk.delete_question(row.key)
+        if not event.root:
+            thread = await self._app.queue.conversation(f"{place.channel_id}/{event.id}", limit=MAX_THREAD)
+            for one in thread:
+                if not (row and one.key == row.key):
+                    await self._desk.delete_question(one.key)
+
+
+def locate(written: PostWritten, channel: ChannelInfo) -> tuple[Place, str]:
+    """Return where an answer goes, and the conversation that it belongs to: a thread, or a DM; pure."""
+    place = Place("mattermost", channel.team, channel.id, written.root)
+    if channel.direct and not written.root:
+        return place, place.channel_id
+    root = written.root or written.id
+    return replace(place, thread=root), f"{place.channel_id}/{root}"
+
+
+_SKEW = 1.0  # seconds that may pass between when something is written and when it is taken
+
+
+class MattermostHistoryReader:
+    """The teams that are answered. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
+
+    def __init__(
+        self, queue: Queue, call: MattermostApiClient, us: MattermostBotIdentity, intake: MattermostIntake
+    ) -> None:
+        self._queue, self._call, self._us, self._intake = queue, call, us, intake
+
+    async def since(self) -> float | None:
+        """Return when the last question was taken. Raises `StorageError`."""
+        last = await self._queue.newest("mattermost")
+        return last.taken_at.timestamp() - _SKEW if last else None
+
+    async def channels(self, since: float) -> AsyncIterator[str]:
+        """Yield the channels and DMs in which something was written since then. Raises `PlatformError`."""
+        seen = set[str]()
+        for team in self._intake.directory.teams:
+            for data in await self._read(mattermost_client.MY_CHANNELS, team=team):
+                channel = mattermost_events.read_channel(data)
+                if channel is None or channel.archived or channel.id in seen:
+                    continue
+                seen.add(channel.id)
+                self._intake.directory.learn(channel)
+                if int(data.get("last_post_at") or 0) >= since * 1000 and self._intake.directory.listed(channel):
+                    yield channel.id
+
+    async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
+        """Yield the questions in a channel and its threads. Raises `PlatformError`, `StorageError`."""
+        posts = [one async for one in read_back(self._patient, channel, int(since * 1000))]
+        for post in reversed(posts):
+            written = mattermost_events.parse_post(post, self._us)
+            question = await self._intake.question(written) if written else None
+            if written and question:
+                yield MissedQuestion(question, written.edited)
+
+    async def standing(self, since: float, limit: int) -> tuple[QueuedQuestion, ...]:
+        """Return the questions of messages that may have an answer, newest first. Raises `StorageError`."""
+        return await self._queue.standing("mattermost", since=datetime.fromtimestamp(since, UTC), limit=limit)
+
+    async def look_again(self, asked: QueuedQuestion) -> None:
+        """Take it that a post was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
+        channel = asked.channel.rpartition("/")[2]
+        try:
+            found = await self._read(mattermost_client.READ_ONE, post=asked.message)
+        except PostGone:
+            await self._intake.delete(PostDeleted(channel, asked.message, "", "·"))
+            return
+        now = mattermost_events.parse_post(found, self._us)
+        if now and now.edited:
+            await self._intake.edit(PostEdited(now))
+
+    async def _read(self, route: mattermost_client.Route, **ids: str) -> Any:
+        return await self._patient(route, **ids)
+
+    async def _patient(self, route: mattermost_client.Route, **facts: Any) -> Any:
+        pacing = self._call.pacing
+        return await call_patiently(lambda: self._call(route, **facts), pacing.spare, pacing.sleep)

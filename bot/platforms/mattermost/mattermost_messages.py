@@ -1,0 +1,244 @@
+"""Render a view as Mattermost's posts, with what can be pressed beneath them and marks in their properties; pure.
+
+Escaping is the very last step before text leaves, once for each piece. Lengths are counted in code points, as
+Mattermost does. What can be pressed are buttons, which the server hands to us over HTTP, or else reactions.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from types import MappingProxyType
+
+from bot.platforms.shared.payload_text import Json, JsonObject, read_object
+from bot.views.message_layout import (
+    MessageLimits,
+    MessagePage,
+    MessagePart,
+    PartKind,
+    TextRun,
+    TextStyle,
+    paginate_evidence,
+    paginate_view,
+)
+from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url
+from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
+from storage.language.lazy_pattern import lazy_compile
+
+Names = Mapping[str, str]
+"""The names of people by their ids, of those who are to be mentioned."""
+
+_FORMATTING = lazy_compile(r"[\\`*_~|{}\[\]()>#-]")
+_CHANNEL = lazy_compile(r"~(?=\S|\Z)")
+
+
+def escape_markdown(text: str) -> str:
+    """Return text as Mattermost shows it: the same words, no ping, no link, no formatting."""
+    return _FORMATTING.sub(r"\\\g<0>", _CHANNEL.sub(f"~{WORD_JOINER}", defang_text(text)))
+
+
+def format_link(title: str, url: str) -> str:
+    """Return a link to a stored document's address; what cannot be linked to is shown as text."""
+    target, label = sanitize_url(url), " ".join(title.split())
+    if target:
+        return f"[{escape_markdown(label or url.strip())}]({target})"
+    title, shown = escape_markdown(label), escape_markdown(" ".join(url.split()))
+    return f"{title} ({shown})" if title and shown else title or shown
+
+
+_SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
+_BOLD = frozenset({PartKind.HEADING, PartKind.LABEL, PartKind.NOTICE})
+_SMALL = frozenset({PartKind.STATUS, PartKind.COLLAPSED, PartKind.LEFT_OUT})
+_QUOTATION = "> "
+_PERSON = lazy_compile(r"[a-z0-9]{26}")
+_NAME = lazy_compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.IGNORECASE)
+
+
+def render_markdown(part: MessagePart, names: Names) -> str:
+    """Return the text that shows a part; empty where nothing of it can be seen."""
+    begun = part.state and part.runs and part.runs[0].style is TextStyle.NOTE
+    said = f"{_SIGNS.get(part.state, '❔')} " if begun else ""
+    for run in part.runs:
+        prefix = _QUOTATION if run.style is TextStyle.QUOTE else ""
+        said += _prefix_each_line(_render_run(run, part.kind, names), prefix, begins=not said or said.endswith("\n"))
+    return said.strip("\n") if said.strip() else ""
+
+
+def _render_run(run: TextRun, kind: PartKind, names: Names) -> str:
+    if run.style is TextStyle.PERSON and _PERSON.fullmatch(run.text) and _NAME.fullmatch(names.get(run.text, "")):
+        return f"@{names[run.text]}"
+    if run.url:
+        return format_link(run.text, run.url)
+    text = escape_markdown(run.text)
+    if kind in _BOLD:
+        return _wrap_each_line("**", text)
+    return _wrap_each_line("*", text) if run.style is TextStyle.NOTE or kind in _SMALL else text
+
+
+def _wrap_each_line(mark: str, text: str) -> str:
+    """Return each line of a text between marks, with the blanks at its ends left outside."""
+    return re.sub(r"\S(?:.*\S)?", lambda found: f"{mark}{found[0]}{mark}", text)
+
+
+def _prefix_each_line(text: str, before: str, *, begins: bool) -> str:
+    """Return a text with something before each of its lines that is not empty."""
+    lines = text.split("\n")
+    shown = (f"{before}{line}" if line.strip() and (number or begins) else line for number, line in enumerate(lines))
+    return "\n".join(shown) if before else text
+
+
+def measure_markdown(text: str) -> int:
+    return len(escape_markdown(text))
+
+
+LIMITS = MessageLimits(message=4_000, parts=200, part=4_000, row=8, measure=measure_markdown, markup=64, line=6, gap=2)
+"""What every server takes, and what its clients show without much folding; the newer ones take four times as much."""
+NOTHING = "…"
+
+EMOJI: Mapping[ButtonAction, str] = MappingProxyType(
+    {
+        ButtonAction.STOP: "octagonal_sign",
+        ButtonAction.EVIDENCE: "mag",
+        ButtonAction.UP: "+1",
+        ButtonAction.DOWN: "-1",
+        ButtonAction.ASK: "raising_hand",
+        ButtonAction.SHARE: "loudspeaker",
+        ButtonAction.RETRACT: "wastebasket",
+        ButtonAction.EXAMPLE: "star",
+    }
+)
+_SHOWN: Mapping[ButtonAction, str] = MappingProxyType(
+    {
+        ButtonAction.STOP: "🛑",
+        ButtonAction.EVIDENCE: "🔍",
+        ButtonAction.UP: "👍",
+        ButtonAction.DOWN: "👎",
+        ButtonAction.ASK: "🙋",
+        ButtonAction.SHARE: "📢",
+        ButtonAction.RETRACT: "🗑",
+    }
+)
+_ACTIONS = {emoji: action for action, emoji in EMOJI.items()} | {
+    "thumbsup": ButtonAction.UP,
+    "thumbsdown": ButtonAction.DOWN,
+    "stop_sign": ButtonAction.STOP,
+    "mag_right": ButtonAction.EVIDENCE,
+}
+_TONE = lazy_compile(r"_(?:light|medium_light|medium|medium_dark|dark)_skin_tone\Z")
+
+
+def read_emoji(name: str) -> ButtonAction | None:
+    """Return what an emoji beneath an answer does; None for any other. However dark a thumb is, it is one."""
+    return _ACTIONS.get(_TONE.sub("", name.lower()))
+
+
+@dataclass(frozen=True, slots=True)
+class MattermostPost:
+    """What a post says, and what can be pressed beneath it."""
+
+    text: str
+    buttons: tuple[Button, ...] = ()
+
+
+def render_messages(view: View, zone: tzinfo = UTC, names: Names = MappingProxyType({})) -> tuple[MattermostPost, ...]:
+    """Return the posts that show a view whole: one at least."""
+    return tuple(_render_page(page, names) for page in paginate_view(view, LIMITS, zone))
+
+
+def render_first(view: View, zone: tzinfo = UTC) -> MattermostPost:
+    """Return one post with the beginning of a view and all that can be pressed: for a view on the way."""
+    pages = paginate_view(view, LIMITS, zone)
+    return _render_page(MessagePage(pages[0].parts, pages[-1].rows), {})
+
+
+def render_evidence(view: EvidenceView, language: str, zone: tzinfo) -> tuple[MattermostPost, ...]:
+    return tuple(_render_page(page, {}) for page in paginate_evidence(view, LIMITS, language, zone))
+
+
+def _render_page(page: MessagePage, names: Names) -> MattermostPost:
+    said = "\n\n".join(filter(None, (render_markdown(part, names) for part in page.parts)))
+    return MattermostPost(said or NOTHING, tuple(one for row in page.rows for one in row))
+
+
+MARK = "footnote"
+
+
+@dataclass(frozen=True, slots=True)
+class PostMark:
+    """What a post of ours carries: of which question it is, by what only we can tell, which page, and its ticket."""
+
+    key: str
+    page: int = 0
+    ticket: int = 0
+
+
+def hash_key(key: str) -> str:
+    """Return the mark of what is posted under a key. Everybody can read it; it tells nothing."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def read_mark(post: Json) -> PostMark | None:
+    """Return the mark of a post of ours; None if it has none."""
+    found = read_object(read_object(post, "props"), MARK)
+    key, page, ticket = found.get("key"), found.get("page"), found.get("ticket")
+    if isinstance(key, str) and isinstance(page, int) and isinstance(ticket, int):
+        return PostMark(key, page, ticket)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """Where the server hands on what people press, and what proves that we made the button."""
+
+    url: str
+    secret: bytes
+
+    def sign(self, action: ButtonAction, ticket: int) -> str:
+        return hmac.new(self.secret, f"{action.value}:{ticket}".encode(), hashlib.sha256).hexdigest()
+
+    def read(self, context: Json) -> tuple[ButtonAction, int] | None:
+        """Return what a button does that comes back with its context; None where that is not one of ours."""
+        name, ticket, proof = context.get("action"), context.get("ticket"), context.get("proof")
+        if name not in set(ButtonAction) or not isinstance(ticket, int) or not isinstance(proof, str):
+            return None
+        action = ButtonAction(name)
+        known = hmac.compare_digest(self.sign(action, ticket).encode(), proof.encode("utf-8", "replace"))
+        return (action, ticket) if known else None
+
+
+def build_props(post: MattermostPost, mark: PostMark | None, callback: Callback | None) -> JsonObject:
+    """Return the properties of a post. A post with attachments, if empty ones, gets no preview of what it links to."""
+    props: JsonObject = {"unsafe_links": "true", "disable_group_highlight": True, "attachments": []}
+    if post.buttons and callback:
+        props["attachments"] = [{"fallback": "", "actions": [_build_action(one, callback) for one in post.buttons]}]
+    elif legend := _build_legend(post.buttons):
+        props["attachments"] = [{"fallback": "", "text": legend}]
+    if mark:
+        props[MARK] = {"key": mark.key, "page": mark.page, "ticket": mark.ticket}
+    return props
+
+
+def _build_action(one: Button, callback: Callback) -> JsonObject:
+    context = {"action": one.action.value, "ticket": one.ticket, "proof": callback.sign(one.action, one.ticket)}
+    style = {"style": "danger"} if one.action is ButtonAction.STOP else {}
+    name = " ".join(one.label.split())
+    return {
+        "id": one.action.value,
+        "type": "button",
+        "name": name,
+        "integration": {"url": callback.url, "context": context},
+        **style,
+    }
+
+
+def _build_legend(buttons: Iterable[Button]) -> str:
+    """Return what the reactions beneath a post do: whoever adds one of them has pressed it."""
+    told = ((_SHOWN.get(one.action, "⭐"), one.label) for one in buttons)
+    return " · ".join(emoji if emoji == label else f"{emoji} {escape_markdown(label)}" for emoji, label in told)
+
+
+def build_pending_id(key: str, page: int, instead: str = "") -> str:
+    """Return what tells a post from every other. `instead`: the id of a post that was there and is deleted."""
+    return hashlib.sha256(f"{key}\n{page}\n{instead}".encode()).hexdigest()[:40]

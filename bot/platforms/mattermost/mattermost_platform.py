@@ -1,0 +1,281 @@
+"""Post and edit posts in Mattermost until they show a view, and read back what was posted."""
+
+import logging
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from datetime import UTC, tzinfo
+
+from bot.access import Asker
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
+from bot.platforms.mattermost import mattermost_client, mattermost_messages
+from bot.platforms.mattermost.mattermost_client import EditRefused, MattermostApiClient, NotAllowed
+from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, find_our_posts, read_conversation
+from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity, count_milliseconds
+from bot.platforms.mattermost.mattermost_messages import EMOJI, Callback, MattermostPost, PostMark, hash_key
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.shared.rate_limit import PATIENCE
+from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
+
+log = logging.getLogger(__name__)
+
+FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn
+PACE = 1.5  # seconds between two changes of one post
+TYPING_SECONDS = 4.0  # Mattermost shows that we are typing for five
+_REMEMBERED = 1_000
+
+
+class MattermostPlatform:
+    """The teams of one server, and its DMs. Implements `bot.platforms.shared.platform_contract.Platform`."""
+
+    name = "mattermost"
+
+    def __init__(
+        self,
+        call: MattermostApiClient,
+        us: MattermostBotIdentity,
+        directory: MattermostDirectory,
+        *,
+        connected: Callable[[], AbstractAsyncContextManager[None]],
+        ready: Callable[[], str],
+        refused: Callable[[], Awaitable[PlatformError]],
+        callback: Callback | None = None,
+        now: Callable[[], float] = time.time,
+        zone: tzinfo = UTC,
+    ) -> None:
+        self._call, self._us, self._directory, self._callback = call, us, directory, callback
+        self.connected, self._ready, self.refused, self._now, self._zone = connected, ready, refused, now, zone
+        self._shown: dict[str, MattermostPost] = {}
+        self._typed: dict[str, float] = {}
+        self._deleted = deque[str](maxlen=_REMEMBERED)
+        self._instead = OrderedDict[tuple[str, int], str]()
+        """By key and page the post that was there and that we deleted."""
+        self._stoppable = deque[str](maxlen=_REMEMBERED)
+
+    @property
+    def ready(self) -> str:
+        """Why events cannot arrive just now; empty when all is well."""
+        return self._ready()
+
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Mattermost does not say."""
+        return await self._directory.refresh_asker(question.asker)
+
+    def ways(self, question: Question) -> DeliveryCapabilities:
+        """Say what can be done: what only the asker sees stands in our DM with them, like any other post."""
+        del question
+        return DeliveryCapabilities(pace=PACE)
+
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        bring = self._show_final if view.done else self._show_partial
+        try:
+            return await bring(question, view, posted)
+        except (CannotPost, PostGone):
+            self._shown.pop(question.key, None)
+            raise
+
+    async def show_sign(self, question: Question, view: View) -> ProgressSign:
+        """Show that we are typing."""
+        del view
+        channel, root = await self._locate(question)
+        return ProgressSign.SHOWN if await self._show_typing(channel, root) else ProgressSign.NONE
+
+    async def find(self, question: Question) -> PostedMessages:
+        channel, root = await self._locate(question)
+        since = count_milliseconds(question.at)
+        return await find_our_posts(self._call, question.key, channel, root, since, self._us)
+
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
+        """Delete what was posted."""
+        for page, number in enumerate(posted.messages):
+            await self._delete(question, page, number)
+        self._shown.pop(question.key, None)
+
+    def deleted_by_us(self, number: str) -> bool:
+        """Return whether it was we who deleted a post: Mattermost tells of that as of anybody's."""
+        return number in self._deleted
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Say a sentence to the asker alone."""
+        await self.tell_person(question.asker.user, View(0, text=text))
+
+    async def tell_person(self, user: str, said: View | EvidenceView, language: str = "") -> None:
+        """Say something to somebody in our DM with them; what takes several posts is a thread there."""
+        channel, root = await self._directory.direct(user), ""
+        if isinstance(said, View):
+            pages = mattermost_messages.render_messages(said, self._zone)
+        else:
+            pages = mattermost_messages.render_evidence(said, language, self._zone)
+        for post in pages:
+            body = {"channel_id": channel, "root_id": root, "message": post.text}
+            answer = await self._call(
+                mattermost_client.POST, {**body, "props": mattermost_messages.build_props(post, None, self._callback)}
+            )
+            root = root or str(answer["id"])
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
+        """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
+        names = {one: (await self._directory.person(one)).name for one in people}
+        view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
+        since, sent = int(self._now() * 1000) - 60_000, list[str]()
+        for page, post in enumerate(mattermost_messages.render_messages(view, self._zone, names)):
+            try:
+                sent.append(await self._post(place.channel, place.thread, post, key, page, 0))
+            except PlatformUnavailable as error:
+                if error.seconds is not None and not sent:
+                    raise
+                found = await find_our_posts(self._call, key, place.channel, place.thread, since, self._us)
+                if len(found.messages) <= page:
+                    raise error.doubted() from error
+                sent = list(found.messages)
+        return PostedMessages(tuple(sent))
+
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
+        """Read the conversation before a question."""
+        return await read_conversation(self._call, question, self._us, most)
+
+    async def _locate(self, question: Question) -> tuple[str, str]:
+        """Return the channel and the thread in it where an answer stands: our DM where only the asker may see it."""
+        if question.only_asker and question.asker.kind != "dm":
+            return await self._directory.direct(question.asker.user), ""
+        return question.place.channel, question.place.thread
+
+    async def _show_partial(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        channel, root = await self._locate(question)
+        post = _offer(question, mattermost_messages.render_first(view, self._zone))
+        if not posted:
+            number = await self._post(channel, root, post, question.key, 0, view.ticket, patience=FIRST_POST_PATIENCE)
+            self._shown[question.key] = post
+            self._typed.pop(f"{channel}/{root}", None)  # who has posted is shown typing no more
+            await self._react(number, post.buttons)
+            return PostedMessages((number,))
+        if self._shown.get(question.key) != post and self._call.pacing.spare():
+            self._shown[question.key] = post
+            with suppress(EditRefused):
+                await self._edit(
+                    posted.messages[0], post, PostMark(hash_key(question.key), 0, view.ticket), patience=0.0
+                )
+        await self._show_typing(channel, root)
+        return posted
+
+    async def _show_final(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Show the whole of it, in as many posts as it takes."""
+        channel, root = await self._locate(question)
+        pages, shown, fixed = (
+            mattermost_messages.render_messages(view, self._zone),
+            list[str](),
+            dict[int, str](),
+        )
+        last = _offer(question, pages[-1])
+        try:
+            for page, post in enumerate((*pages[:-1], last)):
+                number = posted.messages[page] if page < len(posted.messages) else ""
+                if number and not fixed:
+                    try:
+                        await self._edit(number, post, PostMark(hash_key(question.key), page, view.ticket))
+                    except EditRefused:
+                        pass
+                    else:
+                        shown.append(number)
+                        continue
+                if number:  # pages stand in their order: with the first that is posted anew all that follow are
+                    fixed[page] = number
+                    self._note_instead(question.key, page, number)
+                shown.append(await self._post(channel, root, post, question.key, page, view.ticket))
+            for page, number in (*fixed.items(), *list(enumerate(posted.messages))[len(pages) :]):
+                await self._delete(question, page, number)
+        except PlatformUnavailable as error:
+            raise error.doubted() if set(shown) - set(posted.messages) else error from error
+        self._shown.pop(question.key, None)
+        await self._react(shown[-1], last.buttons)
+        if shown[0] != shown[-1]:
+            await self._react(shown[0], ())
+        return PostedMessages(tuple(shown))
+
+    async def _post(
+        self,
+        channel: str,
+        root: str,
+        post: MattermostPost,
+        key: str,
+        page: int,
+        ticket: int,
+        *,
+        patience: float = PATIENCE,
+    ) -> str:
+        mark = PostMark(hash_key(key), page, ticket)
+        body = {
+            "channel_id": channel,
+            "root_id": root,
+            "message": post.text,
+            "props": mattermost_messages.build_props(post, mark, self._callback),
+            "pending_post_id": mattermost_messages.build_pending_id(key, page, self._instead.get((key, page), "")),
+        }
+        answer = await self._call(mattermost_client.POST, body, patience=patience)
+        number = str(answer["id"])
+        if answer.get("message") != post.text:  # to an id that it knows the server returns the first post
+            await self._edit(number, post, mark)
+        return number
+
+    async def _edit(self, number: str, post: MattermostPost, mark: PostMark, *, patience: float = PATIENCE) -> None:
+        props = mattermost_messages.build_props(post, mark, self._callback)
+        try:
+            await self._call(
+                mattermost_client.EDIT, {"message": post.text, "props": props}, patience=patience, post=number
+            )
+        except NotAllowed:
+            await self._call(mattermost_client.READ_ONE, post=number)  # of one that is gone it says the same
+            raise
+
+    async def _delete(self, question: Question, page: int, number: str) -> None:
+        self._deleted.append(number)
+        self._note_instead(question.key, page, number)
+        with suppress(PostGone):
+            await self._call(mattermost_client.DELETE, post=number)
+
+    def _note_instead(self, key: str, page: int, number: str) -> None:
+        self._instead[key, page] = number
+        if len(self._instead) > _REMEMBERED:
+            self._instead.popitem(last=False)
+
+    async def _react(self, number: str, buttons: Sequence[Button]) -> None:
+        """Put what can be pressed beneath a post, for a press needs but one click then; the post tells it anyway."""
+        if self._callback:
+            return
+        with suppress(PlatformError):
+            for emoji in [EMOJI[one.action] for one in buttons]:
+                if not self._call.pacing.spare():
+                    break
+                body = {"user_id": self._us.user, "post_id": number, "emoji_name": emoji}
+                await self._call(mattermost_client.REACT, body, patience=FIRST_POST_PATIENCE)
+            stops = any(one.action is ButtonAction.STOP for one in buttons)
+            if stops:
+                self._stoppable.append(number)
+            elif number in self._stoppable:
+                self._stoppable.remove(number)
+                stop = EMOJI[ButtonAction.STOP]
+                await self._call(mattermost_client.UNREACT, patience=FIRST_POST_PATIENCE, post=number, emoji=stop)
+
+    async def _show_typing(self, channel: str, root: str) -> bool:
+        """Show that we are typing, unless that is shown already, or there is no room; return whether it is."""
+        now, where = self._call.pacing.now(), f"{channel}/{root}"
+        if now < self._typed.get(where, 0.0):
+            return True
+        if not self._call.pacing.spare():
+            return False
+        self._typed = {name: until for name, until in self._typed.items() if until > now}
+        self._typed[where] = now + TYPING_SECONDS
+        try:
+            await self._call(mattermost_client.TYPING, {"channel_id": channel, "parent_id": root}, patience=0.0)
+        except PlatformError:
+            self._typed.pop(where, None)
+            return False
+        return True
+
+
+def _offer(question: Question, post: MattermostPost) -> MattermostPost:
+    """Return a post with what may be pressed; what would publish what only its asker sees wants to be asked first."""
+    offered = (one for one in post.buttons if not (question.only_asker and one.action is ButtonAction.ASK))
+    return MattermostPost(post.text, tuple(offered))

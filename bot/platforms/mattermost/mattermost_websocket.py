@@ -1,0 +1,167 @@
+"""Receive Mattermost's events over its WebSocket, which is resumed where it broke off, or caught up with."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from bot.platforms.shared.catch_up import StartCatchUp
+from bot.platforms.shared.payload_text import Json, read_object
+from bot.platforms.shared.platform_contract import PlatformError
+from bot.server.supervisor import Clock, TaskSupervisor, cancel_tasks, compute_backoff
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS, LONGEST_SECONDS = 1.0, 60.0  # how long to wait before a socket is opened anew, at first and at most
+HELLO_SECONDS = 10.0  # how long a server may take to greet
+HEARTBEAT_SECONDS = 30.0  # how often it is asked whether it is there
+SKEW_SECONDS = 60.0  # by which its clock and ours may differ
+_MAX_FRAME = 1 << 24
+_REFUSED = "Mattermost does not take the token: make one on the bot account's page."
+_LOCKED_OUT = frozenset({401, 403})
+
+HandleEvent = Callable[[Json], Awaitable[None]]
+
+
+class SocketGap(Exception):
+    """Something is wrong with a socket, so that another is opened."""
+
+
+class EventOrder:
+    """Which connection it is, and which event comes next: what is missing is noticed. Pure."""
+
+    def __init__(self) -> None:
+        self.connection, self._next = "", 0
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """By what the server knows where we broke off."""
+        return {"connection_id": self.connection, "sequence_number": str(self._next)} if self.connection else {}
+
+    def begin(self, connection: str) -> bool:
+        """Note that the server greets, and return whether it is another connection than before: a fresh start."""
+        fresh = connection != self.connection or not connection
+        self.connection, self._next = connection, 0 if fresh else self._next
+        return fresh
+
+    def follow(self, number: int) -> bool:
+        """Note an event by its number, and return whether it is the one that comes next."""
+        if number != self._next:
+            self.connection, self._next = "", 0
+            return False
+        self._next += 1
+        return True
+
+
+class MattermostSocket:
+    """Holds the connection, and hands on what arrives."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        url: str,
+        token: str,
+        hear: HandleEvent,
+        tasks: TaskSupervisor,
+        catch_up: StartCatchUp,
+        since: float | None,
+        clock: Clock,
+    ) -> None:
+        self._session, self._url, self._token = session, f"{url}/api/v4/websocket".replace("http", "ws", 1), token
+        self._handle, self._tasks, self._catch_up, self._clock = hear, tasks, catch_up, clock
+        self._since, self._order = since, EventOrder()
+        self._open, self._reason, self._refusal = False, "", asyncio.Event()
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Hold the connection within the block; a server that is away is tried until it is there."""
+        async with self._tasks.kept():
+            living = asyncio.create_task(self._run(), name="mattermost")
+            try:
+                yield
+            finally:
+                await cancel_tasks([living])
+
+    def ready(self) -> str:
+        """Say why events cannot arrive just now; nothing when all is well."""
+        return self._reason or ("" if self._open else "The connection to Mattermost is not open.")
+
+    async def refused(self) -> PlatformError:
+        """Wait until Mattermost refuses us for good, and return why."""
+        await self._refusal.wait()
+        return PlatformError(self._reason)
+
+    async def _run(self) -> None:
+        failures = 0
+        while not self._reason:
+            greeted = False
+            try:
+                async for _ in self._listen():
+                    greeted = True
+            except aiohttp.WSServerHandshakeError as error:
+                if error.status in _LOCKED_OUT:
+                    self._refuse()
+                log.warning("Mattermost opens no socket", extra={"cause": str(error.status)})
+            except (aiohttp.ClientError, OSError, TimeoutError, SocketGap) as error:
+                log.warning("the connection to Mattermost ended", extra={"cause": f"{type(error).__name__}: {error}"})
+            finally:
+                self._open = False
+            failures = 0 if greeted else failures + 1
+            if not self._reason:
+                wait = compute_backoff(failures, first=AGAIN_SECONDS, longest=LONGEST_SECONDS)
+                await self._clock.sleep(wait)
+
+    async def _listen(self) -> AsyncIterator[None]:
+        """Hand on the events of one connection, until it ends."""
+        headers, challenge = {"Authorization": f"Bearer {self._token}"}, {"token": self._token}
+        connecting = self._session.ws_connect(
+            self._url, headers=headers, params=self._order.query, heartbeat=HEARTBEAT_SECONDS, max_msg_size=_MAX_FRAME
+        )
+        async with connecting as socket:
+            # What stands before the server may have taken the header away.
+            await socket.send_json({"seq": 1, "action": "authentication_challenge", "data": challenge})
+            self._open = bool(self._order.connection)  # a connection that is resumed is not greeted again
+            while not socket.closed:
+                async with asyncio.timeout(None if self._open else HELLO_SECONDS):
+                    frame = await socket.receive()
+                if frame.type is not aiohttp.WSMsgType.TEXT:
+                    break
+                await self._take(_parse(frame.data))
+                yield
+
+    async def _take(self, frame: Json) -> None:
+        if "seq_reply" in frame:
+            if frame.get("status") != "OK":
+                self._refuse()
+                raise SocketGap("it does not take the token")
+            return
+        if frame.get("event") == "hello":
+            self._greet(str(read_object(frame, "data").get("connection_id") or ""))
+        number = frame.get("seq")
+        if not isinstance(number, int) or not self._order.follow(number):
+            raise SocketGap("an event is missing")
+        self._since = self._clock.now().timestamp()
+        await self._tasks.wait_briefly(self._handle(frame))
+
+    def _greet(self, connection: str) -> None:
+        """Begin to listen; what happened since a connection that is lost, or an earlier run, is caught up with."""
+        self._open = True
+        if self._order.begin(connection):
+            self._tasks.spawn(self._catch_up(None if self._since is None else self._since - SKEW_SECONDS))
+
+    def _refuse(self) -> None:
+        self._reason = _REFUSED
+        self._refusal.set()
+        log.error("Mattermost refuses us: %s", _REFUSED)
+
+
+def _parse(data: Any) -> Json:
+    try:
+        frame = json.loads(data)
+    except ValueError:
+        frame = None
+    return frame if isinstance(frame, Mapping) else {"seq": -1}

@@ -1,0 +1,138 @@
+"""Compose Mattermost: who we are there, the routing of events, what answers, and the socket."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+
+import aiohttp
+
+from bot.desk.answer_actions import AnswerActions
+from bot.desk.channel_command import ChannelCommand
+from bot.desk.desk import Desk
+from bot.platforms.mattermost import mattermost_events, read_mattermost_settings
+from bot.platforms.mattermost.mattermost_actions import PATH, MattermostActions, MattermostCallback
+from bot.platforms.mattermost.mattermost_client import ME, MY_TEAMS, MattermostApiClient, MattermostRateLimit
+from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, list_channels, select_teams
+from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity
+from bot.platforms.mattermost.mattermost_intake import MattermostHistoryReader, MattermostIntake
+from bot.platforms.mattermost.mattermost_messages import Callback
+from bot.platforms.mattermost.mattermost_platform import MattermostPlatform
+from bot.platforms.mattermost.mattermost_websocket import MattermostSocket
+from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
+from bot.platforms.shared.payload_text import Json
+from bot.platforms.shared.platform_connection import OpenedPlatform
+from bot.platforms.shared.platform_contract import AccessDenied, Platform
+from bot.server.supervisor import Clock, TaskSupervisor
+from bot.settings.live.channel_names import NamedChannel
+from bot.settings.settings_tables import Settings
+from bot.wiring import App
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class MattermostRouter:
+    """What listens to Mattermost: decides what an event means, and who does it."""
+
+    us: MattermostBotIdentity
+    intake: MattermostIntake
+    actions: MattermostActions | None = None  # set before anything is heard
+
+    async def hear(self, frame: Json) -> None:
+        """Do what an event means. Raises nothing: nobody waits who could do better."""
+        try:
+            await self._handle(mattermost_events.parse_event(frame, self.us))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard
+            facts = {"event": str(frame.get("event")), "cause": f"{type(error).__name__}: {error}"}
+            log.error("something of Mattermost's was not taken in", extra=facts)  # noqa: TRY400
+
+    async def _handle(self, event: mattermost_events.MattermostEvent | None) -> None:
+        match event:
+            case mattermost_events.PostWritten():
+                await self.intake.take(event)
+            case mattermost_events.PostEdited():
+                await self.intake.edit(event)
+            case mattermost_events.PostDeleted():
+                await self.intake.delete(event)
+            case mattermost_events.ChannelChanged():
+                self.intake.directory.forget(event.channel)
+            case mattermost_events.Reacted() if self.actions:
+                await self.actions.react(event)
+
+
+@asynccontextmanager
+async def open_client(
+    app: App, desk: Desk, session: aiohttp.ClientSession, call: MattermostApiClient, clock: Clock | None = None
+) -> AsyncIterator[OpenedPlatform]:
+    """Give Mattermost as the desk sees it. Raises `PlatformError`, `StorageError`."""
+    settings, platforms, tasks = read_mattermost_settings(app.settings), dict[str, Platform](), TaskSupervisor()
+    clock, token = clock or Clock(), settings.token.get_secret_value()
+    us = await _load_identity(call, settings.teams)
+    directory = MattermostDirectory(
+        call,
+        us,
+        lambda: read_mattermost_settings(app.settings),
+        call.pacing.now,
+        readers=lambda: app.settings.readers,
+    )
+    intake = MattermostIntake(app, desk, us, directory, tasks)
+    router = MattermostRouter(us, intake)
+    archive, marker = (
+        MattermostHistoryReader(app.queue, call, us, intake),
+        ResumeMarker(app.settings.home, "mattermost"),
+    )
+    catch_up = CatchUpRun(archive, desk, marker, lambda: clock.now().timestamp(), call.pacing.sleep)
+    socket = MattermostSocket(
+        session, settings.url, token, router.hear, tasks, catch_up.run, await catch_up.since(), clock
+    )
+    # The secret that proves buttons ours lives as long as the token, and tells nothing of it.
+    secret = sha256(f"footnote buttons\n{token}".encode()).digest()
+    callback = Callback(settings.callback_url + PATH, secret) if settings.callback_url else None
+    platform = platforms["mattermost"] = MattermostPlatform(
+        call,
+        us,
+        directory,
+        connected=socket.connected,
+        ready=socket.ready,
+        refused=socket.refused,
+        callback=callback,
+        now=lambda: clock.now().timestamp(),
+        zone=app.settings.zone,
+    )
+    command = ChannelCommand(app, lambda by: by.user_id in read_mattermost_settings(app.settings).admins)
+    acting = AnswerActions(app, platforms)
+    actions = router.actions = MattermostActions(app, desk, acting, call, us, directory, platform, command)
+    intake.is_deleted_by_us, intake.run_command = platform.deleted_by_us, actions.run
+    routes = MattermostCallback(actions, directory, callback, tasks).routes if callback else ()
+
+    async def channels(wanted: Settings) -> tuple[NamedChannel, ...]:
+        return await list_channels(call, select_teams(us.teams, read_mattermost_settings(wanted).teams))
+
+    try:
+        yield OpenedPlatform(platform, routes, channels, platform.refused)
+    finally:
+        await directory.close()
+
+
+async def _load_identity(call: MattermostApiClient, wanted: tuple[str, ...]) -> MattermostBotIdentity:
+    try:
+        me, listed = await call(ME), await call(MY_TEAMS)
+    except AccessDenied as error:
+        raise error.for_good() from error
+    teams = {str(one["id"]): str(one["name"]) for one in listed}
+    if lacking := [one for one in wanted if one not in {*teams, *teams.values()}]:
+        log.warning("the bot is not in teams that [mattermost] teams names: %s", ", ".join(lacking))
+    return MattermostBotIdentity(str(me["id"]), str(me["username"]), teams)
+
+
+@asynccontextmanager
+async def open_mattermost(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
+    """Open the server of the settings. Raises `PlatformError`, `StorageError`."""
+    settings = read_mattermost_settings(app.settings)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        pacing = MattermostRateLimit(settings.calls_per_second)
+        call = MattermostApiClient(session, settings.token.get_secret_value(), settings.url, pacing)
+        async with open_client(app, desk, session, call) as opened:
+            yield opened
