@@ -137,6 +137,8 @@ class App:
     llm: LLM | None = None
     rerank: Rerank = no_reader
     web: "WebSearch | None" = None  # the search engine, where one is configured
+    observe_call: Callable[[str, object, str, float], None] = lambda *_: None
+    """Told of calls of platforms: whose, which, how it ended, and in how many seconds."""
 
     @property
     def settings(self) -> Settings:

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Protocol
@@ -60,11 +60,13 @@ class Recorder:
         self._noted: list[TimedStep] = []
         self._claims: list[CheckedClaim] = []
         self._found: dict[str, Hit] = {}
+        self._began = time.perf_counter()
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """Every search and model call so far, in the order in which they began."""
-        return tuple(noted.step for noted in sorted(self._noted, key=lambda noted: noted.began))
+        ordered = sorted(self._noted, key=lambda noted: noted.began)
+        return tuple(replace(noted.step, began=round((noted.began - self._began) * 1000, 3)) for noted in ordered)
 
     @property
     def found(self) -> Mapping[str, Hit]:

@@ -156,6 +156,7 @@ class Step:
     stage: str
     facts: Mapping[str, Any]
     milliseconds: float
+    began: float = field(default=0.0, compare=False)  # so many milliseconds after its turn
 
 
 class EntryKind(StrEnum):

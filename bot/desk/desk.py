@@ -91,6 +91,10 @@ class Desk:
         """Return how many questions are answered before one that waits; 0 for any other."""
         return self._scheduler.count_before(key)
 
+    def count_jobs(self) -> Mapping[str, int]:
+        """Return how many questions wait, are being answered, and are being delivered."""
+        return self._scheduler.count_jobs()
+
     async def edit_question(self, key: str, text: str) -> None:
         """Answer a question in its new words; what is posted is edited. Raises `StorageError`."""
         # Of several at once the one that came last counts.

@@ -243,6 +243,7 @@ class TurnPolicy:
         budget = await check_budget(app, row, now=self.clock.now(), language=question.language)
         request = replace(
             build_turn_request(question, turn_id=turn_id, ticket=row.ticket),
+            taken=None if row.turn_id else row.taken_at,
             within=channel.corpora,
             because="" if channel.paused else budget.because,
         )

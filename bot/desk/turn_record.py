@@ -43,6 +43,7 @@ def build_opening(
         "earlier_corpora": sorted({corpus for turn in talk.earlier for corpus in turn.corpora}),
         "earlier_documents": sorted({one for turn in talk.earlier for one in turn.documents}),
         "corpora": corpora,
+        **({"taken": request.taken} if request.taken else {}),
         **ran,
     }
 
@@ -94,7 +95,8 @@ def build_unanswered(turn_id: str, status: Status, failure: Failure, text: str =
 
 
 def _build_step(turn_id: str, step: Step) -> LogEntry:
-    return LogEntry(turn_id, EntryKind.STEP, {**step.facts, "stage": step.stage, "milliseconds": step.milliseconds})
+    times = {"milliseconds": step.milliseconds, "began": step.began}
+    return LogEntry(turn_id, EntryKind.STEP, {**step.facts, "stage": step.stage, **times})
 
 
 def _keep_page(hit: Hit) -> Mapping[str, Any]:

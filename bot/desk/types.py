@@ -145,6 +145,7 @@ class TurnRequest:
     id: str = ""  # the turn's id in the record; empty for a new one
     message: str = ""  # the platform's id of the message that asks
     ticket: int = 0  # the question's number at the desk; 0 for one that never stood there
+    taken: datetime | None = None  # when the desk took it; None where this is not its first turn
     within: tuple[str, ...] | None = None
     """What a channel narrows its scope to; None for all. Unlike `corpora`, what cannot be read is passed over."""
     because: str = ""  # why this system answers and not the usual one, such as a budget that is spent; for the record

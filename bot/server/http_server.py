@@ -148,6 +148,7 @@ async def _cancel_requests(task: "asyncio.Task[None]", *requests: "asyncio.Task[
 log = logging.getLogger(__name__)
 
 PROBES = ("/healthz", "/readyz")
+METRICS = "/metrics"
 MAX_BODY_BYTES = 1024 * 1024  # platforms send some tens of thousands at most
 GRACE_SECONDS = 3
 CLIENT_GONE = 499  # the status that is logged where whoever asks has left before all of the request was there
@@ -241,7 +242,7 @@ class RequestLog:
         except ClientDisconnect:
             status = CLIENT_GONE
         finally:
-            level = logging.DEBUG if scope["path"] in PROBES else logging.INFO
+            level = logging.DEBUG if scope["path"] in {*PROBES, METRICS} else logging.INFO
             spent = round((time.monotonic() - started) * 1000, 1)
             about = {"method": scope["method"], "path": scope["path"], "status": status, "milliseconds": spent}
             log.log(level, "request", extra=about)

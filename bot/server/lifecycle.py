@@ -6,6 +6,7 @@ the desk and at the sockets, is finished or put back, then everything is closed.
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
@@ -24,6 +25,8 @@ from bot.server.control.control_server import serve_control
 from bot.server.idle_embedding import IdleEmbedding, embed_when_idle
 from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_event_loop, watch_readiness
 from bot.server.monitoring.server_log import build_live_redactor
+from bot.server.monitoring.systemd import READY, STOPPING, build_notify, keep_alive
+from bot.server.monitoring.telemetry import StateReader, open_telemetry
 from bot.server.record_upkeep import RecordUpkeep, build_outlets, keep_record
 from bot.server.refresh.citation_recheck import CitationRecheck, keep_citations
 from bot.server.refresh.following import keep_following
@@ -137,11 +140,19 @@ async def _run_server(
     """Serve within the block, and give the connections. Commands are served first, and wait for no network."""
     settings = live.current
     async with AsyncExitStack() as stack:
+        notify = build_notify(os.environ)
+        await stack.enter_async_context(keep_alive(notify, os.environ))
+        telemetry = await stack.enter_async_context(open_telemetry(settings.http, os.environ))
         opened_app = await stack.enter_async_context(open_app(live))
-        app = replace(opened_app, passages=replace(opened_app.passages, polite=True))  # leaves a core for questions
+        app = replace(
+            opened_app,
+            passages=replace(opened_app.passages, polite=True),  # leaves a core for questions
+            audit=replace(opened_app.audit, observe=telemetry.observe),
+            observe_call=telemetry.observe_call,
+        )
         stack.push_async_callback(app.passages.lazy.flush)
         await close_abandoned(app, system_clock())
-        await stack.enter_async_context(watch_event_loop())
+        await stack.enter_async_context(watch_event_loop(observe=telemetry.observe_lag))
         reloading = SettingsReload(live, read, ScopeRecord(app.audit))
         await reloading.begin()
         await stack.enter_async_context(_reload_when_asked(reloading, asked))
@@ -154,7 +165,9 @@ async def _run_server(
             build_readiness_checks(app, {one.name: one for one in arrivals.all}),
             build_live_redactor(lambda: live.current),
         )
-        answers = http_server.build_http_app(holds, redact)
+        readiness = Readiness(holds, redact)
+        scraped = telemetry.routes(StateReader(app, desk.count_jobs, readiness, tuple(holds)))
+        answers = http_server.build_http_app(holds, redact, scraped)
         control = serve_control(home, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried)
         answers.router.routes.extend(await stack.enter_async_context(_open_mcp(home)))
         listening = http_server.serve_http(settings.http, answers, stopping.hurried)
@@ -187,7 +200,9 @@ async def _run_server(
         if not arrivals.failure:
             # Whatever level is logged, that it serves, and where, is told.
             log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, shown, arrivals))
-            await stack.enter_async_context(watch_readiness(Readiness(holds, redact)))
+            await stack.enter_async_context(watch_readiness(readiness))
+            notify(READY)
+            stack.callback(notify, STOPPING)
         yield arrivals
 
 

@@ -120,6 +120,8 @@ class HttpSettings(SettingsTable):
 
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8710, ge=0, le=65_535)  # 0 takes any that is free
+    metrics: bool = True  # whether /metrics is served to Prometheus
+    traces: Annotated[str, AfterValidator(validate_web_address)] = ""  # of OpenTelemetry's collector; empty for none
 
 
 class LogSettings(SettingsTable):

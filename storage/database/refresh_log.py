@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, or_, select, update
@@ -86,6 +86,18 @@ def require_lease(connection: Connection, lease: Lease | None) -> None:
 LOST_RUN_FAULT = "Its process ended before the refresh did; what was applied stays, and the next run continues there."
 
 
+@dataclass(frozen=True, slots=True)
+class RunTotal:
+    """What the runs of a corpus that ended in one state did together."""
+
+    COUNTED: ClassVar = ("added", "changed", "unchanged", "removed", "failed", "passages_added", "passages_removed")
+
+    corpus: str
+    state: RunState
+    runs: int
+    done: Mapping[str, int]  # documents and passages, by `COUNTED`
+
+
 @dataclass(frozen=True)
 class RefreshLog:
     """The history of runs, a row each. Every method raises `StorageError`."""
@@ -118,6 +130,18 @@ class RefreshLog:
 
     async def last(self) -> Mapping[str, RefreshRun]:
         return await self.database.read(fetch_last_runs)
+
+    async def totals(self) -> tuple[RunTotal, ...]:
+        """Return what all ended runs did, by corpus and state."""
+        sums = [func.sum(runs.c[name]) for name in RunTotal.COUNTED]
+        ended = select(runs.c.corpus, runs.c.state, func.count(), *sums).where(runs.c.ended.is_not(None))
+        query = ended.group_by(runs.c.corpus, runs.c.state)
+        rows = await self.database.read(lambda connection: connection.execute(query).all())
+        counted = ((row[0], RunState(row[1]), *map(int, row[2:])) for row in rows)
+        return tuple(
+            RunTotal(corpus, state, count, dict(zip(RunTotal.COUNTED, done, strict=True)))
+            for corpus, state, count, *done in counted
+        )
 
     async def _change(self, run: int, values: Mapping[str, Any]) -> None:
         change = update(runs).where(runs.c.id == run, runs.c.state == RunState.RUNNING).values(values)

@@ -6,7 +6,7 @@ holds what is indexed now, the log what was so then.
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,14 +27,19 @@ class AuditLog:
 
     database: Database
     clock: Callable[[], datetime] = utc_now
+    observe: Callable[[Sequence[LogEntry]], None] = lambda _: None
+    """Told of entries when they are on the disk; never blocks or raises."""
 
     async def append(self, *added: LogEntry) -> tuple[int, ...]:
         """Append entries, all or none, and return their numbers. They are on the disk when this returns.
 
         Raises `TypeError` or `ValueError` for a body that is no strict JSON.
         """
-        rows = encode_entries(added, self.clock())
-        return await self.database.write(lambda connection: insert_entries(connection, rows))
+        now = self.clock()
+        rows = encode_entries(added, now)
+        numbers = await self.database.write(lambda connection: insert_entries(connection, rows))
+        self.observe([replace(entry, seq=seq, at=entry.at or now) for seq, entry in zip(numbers, added, strict=True)])
+        return numbers
 
     async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
         """Return the entries of one turn, oldest first."""

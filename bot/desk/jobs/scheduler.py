@@ -149,6 +149,12 @@ class Scheduler:
         waiting = (job for job in self._jobs.values() if job.question.key == key and self._is_waiting(job))
         return next((count_ahead(self._state, job.ticket) for job in waiting), 0)
 
+    def count_jobs(self) -> Mapping[str, int]:
+        """Return how many jobs there are, by what is done for them."""
+        waiting = sum(map(len, self._state.waiting.values()))
+        answering, delivering = len(self._state.answering), len(self._state.delivering)
+        return {"waiting": waiting, "answering": answering, "delivering": delivering}
+
     async def start(self) -> None:
         """Take up what an earlier process left, and start. Raises `StorageError`."""
         context = self._context

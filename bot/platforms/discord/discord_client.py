@@ -26,6 +26,7 @@ from bot.platforms.shared.platform_contract import (
     PlatformError,
     PlatformUnavailable,
     PostGone,
+    RateLimited,
 )
 from bot.platforms.shared.rate_limit import (
     LIMITED,
@@ -33,11 +34,13 @@ from bot.platforms.shared.rate_limit import (
     PATIENCE,
     RETRY_SECONDS,
     Busy,
+    ObserveCall,
     Rate,
     RateWindow,
     ReplyKind,
     build_retry,
     explain_lost_connection,
+    ignore_call,
     retry_call,
     sort_reply,
 )
@@ -169,7 +172,7 @@ def explain_api_error(call: str, status: int, body: Any, retry_after: str = "") 
     if status == LIMITED:
         told = facts.get("retry_after", retry_after)
         seconds = parse_retry_after(told, _SECONDS if facts else _BANNED_SECONDS)
-        return PlatformUnavailable(f"Discord asks to wait before {call}.", seconds=seconds)
+        return RateLimited(f"Discord asks to wait before {call}.", seconds=seconds)
     if code == 0 and status == _LOCKED_OUT:
         return AccessDenied(line, hint=_HINTS[0], seconds=LOCKED_OUT_SECONDS)
     passing = code in _PASSING
@@ -320,8 +323,15 @@ _EMPTY = 204
 class DiscordApiClient:
     """Calls Discord as one bot, at its pace; at its usual address where none is given."""
 
-    def __init__(self, session: aiohttp.ClientSession, token: str, api_url: str, pacing: DiscordRateLimit) -> None:
-        self._session, self._api, self.pacing = session, (api_url or API).rstrip("/"), pacing
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        token: str,
+        api_url: str,
+        pacing: DiscordRateLimit,
+        observe: ObserveCall = ignore_call,
+    ) -> None:
+        self._session, self._api, self.pacing, self._observe = session, (api_url or API).rstrip("/"), pacing, observe
         self._headers = {"User-Agent": _AGENT}
         self._secret = {"Authorization": f"Bot {token}"}
 
@@ -340,7 +350,9 @@ class DiscordApiClient:
             bucket = await self.pacing.turn(route, ids, patience=seconds)
             return await self._send(route, ids, body, query, bucket)
 
-        return await retry_call(attempt, route, self.pacing, patience=patience, repeatable=route.repeatable)
+        return await retry_call(
+            attempt, route, self.pacing, patience=patience, repeatable=route.repeatable, observe=self._observe
+        )
 
     async def _send(
         self, route: Route, ids: Mapping[str, str], body: Any, query: Mapping[str, str] | None, bucket: RateBucket

@@ -289,7 +289,8 @@ async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open Discord by the token of the settings. Raises `PlatformError`, `StorageError`."""
     settings = read_discord_settings(app.settings)
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, DiscordRateLimit())
+        token, observe = settings.token.get_secret_value(), partial(app.observe_call, "discord")
+        call = DiscordApiClient(session, token, settings.api_url, DiscordRateLimit(), observe)
 
         async def channels(settings: Settings) -> tuple[NamedChannel, ...]:
             return await list_channels(call, read_discord_settings(settings).servers)

@@ -53,6 +53,12 @@ class ContentRefused(CannotPost):
     kind = "content_refused"
 
 
+class RateLimited(PlatformUnavailable):
+    """It wants no more calls for now. Nothing was done."""
+
+    kind = "rate_limited"
+
+
 class AccessDenied(PlatformUnavailable):
     """It does not take our token. Nothing was done, and nothing can be until it does."""
 

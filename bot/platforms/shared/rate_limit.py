@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 import aiohttp
 
-from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
 
 T = TypeVar("T")
 
@@ -94,13 +94,27 @@ class RateWindow:
         return self.rate.calls - sum(at + self.rate.seconds * _MARGIN > now for at in self.taken)
 
 
+ObserveCall = Callable[[object, str, float], None]
+"""Told of each try of a call: its name, how it ended, and in how many seconds, its wait for its turn included."""
+
+
+def ignore_call(name: object, outcome: str, seconds: float) -> None:
+    del name, outcome, seconds
+
+
 class _Clock(Protocol):
     now: Callable[[], float]
     sleep: Callable[[float], Awaitable[object]]
 
 
 async def retry_call(
-    attempt: Callable[[float], Awaitable[T]], name: object, clock: _Clock, *, patience: float, repeatable: bool
+    attempt: Callable[[float], Awaitable[T]],
+    name: object,
+    clock: _Clock,
+    *,
+    patience: float,
+    repeatable: bool,
+    observe: ObserveCall = ignore_call,
 ) -> T:
     """Make a call, again where it surely did nothing or may be done twice, for as long as patience lasts.
 
@@ -111,7 +125,7 @@ async def retry_call(
     for left in reversed(range(_TRIES)):
         started = clock.now()
         try:
-            return await attempt(max(patience - waited, 0.0))
+            return await _observe_try(lambda: attempt(max(patience - waited, 0.0)), name, clock, observe)  # noqa: B023
         except (Busy, PlatformUnavailable) as error:
             waited += clock.now() - started
             failed = error if isinstance(error, PlatformUnavailable) else _too_busy(name, error)
@@ -121,6 +135,22 @@ async def retry_call(
                 raise failed.doubted() if doubtful else failed from error.__cause__
             await clock.sleep(pause)
     raise AssertionError
+
+
+async def _observe_try(attempt: Callable[[], Awaitable[T]], name: object, clock: _Clock, observe: ObserveCall) -> T:
+    started, outcome = clock.now(), "stopped"
+    try:
+        done = await attempt()
+        outcome = "done"
+    except Busy:
+        outcome = "busy"
+        raise
+    except PlatformError as error:
+        outcome = error.kind
+        raise
+    finally:
+        observe(name, outcome, clock.now() - started)
+    return done
 
 
 def _too_busy(name: object, error: Busy) -> PlatformUnavailable:

@@ -26,17 +26,20 @@ from bot.platforms.shared.platform_contract import (
     PlatformError,
     PlatformUnavailable,
     PostGone,
+    RateLimited,
 )
 from bot.platforms.shared.rate_limit import (
     LIMITED,
     LOCKED_OUT_SECONDS,
     PATIENCE,
     Busy,
+    ObserveCall,
     Rate,
     RateWindow,
     ReplyKind,
     build_retry,
     explain_lost_connection,
+    ignore_call,
     retry_call,
     sort_reply,
 )
@@ -204,7 +207,7 @@ def explain_api_error(method: str, code: str, status: int, retry_after: str = ""
     code = code if re.fullmatch(r"[a-z0-9_]{1,60}", code) else ""
     line = f"Slack refused {method}: {code or f'status {status}'}."
     if status == LIMITED or code in _LIMITED:
-        return PlatformUnavailable(f"Slack asks to wait before {method}.", seconds=_retry_after(retry_after))
+        return RateLimited(f"Slack asks to wait before {method}.", seconds=_retry_after(retry_after))
     if code in _NOT_LET_IN:
         return AccessDenied(line, hint=_HINTS[code], seconds=LOCKED_OUT_SECONDS)
     if sort_reply(status, own=bool(code), refused=True, passing=code in _AWAY) is ReplyKind.AGAIN:
@@ -255,8 +258,8 @@ def build_web_client(token: str, api_url: str) -> AsyncWebClient:
 class SlackApiClient:
     """Calls methods of one workspace, at its pace, by a client without retry handlers."""
 
-    def __init__(self, client: AsyncWebClient, pacing: SlackRateLimit) -> None:
-        self._client, self.pacing = client, pacing
+    def __init__(self, client: AsyncWebClient, pacing: SlackRateLimit, observe: ObserveCall = ignore_call) -> None:
+        self._client, self.pacing, self._observe = client, pacing, observe
 
     async def __call__(self, method: str, *, patience: float = PATIENCE, **facts: Any) -> Mapping[str, Any]:
         """Call a method by its name, such as `chat.update`, and return what Slack answers. Raises `PlatformError`."""
@@ -271,7 +274,10 @@ class SlackApiClient:
                     self.pacing.hold(method, channel, error.seconds)
                 raise
 
-        return await retry_call(attempt, method, self.pacing, patience=patience, repeatable=method in _REPEATABLE)
+        repeatable = method in _REPEATABLE
+        return await retry_call(
+            attempt, method, self.pacing, patience=patience, repeatable=repeatable, observe=self._observe
+        )
 
     async def respond(self, url: str, body: Mapping[str, Any]) -> None:
         """Post a message to the address that came with a command or an action; once. Raises `PlatformError`."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
@@ -256,7 +257,8 @@ async def _load_identity(call: SlackApiClient) -> slack_events.SlackBotIdentity:
 async def open_slack(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open the workspace of the settings. Raises `PlatformError`, `StorageError`."""
     settings = read_slack_settings(app.settings)
-    call = SlackApiClient(build_web_client(settings.bot_token.get_secret_value(), settings.api_url), SlackRateLimit())
+    client = build_web_client(settings.bot_token.get_secret_value(), settings.api_url)
+    call = SlackApiClient(client, SlackRateLimit(), partial(app.observe_call, "slack"))
 
     async def channels(_: Settings) -> tuple[NamedChannel, ...]:
         return await list_channels(call, (await _load_identity(call)).team)

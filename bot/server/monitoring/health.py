@@ -120,17 +120,24 @@ async def watch_event_loop(
     tolerated: float = MAX_LAG_SECONDS,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    observe: Callable[[float], None] = lambda _: None,
 ) -> AsyncIterator[None]:
-    """Log each time that the event loop is blocked for longer than `tolerated`."""
-    async with run_beside(_log_lag(tolerated, clock, sleep), name="lag watch"):
+    """Log each time that the event loop is blocked for longer than `tolerated`; `observe` is told of each lag."""
+    async with run_beside(_log_lag(tolerated, clock, sleep, observe), name="lag watch"):
         yield
 
 
-async def _log_lag(tolerated: float, clock: Callable[[], float], sleep: Callable[[float], Awaitable[object]]) -> None:
+async def _log_lag(
+    tolerated: float,
+    clock: Callable[[], float],
+    sleep: Callable[[float], Awaitable[object]],
+    observe: Callable[[float], None],
+) -> None:
     while True:
         before = clock()
         await sleep(LAG_SAMPLE_SECONDS)
         lag = clock() - before - LAG_SAMPLE_SECONDS
+        observe(max(lag, 0.0))
         if lag > tolerated:
             log.warning("the event loop was blocked", extra={"seconds": round(lag, 3)})
 

@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.bot.server.server import process, run, serving, told
 
@@ -64,6 +66,13 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
 
         answers = [httpx.get(server.address + path) for path in ("/healthz", "/readyz")]
         assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(200, "alive"), (200, "ready")]
+
+        families = text_string_to_metric_families(httpx.get(f"{server.address}/metrics").text)
+        samples = [sample for family in families for sample in family.samples]
+        ended = [sample for sample in samples if sample.name == "footnote_answers_total"]
+        counted = {(one.labels["task"], one.labels["status"]): int(one.value) for one in ended}
+        assert counted == Counter((one["task"], one["status"]) for one in told("audit", "list", "-n", "100")["turns"])
+        assert ("footnote_corpus_documents", 2.0) in {(one.name, one.value) for one in samples}
 
         for command in (["serve"], ["reindex"]):
             refused = run(*command)

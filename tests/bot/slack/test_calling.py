@@ -12,6 +12,7 @@ from bot.platforms.shared.platform_contract import (
     PlatformError,
     PlatformUnavailable,
     PostGone,
+    RateLimited,
 )
 from bot.platforms.slack.slack_client import (
     SlackApiClient,
@@ -40,8 +41,8 @@ from tests.platforms.slack.world import BOT_TOKEN, SECRETS
         ("", 200, PlatformUnavailable),
         ("", 403, PlatformUnavailable),
         ("", 408, PlatformUnavailable),
-        ("ratelimited", 429, PlatformUnavailable),
-        ("ratelimited", 200, PlatformUnavailable),
+        ("ratelimited", 429, RateLimited),
+        ("ratelimited", 200, RateLimited),
     ],
 )
 def test_what_a_refusal_means(code: str, status: int, expected: type[PlatformError]) -> None:

@@ -177,6 +177,7 @@ def test_our_values_become_plain_ones() -> None:
             ],
         },
         "milliseconds": 1.5,
+        "began": 0.0,
     }
 
 

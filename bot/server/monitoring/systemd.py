@@ -1,0 +1,53 @@
+"""Tell systemd how the server stands, where it was started by it: ready, stopping, and alive.
+
+Alive is said by the event loop itself, so that a server whose loop stands still is started again.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from bot.server.supervisor import run_beside
+
+log = logging.getLogger(__name__)
+
+READY, STOPPING, ALIVE = "READY=1", "STOPPING=1", "WATCHDOG=1"
+Notify = Callable[[str], None]
+
+
+def build_notify(environ: Mapping[str, str]) -> Notify:
+    """Return what sends a state to systemd; it does nothing where no systemd waits for it."""
+    address = environ.get("NOTIFY_SOCKET", "")
+
+    def notify(state: str) -> None:
+        if not address:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+                sender.setblocking(False)  # noqa: FBT003 - the standard library's
+                sender.sendto(state.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
+        except OSError as error:
+            log.warning("systemd could not be told", extra={"cause": str(error)})
+
+    return notify
+
+
+@asynccontextmanager
+async def keep_alive(
+    notify: Notify, environ: Mapping[str, str], *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+) -> AsyncIterator[None]:
+    """Say within the block that the event loop runs, thrice in the time that systemd's watchdog waits."""
+    given = environ.get("WATCHDOG_USEC", "")
+    if not given.isdigit() or not int(given):
+        yield
+        return
+
+    async def beat() -> None:
+        while True:
+            notify(ALIVE)
+            await sleep(int(given) / 3_000_000)
+
+    async with run_beside(beat(), name="systemd"):
+        yield

@@ -1,0 +1,207 @@
+"""Send where the time of each turn goes to a collector, as spans of OpenTelemetry: made from the turn's entries.
+
+A trace's id comes from the answer's, so that what another process records of a turn joins it. No span holds words that
+anybody wrote.
+"""
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from bot import read_version
+from storage.types import EntryKind, LogEntry
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+SERVICE = "footnote"
+_TURN, _SEARCH = "turn", "search"
+_TURNS_KEPT = 10_000
+_EXPORT_SECONDS = 5.0
+_FAILED = frozenset({"failed"})
+
+
+class TracingUnavailable(Exception):
+    kind = "tracing_unavailable"
+    hint = "Install it: pip install 'footnote[tracing]' from the checkout; or empty [http] traces."
+
+    def __init__(self) -> None:
+        super().__init__("Traces are wanted, and the packages that send them are not installed.")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSpan:
+    """A span, by names within its turn."""
+
+    key: str  # its name among those of its turn
+    parent: str  # that of its parent; empty for the turn itself
+    name: str
+    begun: datetime
+    ended: datetime
+    about: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    failed: bool = False
+    remote: bool = False  # whether another server was asked
+
+
+def plan_turn(entries: Sequence[LogEntry], platform: str) -> tuple[PlannedSpan, ...]:
+    """Plan the spans of a turn by the entries that close it: its steps, and how it ended. Pure."""
+    *steps, closed = entries
+    body = closed.body
+    ended = _moment(closed)
+    begun = ended - timedelta(seconds=body["seconds"])
+    failure = body.get("failure")
+    about = {
+        "footnote.turn": closed.turn_id,
+        "footnote.platform": platform,
+        "footnote.system": str(body["system"]),
+        "footnote.status": str(body["status"]),
+        "footnote.sentences": len(body["sentences"]),
+        "footnote.withheld": len(body["withheld"]),
+    } | ({"error.type": failure.kind} if failure else {})
+    turn = PlannedSpan(_TURN, "", _TURN, begun, ended, about, failed=str(body["status"]) in _FAILED)
+    calls = tuple(_plan_step(step, place, begun) for place, step in enumerate(steps))
+    return (turn, *_plan_stages(calls), *calls)
+
+
+def _plan_step(step: LogEntry, place: int, turn_begun: datetime) -> PlannedSpan:
+    body, stage = step.body, str(step.body["stage"])
+    begun = turn_begun + timedelta(milliseconds=body["began"])
+    ended = begun + timedelta(milliseconds=body["milliseconds"])
+    error = {"error.type": str(body["error"]).partition(":")[0]} if "error" in body else {}
+    if stage == _SEARCH:
+        about = {"footnote.search.wanted": body["k"], "footnote.search.found": len(body.get("hits", ()))}
+        return PlannedSpan(f"{place}", _TURN, _SEARCH, begun, ended, about | error, failed=bool(error))
+    model = str(body.get("model") or "")
+    about = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.response.model": model,
+        "gen_ai.usage.input_tokens": body.get("prompt_tokens") or 0,
+        "gen_ai.usage.output_tokens": body.get("completion_tokens") or 0,
+        "footnote.attempts": body.get("attempts") or 0,
+    }
+    name = f"chat {model}".strip()
+    return PlannedSpan(f"{place}", stage, name, begun, ended, about | error, failed=bool(error), remote=True)
+
+
+def _plan_stages(calls: Sequence[PlannedSpan]) -> Iterator[PlannedSpan]:
+    """Plan a span around the calls of each stage, from the first to the last."""
+    for stage in dict.fromkeys(call.parent for call in calls if call.parent != _TURN):
+        own = [call for call in calls if call.parent == stage]
+        begun, ended = min(call.begun for call in own), max(call.ended for call in own)
+        yield PlannedSpan(stage, _TURN, f"stage {stage}", begun, ended)
+
+
+def plan_queue(opened: LogEntry) -> tuple[PlannedSpan, ...]:
+    """Plan the span of a question's wait for its turn; none where it did not wait at a desk. Pure."""
+    taken = opened.body.get("taken")
+    return (PlannedSpan("queue", _TURN, "queue", taken, _moment(opened)),) if taken else ()
+
+
+def plan_delivery(delivered: LogEntry, closed: datetime) -> tuple[PlannedSpan, ...]:
+    outcome = str(delivered.body["outcome"])
+    about = {"footnote.platform": str(delivered.body["platform"]), "footnote.outcome": outcome}
+    return (PlannedSpan("delivery", _TURN, "delivery", closed, _moment(delivered), about, remote=True),)
+
+
+def _moment(entry: LogEntry) -> datetime:
+    if entry.at is None:
+        raise ValueError("an entry without a moment is not on record")
+    return entry.at
+
+
+class TurnTracer:
+    """Turns entries into spans, and hands these on."""
+
+    def __init__(self, give: Callable[[str, PlannedSpan], None]) -> None:
+        self._give = give
+        self._platforms, self._closed = OrderedDict[str, str](), OrderedDict[str, datetime]()
+
+    def observe(self, entries: Iterable[LogEntry]) -> None:
+        steps = dict[str, list[LogEntry]]()
+        for entry in entries:
+            match entry.kind:
+                case EntryKind.TURN_OPENED:
+                    self._remember(self._platforms, entry.turn_id, getattr(entry.body.get("asker"), "platform", ""))
+                    self._give_all(entry, plan_queue(entry))
+                case EntryKind.STEP:
+                    steps.setdefault(entry.turn_id, []).append(entry)
+                case EntryKind.TURN_CLOSED:
+                    platform = self._platforms.pop(entry.turn_id, "")
+                    self._remember(self._closed, entry.turn_id, _moment(entry))
+                    self._give_all(entry, plan_turn([*steps.pop(entry.turn_id, []), entry], platform))
+                case EntryKind.DELIVERED if closed := self._closed.pop(entry.turn_id, None):
+                    self._give_all(entry, plan_delivery(entry, closed))
+
+    def _give_all(self, entry: LogEntry, spans: Iterable[PlannedSpan]) -> None:
+        for span in spans:
+            self._give(entry.turn_id, span)
+
+    @staticmethod
+    def _remember(kept: "OrderedDict[str, Any]", turn_id: str, value: object) -> None:
+        kept[turn_id] = value
+        if len(kept) > _TURNS_KEPT:
+            kept.popitem(last=False)
+
+
+@asynccontextmanager
+async def open_tracer(address: str, environ: Mapping[str, str]) -> AsyncIterator[TurnTracer | None]:
+    """Give what sends traces, to an address or where OpenTelemetry's variables say; None where neither is set.
+
+    Raises `TracingUnavailable`.
+    """
+    if not (address or any(environ.get(name) for name in ENDPOINTS)):
+        yield None
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ModuleNotFoundError as error:
+        raise TracingUnavailable from error
+    endpoint = f"{address.rstrip('/')}/v1/traces" if address else None
+    processor = BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, timeout=_EXPORT_SECONDS))
+    resource = Resource.create({"service.name": SERVICE, "service.version": read_version()})
+    try:
+        yield TurnTracer(lambda turn_id, span: processor.on_end(_build_span(turn_id, span, resource)))
+    finally:
+        await asyncio.to_thread(processor.shutdown)
+
+
+def _build_span(turn_id: str, span: PlannedSpan, resource: Any) -> "ReadableSpan":
+    from opentelemetry.sdk.trace import ReadableSpan
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import SpanKind, Status, StatusCode
+
+    return ReadableSpan(
+        span.name,
+        context=_span_context(turn_id, span.key),
+        parent=_span_context(turn_id, span.parent) if span.parent else None,
+        resource=resource,
+        attributes=dict(span.about),
+        kind=SpanKind.CLIENT if span.remote else SpanKind.INTERNAL,
+        status=Status(StatusCode.ERROR if span.failed else StatusCode.UNSET),
+        start_time=_nanoseconds(span.begun),
+        end_time=max(_nanoseconds(span.ended), _nanoseconds(span.begun)),
+        instrumentation_scope=InstrumentationScope(SERVICE, read_version()),
+    )
+
+
+def _span_context(turn_id: str, key: str) -> Any:
+    from opentelemetry.trace import SpanContext, TraceFlags
+
+    return SpanContext(_hash(turn_id, 16), _hash(f"{turn_id} {key}", 8), False, TraceFlags(TraceFlags.SAMPLED))  # noqa: FBT003
+
+
+def _hash(text: str, size: int) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:size]) or 1
+
+
+def _nanoseconds(at: datetime) -> int:
+    return int(at.timestamp() * 1_000_000) * 1_000

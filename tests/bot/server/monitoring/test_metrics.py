@@ -1,0 +1,194 @@
+"""What `/metrics` says: the figures of the record, by the conventions of Prometheus, and nothing that people wrote."""
+
+import re
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.applications import Starlette
+
+from bot.desk.types import Failure
+from bot.platforms.shared.platform_contract import CannotPost, RateLimited
+from bot.platforms.shared.rate_limit import retry_call
+from bot.server.monitoring.metrics import ServerMetrics, ServerState, StateCollector
+from bot.server.monitoring.telemetry import Telemetry, open_telemetry
+from bot.settings.settings_tables import HttpSettings
+from storage.database.refresh_log import RunTotal
+from storage.types import CorpusInfo, LogEntry, RunState
+from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_delivery, make_opening
+
+LABELS = {
+    *("change", "check", "corpus", "kind", "le", "method", "outcome", "platform", "stage", "state", "status", "store"),
+    *("system", "task", "database", "python", "schema", "version"),
+}
+STATE = ServerState(
+    {"version": "1.0"},
+    {"waiting": 3, "answering": 1},
+    {"index": False},
+    (CorpusInfo("handbook", 2, 40, BEGUN, failures=1),),
+    (
+        RunTotal("handbook", RunState.DONE, 2, {"added": 5, "passages_added": 50}),
+        RunTotal("handbook", RunState.FAILED, 1, {"added": 1, "passages_added": 10}),
+    ),
+    {"database": 4096},
+    10,
+)
+
+
+class Registered:
+    """Metrics in a registry of their own, read as Prometheus reads them."""
+
+    def __init__(self) -> None:
+        self.registry, self.collector = CollectorRegistry(), StateCollector()
+        self.metrics = ServerMetrics(self.registry)
+        self.registry.register(self.collector)
+
+    @property
+    def text(self) -> str:
+        return generate_latest(self.registry).decode()
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"footnote_{name}", labels)
+
+
+@pytest.fixture
+def kept() -> Registered:
+    """A turn that was delivered, one that failed, and a state."""
+    kept = Registered()
+    failed = make_closing("b", Failure("model_unavailable", SECRET, SECRET))
+    turns: Iterable[list[LogEntry]] = (
+        [make_opening("a")], make_closing("a"), [make_delivery("a")], [make_opening("b", "terminal"), *failed],
+    )  # fmt: skip
+    for entries in turns:
+        kept.metrics.observe(entries)
+    kept.metrics.observe_call("discord", "GET /channels/{channel}", "done", 0.2)
+    kept.collector.state = STATE
+    return kept
+
+
+def test_figures_are_those_of_the_record(kept: Registered) -> None:
+    found = [
+        (kept.value("questions_total", platform="slack", task="ask"), 1),
+        (kept.value("answers_total", platform="terminal", task="ask", system="wikichat", status="failed"), 1),
+        (kept.value("withheld_sentences_total", system="wikichat"), 2),
+        (kept.value("failures_total", kind="model_unavailable"), 1),
+        (kept.value("queue_wait_seconds_sum", platform="slack"), 4),
+        (kept.value("turn_duration_seconds_sum", system="wikichat"), 4),
+        (kept.value("stage_duration_seconds_sum", stage="search"), pytest.approx(0.04)),
+        (kept.value("deliveries_total", platform="slack", outcome="delivered"), 1),
+        (kept.value("delivery_duration_seconds_sum", platform="slack"), 1),
+        (kept.value("model_calls_total", stage="verify", outcome="failed"), 2),
+        (kept.value("model_tokens_total", stage="draft", kind="prompt"), 200),
+        (kept.value("model_cost_total", stage="verify"), 1.0),
+        (kept.value("platform_calls_total", platform="discord", method="GET /channels/{channel}", outcome="done"), 1),
+        (kept.value("queue_questions", state="waiting"), 3),
+        (kept.value("ready", check="index"), 0),
+        (kept.value("corpus_last_success_timestamp_seconds", corpus="handbook"), BEGUN.timestamp()),
+        (kept.value("refreshes_total", corpus="handbook", state="failed"), 1),
+        (kept.value("refresh_documents_total", corpus="handbook", change="added"), 6),
+        (kept.value("refresh_passages_total", corpus="handbook", change="added"), 60),
+        (kept.value("store_size_bytes", store="database"), 4096),
+    ]
+    assert [value for value, _ in found] == [wanted for _, wanted in found]
+
+
+def test_what_an_earlier_process_opened_is_counted_all_the_same(kept: Registered) -> None:
+    kept.metrics.observe(make_closing("c"))
+    kept.metrics.observe([make_delivery("d")])
+    assert kept.value("answers_total", platform="unknown", task="unknown", system="wikichat", status="abstained") == 1
+
+
+def find_faults(family: Metric) -> list[str]:
+    """Say what `promtool check metrics` would."""
+    name, kind = family.name, family.type
+    found = {
+        "has no help": not re.fullmatch(r"[A-Z].*\.", family.documentation) and not name.startswith("process_"),
+        "names its type": re.search(rf"_{kind}(_|$)", name),
+        "is abbreviated or no base unit": re.search(r"_(ms|millis\w*|minutes|hours|kb|mb|secs?|latency)(_|$)", name),
+        "ends in what is another type's": kind != "counter" and name.endswith(("_total", "_count", "_sum")),
+        "is not in snake case": not re.fullmatch(r"[a-z][a-z0-9_]*", name),
+        "has no name of ours": not name.startswith(("footnote_", "process_")),
+        "has a unit that is not its end": re.search(r"_(seconds|bytes)_(?!created|total)", name),
+    }
+    for sample in family.samples:
+        found[f"has the label {sorted(sample.labels)}"] = not set(sample.labels) <= LABELS
+        found["is a counter without _total"] = kind == "counter" and not sample.name.endswith(("_total", "_created"))
+    return [f"{name} {fault}" for fault, there in found.items() if there]
+
+
+def test_names_are_by_convention_and_no_label_is_by_people(kept: Registered) -> None:
+    families = list(text_string_to_metric_families(kept.text))
+    assert len(families) > 25
+    assert [fault for family in families for fault in find_faults(family)] == []
+    for secret in (SECRET, "U1", "C1", "T1"):
+        assert secret not in kept.text
+
+
+def test_what_cannot_be_counted_is_logged_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    telemetry = Telemetry(Registered().metrics)
+    telemetry.observe([LogEntry("a", make_closing("a")[-1].kind, {})])
+    assert "could not be counted" in caplog.text
+
+
+class Reader:
+    async def read(self) -> ServerState:
+        return STATE
+
+
+@asynccontextmanager
+async def asking(settings: HttpSettings) -> AsyncIterator[httpx.AsyncClient]:
+    async with open_telemetry(settings, {}) as telemetry:
+        routes = telemetry.routes(Reader())  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(Starlette(routes=routes))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            yield client
+
+
+async def test_a_proxy_and_who_switched_it_off_see_nothing() -> None:
+    async with asking(HttpSettings()) as client:
+        answer = await client.get("/metrics")
+        assert answer.headers["content-type"].startswith("text/plain")
+        assert 'footnote_queue_questions{state="waiting"} 3.0' in answer.text
+        modern = await client.get("/metrics", headers={"accept": "application/openmetrics-text; version=1.0.0"})
+        assert modern.text.endswith("# EOF\n")
+        assert (await client.get("/metrics", headers={"X-Forwarded-For": "1.2.3.4"})).status_code == 404
+    async with asking(HttpSettings(metrics=False)) as client:
+        assert (await client.get("/metrics")).status_code == 404
+
+
+class Pace:
+    """A clock that is turned by waiting."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        self.at += seconds
+
+
+async def test_each_try_of_a_call_is_told_with_how_it_ended() -> None:
+    told, replies = list[tuple[object, str, float]](), [RateLimited("wait", seconds=7.0), None, CannotPost("no")]
+
+    async def attempt(_: float) -> None:
+        await pace.sleep(1.0)
+        if reply := replies.pop(0):
+            raise reply
+
+    def observe(name: object, outcome: str, seconds: float) -> None:
+        told.append((name, outcome, seconds))
+
+    pace = Pace()
+    await retry_call(attempt, "post", pace, patience=40, repeatable=False, observe=observe)
+    with pytest.raises(CannotPost):
+        await retry_call(attempt, "post", pace, patience=40, repeatable=False, observe=observe)
+    assert told == [("post", "rate_limited", 1.0), ("post", "done", 1.0), ("post", "cannot_post", 1.0)]
+    assert timedelta(seconds=pace.at) == timedelta(seconds=10)

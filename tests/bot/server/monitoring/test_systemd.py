@@ -1,0 +1,41 @@
+"""systemd hears how the server stands, and nothing is sent where there is none."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.server.monitoring.systemd import ALIVE, READY, build_notify, keep_alive
+
+
+@pytest.fixture
+def systemd(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(tmp_path / "notify"))
+        listening.settimeout(5)
+        yield listening
+
+
+def test_a_state_is_sent_and_an_absent_systemd_is_no_fault(systemd: socket.socket) -> None:
+    build_notify({"NOTIFY_SOCKET": systemd.getsockname()})(READY)
+    assert systemd.recv(100) == b"READY=1"
+    build_notify({})(READY)
+    build_notify({"NOTIFY_SOCKET": "/nowhere/at/all"})(READY)
+
+
+async def test_the_loop_says_thrice_in_the_time_that_it_is_alive() -> None:
+    told, waits, enough = list[str](), list[float](), asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            enough.set()
+            await asyncio.Event().wait()
+
+    async with keep_alive(told.append, {"WATCHDOG_USEC": "30000000"}, sleep=sleep):
+        await enough.wait()
+    assert (told, waits) == ([ALIVE] * 3, [10.0] * 3)
+    async with keep_alive(told.append, {}):
+        pass
