@@ -17,12 +17,14 @@ from typing import Any
 
 from structlog.contextvars import bound_contextvars
 
-from bot.access import select_readable
+from bot.access import Asker, select_readable
+from bot.curation.introduction import load_introduction
 from bot.curation.pinned_answers import find_pinned
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
 from bot.desk.types import Failure, PinMark, TurnRequest, TurnResult
 from bot.turn_search import list_corpora
 from bot.views.catalog import find_apology, render_answer_text, render_verdict_text, translate
+from bot.views.introduction_view import render_introduction
 from bot.wiring import App, TurnTools, build_kit, find_forgotten_documents
 from pipeline.errors import (
     BudgetExceeded,
@@ -99,7 +101,7 @@ async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None
     talk = Conversation((*request.earlier, question))
     tone = app.settings.tone if request.tone is None else request.tone
     turn_id = request.id or secrets.token_hex(6)
-    turn = _Turn(app, task, talk, scope, entry, turn_id, request.seed or turn_id, tell, tone)
+    turn = _Turn(app, task, talk, scope, entry, turn_id, request.seed or turn_id, tell, tone, request.asker)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
     ran = {"task": task.name, "system": entry.name, "tone": tone, "model": app.model, **app.versions}
     with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
@@ -178,6 +180,7 @@ class _Turn:
     seed: str
     tell: Callable[[Event], None]
     tone: str
+    asker: Asker
 
 
 async def _run_turn(turn: _Turn) -> TurnResult:
@@ -188,12 +191,13 @@ async def _run_turn(turn: _Turn) -> TurnResult:
         turn.app, turn.talk, turn.scope, seed=turn.seed, tell=tell, supports=turn.task.supports, tone=turn.tone
     )
     limits, language = tools.kit.limits, turn.talk.question.language
-    status, failure, pinned = Status.CANCELLED, None, None
+    status, failure, pinned, said = Status.CANCELLED, None, None, ""
     try:
         with contain_panics():
             async with asyncio.timeout(limits.seconds):
                 pinned = await _say_pinned(turn, tools)
                 status = Status.ANSWERED if pinned else await system(turn.talk, tools.kit)
+                said = await _introduce(turn, tools) if status is Status.CHATTED else ""
     except EXPECTED_ERRORS as error:
         late = time.monotonic() >= tools.deadline
         status, failure = classify_error(error, language, seconds=limits.seconds, late=late)
@@ -202,6 +206,7 @@ async def _run_turn(turn: _Turn) -> TurnResult:
         raise
     finally:
         result = _build_result(turn, tools, status, failure, time.monotonic() - started)
+        result = replace(result, text=said) if said else result
         result = replace(result, system=PINNED, pinned=pinned) if pinned else result
         closed = build_closing_entries(result, tools.recorder.steps, tools.gate.withheld, spoken)
         await _finish_uncancelled(turn.app.audit.append(*closed))
@@ -229,6 +234,25 @@ async def _say_pinned(turn: _Turn, tools: TurnTools) -> PinMark | None:
         return None
     said = [await kit.say(sentence) for sentence in standing.sentences]
     return standing.pinned.mark if any(said) else None
+
+
+async def _introduce(turn: _Turn, tools: TurnTools) -> str:
+    """Return who we are and what may be read there, for whoever asks that; empty for other small talk."""
+    from pipeline.stages.question_analysis import SmallTalk, detect_small_talk  # its patterns are for those who answer
+
+    question = turn.talk.question
+    if detect_small_talk(question.text) is not SmallTalk.ABOUT:
+        return ""
+    found = await load_introduction(turn.app.manifest, turn.scope, question.language)
+
+    async def fetch(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        del query
+        return found.sources[:k]
+
+    # On record are the pages that it names, so that it is shown nowhere that they may not be read.
+    await tools.recorder.fetch(fetch, SearchQuery(question.text), len(found.sources))
+    mention = turn.asker.kind == "channel"
+    return render_introduction(found, question.language, turn.app.settings.zone, mention=mention)
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, object]) -> None:

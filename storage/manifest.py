@@ -42,6 +42,7 @@ log = logging.getLogger(__name__)
 _Row = sa.Row[*tuple[Any, ...]]
 _VERSION = [*manifest_tx.DOCUMENT_COLUMNS, bodies.c.body, bodies.c.seal]
 
+_SAMPLED = 20_000  # documents that a sample is taken from
 FETCHED_ROWS = 10_000  # that are held at a time where there may be millions
 
 
@@ -206,6 +207,17 @@ class Manifest:
             )
             for row in rows
         )
+
+    async def sample(self, corpus: str, count: int) -> tuple[StoredVersion, ...]:
+        """Return about so many documents of a corpus from all over it, by key; of a large one from its beginning."""
+        standing = documents.c.corpus == corpus, documents.c.retired == 0
+        first = sa.select(documents.c.number, documents.c.key).where(*standing).order_by(documents.c.key)
+        among = first.limit(_SAMPLED).subquery()
+        place, total = sa.func.row_number().over(order_by=among.c.key), sa.func.count().over()
+        placed = sa.select(among.c.number, place.label("place"), total.label("total")).subquery()
+        chosen = sa.select(placed.c.number).where(placed.c.place * count % placed.c.total < count)
+        query = _versions().where(documents.c.number.in_(chosen)).order_by(documents.c.key)
+        return tuple(map(self._version, await self._all(query)))
 
     async def count_aliases(self, corpora: Collection[str], after: int, upto: int) -> dict[DocumentId, int]:
         """Return how many other titles documents have, of those in a stretch of numbers that have any."""

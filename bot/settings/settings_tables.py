@@ -280,6 +280,7 @@ class OwnSettings(SettingsTable):
     database: Annotated[str, _DATABASE, Field(repr=False), RESTART] = ""
     system: Annotated[str, LIVE] = ""  # empty: by what is configured
     tone: Annotated[Tone, LIVE] = ""
+    welcome: Annotated[bool, LIVE] = True  # whether the bot introduces itself in a channel that it is invited to
     model: Annotated[ModelValues, RESTART] = ModelValues()
     limits: Annotated[LimitSettings, LIVE] = LimitSettings()
     evaluation: Annotated[EvaluationSettings, LIVE] = EvaluationSettings()

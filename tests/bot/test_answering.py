@@ -9,6 +9,7 @@ import pytest
 from bot.access import Asker
 from bot.answering import answer, close_abandoned, close_interrupted
 from bot.cli.chat_session import extend_history
+from bot.desk.turn_record import read_turn_record
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, Settings
 from bot.wiring import App
@@ -88,6 +89,23 @@ async def record(app):
     ((opening, _),) = await app.audit.turns(10)
     entries = await app.audit.turn(opening.turn_id)
     return [entry.kind for entry in entries], entries[-1].body
+
+
+async def test_an_introduction_is_on_record_with_all_that_it_names(app):
+    """So that it is shown nowhere that its corpora may not be read, as after a narrowing."""
+    await refresh_corpus(
+        PageSource({"rota": {"title": "Rota", "": "Two watch."}}), "crew", app.passages, progress=lambda _: None
+    )
+    asked = TurnRequest("What do you know?", TERMINAL, corpora=("crew", "handbook"))
+    done = await answer(replace(app, systems=registered(extractive=extractive.answer)), asked, lambda _: None)
+    record = read_turn_record(await app.audit.turn(done.answer_id))
+
+    assert done.answer.status is Status.CHATTED
+    assert "• crew (documents: 1" in done.text
+    assert record.corpora == {"crew", "handbook"}
+    assert not record.may_show_evidence({"handbook"})
+    alone = await answer(app, replace(asked, corpora=("handbook",)), lambda _: None)
+    assert "crew" not in alone.text
 
 
 async def test_an_answer_is_on_record_with_its_evidence_before_it_is_returned(app):

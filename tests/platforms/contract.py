@@ -73,6 +73,10 @@ class Street(Protocol):
         """Let nobody write to a channel any more."""
         ...
 
+    async def invite(self, channel: str) -> bool:
+        """Take the bot into a channel; return False where a platform tells it nothing of that."""
+        ...
+
     def answer(self, message: str) -> tuple[Read, ...]:
         """Return the messages that stand now in answer to a message, in order."""
         ...
@@ -146,6 +150,9 @@ class FakeStreet:
 
     async def archive(self, channel: str) -> None:
         self.server.archived.add(channel)
+
+    async def invite(self, channel: str) -> bool:  # noqa: ARG002 - nobody is told
+        return False
 
     def answer(self, message: str) -> tuple[Read, ...]:
         return tuple(map(_read, self.server.answers(message)))

@@ -388,3 +388,37 @@ async def test_what_people_said_before_is_handed_over(bot: Bot) -> None:
     (talk,) = bot.system.talks
     assert "I agree, 3 times." in [turn.text for turn in talk.earlier]
     assert all(turn.speaker == "user" for turn in talk.earlier)
+
+
+async def test_what_it_knows_is_told_of_what_may_be_read_there(bot: Bot) -> None:
+    """Elsewhere neither its name nor how much there is of it; in the language of whoever asks."""
+    await bot.start(corpus=[{"name": "handbook", "visible_to": [bot.id(0)]}])
+    here = text(await bot.answered(await bot.ask("What do you know?")))
+    german = text(await bot.answered(await bot.ask("Wer bist du?")))
+    elsewhere = text(await bot.answered(await bot.ask("help", channel=1)))
+
+    assert "handbook (documents: 3, as of " in here
+    assert "handbook (Dokumente: 3, Stand " in german
+    assert "handbook" not in elsewhere
+    assert translate("intro_nothing", "en") in elsewhere
+    assert bot.street.pings == bot.street.links == bot.street.refused == []
+
+
+async def test_it_introduces_itself_once_where_it_is_invited(bot: Bot) -> None:
+    """Never again there, also after a restart; and not at all where settings say so."""
+    street, first, second = bot.street, *bot.street.channels[:2]
+    await bot.start()
+    if not await street.invite(first):
+        pytest.skip("this platform tells the bot nothing of that")
+    await street.until(lambda: "handbook (documents: 3" in text(street.seen(first, by=street.people[0])))
+    await street.invite(first)
+    await bot.stop()
+    await bot.start(welcome=False)
+    await street.invite(first)
+    await street.invite(second)
+    await bot.answered(await bot.ask())
+    await bot.answered(await bot.ask(channel=1))
+
+    assert text(street.seen(first, by=street.people[0])).count(translate("intro_mention", "en")) == 1
+    assert translate("intro_mention", "en") not in text(street.seen(second, by=street.people[0]))
+    assert street.refused == street.pings == []

@@ -465,3 +465,17 @@ async def oldest_kept(manifest: Manifest) -> int:
     )
     purged = sa.text("SELECT purged FROM sequence")
     return await manifest.database.read(lambda it: max(it.execute(query).scalar_one(), it.execute(purged).scalar_one()))
+
+
+async def test_a_sample_is_taken_from_all_over_a_corpus(manifest: Manifest) -> None:
+    """Of what stands there; of a small one all."""
+    keys = (document(f"{number:03}") for number in range(100))
+    await put(manifest, *(write(one, "text") for one in (*keys, document("x", corpus="other"))))
+    sampled = [one.document.key for one in await manifest.sample("c", 4)]
+
+    assert len(sampled) == 4
+    assert sampled == sorted(sampled)
+    assert sampled[0] < "030"
+    assert sampled[-1] > "070"
+    assert len(await manifest.sample("c", 500)) == 100
+    assert await manifest.sample("none", 4) == ()

@@ -123,6 +123,9 @@ class PlaceUpdate:
     roles: Mapping[str, str] = field(default_factory=dict)  # names by id
     ours: str = ""  # the role that Discord made for us
     joined: bool = False  # whether the server itself is told of, as when we enter it
+    since: datetime | None = None  # when we entered it, of a server itself
+    lobby: str = ""  # the channel in which Discord greets who enters
+    language: str = ""  # that the server prefers, such as `de`
 
 
 DiscordEvent = DiscordMessagePosted | DiscordMessageEdited | DiscordMessageDeleted | PlaceUpdate | None
@@ -246,7 +249,24 @@ def _parse_guild(data: Json, us: DiscordBotIdentity) -> PlaceUpdate | None:
     roles = [one for one in read_objects(data, "roles") if read_id(one, "id")]
     ours = next((read_id(one, "id") for one in roles if read_id(read_object(one, "tags"), "bot_id") == us.user), "")
     channels = _parse_channels((*read_objects(data, "channels"), *read_objects(data, "threads")), guild)
-    return PlaceUpdate(guild, channels, roles=_parse_names(roles), ours=ours, joined=True)
+    return PlaceUpdate(
+        guild,
+        channels,
+        roles=_parse_names(roles),
+        ours=ours,
+        joined=True,
+        since=_parse_time(data.get("joined_at")),
+        lobby=read_id(data, "system_channel_id"),
+        language=str(data.get("preferred_locale") or "").partition("-")[0],
+    )
+
+
+def _parse_time(text: object) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return at if at.tzinfo else None
 
 
 def _parse_channel(data: Json, _: DiscordBotIdentity) -> PlaceUpdate | None:

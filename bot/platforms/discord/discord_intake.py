@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import PlatformError, PostGone
+from bot.platforms.shared.welcome import build_welcome
 from bot.server.supervisor import TaskSupervisor
 from bot.views.catalog import translate
 from bot.wiring import App
@@ -100,6 +101,7 @@ def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
 
 log = logging.getLogger(__name__)
 
+_NEWLY_ENTERED = timedelta(days=1)
 _TEXT = frozenset({0, 5})  # channels of which a message may get a thread
 
 
@@ -126,6 +128,20 @@ class DiscordIntake:
 
     async def take(self, written: discord_events.DiscordMessagePosted) -> IntakeStatus | None:
         return await self._messages.take(written.channel, written.key, partial(self._admit, written))
+
+    async def welcome(self, entered: discord_events.PlaceUpdate) -> None:
+        """Introduce ourselves in a server that we entered of late, unless settings say not to.
+
+        Discord tells of all servers whenever we connect. One may be listed in the settings a while after we entered.
+        """
+        of_late = entered.since and datetime.now(UTC) - entered.since < _NEWLY_ENTERED
+        if not (self._app.settings.welcome and of_late and entered.lobby and self.directory.listed(entered.guild)):
+            return
+        channel = await self.directory.find_channel(entered.lobby, entered.guild)
+        if channel:
+            by = self.directory.newcomer(channel, self._us.user, direct=False)
+            place = Place("discord", entered.guild, entered.lobby)
+            await self._desk.take(build_welcome(by, place, datetime.now(UTC), entered.language))
 
     async def question(self, written: discord_events.DiscordMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""

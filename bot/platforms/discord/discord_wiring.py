@@ -133,6 +133,7 @@ class DiscordRouter:
                 await self.intake.delete(event)
             case discord_events.PlaceUpdate():
                 self.intake.directory.learn(event)
+                await self.intake.welcome(event)
 
     async def _invoke(self, found: DiscordInvocation) -> None:
         if asked := parse_question(found):

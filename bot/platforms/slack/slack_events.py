@@ -89,10 +89,20 @@ class SlackMessageDeleted:
 
 @dataclass(frozen=True, slots=True)
 class AssistantOpened:
-    """Somebody opened the chat with us."""
+    """Somebody opened the chat with us, or our App Home."""
 
     channel: str
     user: str
+    home: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """We were invited to a channel."""
+
+    team: str
+    channel: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +140,7 @@ SlackEvent = (
     | SlackMessageEdited
     | SlackMessageDeleted
     | AssistantOpened
+    | Invited
     | StopRequested
     | ChannelChanged
     | WorkspaceDisconnected
@@ -256,10 +267,19 @@ def is_ts(text: object) -> bool:
 
 
 def _parse_opened(event: Json, _: SlackBotIdentity) -> AssistantOpened | None:
-    channel, user = event.get("channel"), event.get("user")
-    if event.get("tab") != "messages" or not (isinstance(channel, str) and isinstance(user, str)):
+    channel, user, tab = event.get("channel"), event.get("user"), event.get("tab")
+    known = isinstance(channel, str) and isinstance(user, str) and isinstance(tab, str)
+    if not known or tab not in {"messages", "home"}:
         return None
-    return AssistantOpened(channel, user)
+    return AssistantOpened(channel, user, home=tab == "home")
+
+
+def _parse_joined(event: Json, us: SlackBotIdentity) -> Invited | None:
+    """Return that we were invited; that others joined is no business of ours."""
+    channel, by = event.get("channel"), event.get("inviter")
+    if event.get("user") != us.user or not (isinstance(channel, str) and channel):
+        return None
+    return Invited(us.team, channel, by if isinstance(by, str) and by else us.user)
 
 
 def _parse_stop(event: Json, us: SlackBotIdentity) -> StopRequested | None:
@@ -306,6 +326,7 @@ PARSERS: Mapping[str, Callable[[Json, SlackBotIdentity], SlackEvent]] = MappingP
         "message": _parse_message,
         "app_mention": _parse_message,
         "app_home_opened": _parse_opened,
+        "member_joined_channel": _parse_joined,
         "agent_session_stopped": _parse_stop,
         "app_uninstalled": _parse_uninstalled,
         "tokens_revoked": _parse_revoked,

@@ -15,7 +15,7 @@ from typing import Any
 from bot.access import Asker
 from bot.desk.channel_settings import load_channel_settings_or_file
 from bot.desk.desk import Desk
-from bot.desk.types import IntakeStatus, Question, QuestionState
+from bot.desk.types import IntakeStatus, Place, Question, QuestionState
 from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.lookup_cache import (
@@ -29,6 +29,7 @@ from bot.platforms.shared.lookup_cache import (
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.platforms.shared.platform_contract import PlatformError, PostGone
+from bot.platforms.shared.welcome import build_welcome
 from bot.platforms.slack import find_user_groups, slack_events
 from bot.platforms.slack.slack_client import ChannelUnknown, SlackApiClient
 from bot.server.supervisor import TaskSupervisor
@@ -236,6 +237,14 @@ class SlackIntake:
         question = slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
         await self._desk.take(question)
         return question
+
+    async def welcome(self, invited: slack_events.Invited) -> None:
+        """Introduce ourselves in a channel that we were invited to, unless settings say not to."""
+        if not self._app.settings.welcome:
+            return
+        by = self.directory.newcomer(invited.channel, invited.by, direct=False)
+        place, language = Place("slack", invited.team, invited.channel), await self.directory.language(invited.by)
+        await self._desk.take(build_welcome(by, place, datetime.now(UTC), language))
 
     def word_wait(self, question: Question) -> str:
         """Return what somebody is told at once whose question has to wait; empty where it is being answered."""

@@ -48,7 +48,7 @@ line may part any two of them, and there is room for a row of buttons."""
 
 PREFIX = "footnote:"
 FEEDBACK = f"{PREFIX}feedback"
-_LONGEST = 75
+_LONGEST, _MAX_HOME_BLOCKS = 75, 100
 _QUESTION, _ANSWER = 300, 30
 _OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
 
@@ -161,6 +161,12 @@ def _render_mrkdwn(run: TextRun, left: int) -> str:
     else:
         made = escape_mrkdwn(next(split_text(run.text, lambda text: count_units(escape_mrkdwn(text)) <= left), ""))
     return made if count_units(made) <= left else ""
+
+
+def build_home(text: str, zone: tzinfo) -> JsonObject:
+    """Return the view of an App Home."""
+    blocks = [block for message in render_messages(View(0, text=text), zone) for block in message.blocks]
+    return {"type": "home", "blocks": blocks[:_MAX_HOME_BLOCKS]}
 
 
 def _render_blocks(parts: tuple[MessagePart, ...]) -> Iterator[JsonObject]:

@@ -181,6 +181,8 @@ class SlackPlatform:
             if not shown:
                 self._note_sign(question, "taken", now)
                 await self._call.respond(question.handle, build_notice(question, _word_taken(question, view)))
+        elif not question.place.thread:
+            return ProgressSign.SHOWN  # a status stands in a thread, and a welcome in none
         elif not shown or (now >= at + pace and self._call.pacing.spare(STATUS)):
             await self._set_status(question, translate("slack_status", view.language), view.status)
             self._note_sign(question, view.status, now)

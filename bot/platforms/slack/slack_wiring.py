@@ -16,6 +16,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.routing import BaseRoute
 
+from bot.curation.introduction import find_introduction
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
@@ -28,14 +29,18 @@ from bot.platforms.slack.slack_actions import SlackActions, parse_press
 from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
 from bot.platforms.slack.slack_intake import SlackDirectory, SlackHistoryReader, SlackIntake, list_channels
 from bot.platforms.slack.slack_markup import escape_mrkdwn
+from bot.platforms.slack.slack_messages import build_home, render_plain
 from bot.platforms.slack.slack_platform import SlackPlatform
 from bot.platforms.slack.slack_transport import HttpTransport, SlackTransport, SocketTransport, SocketWatch
 from bot.server.supervisor import TaskSupervisor
 from bot.settings.live.channel_names import NamedChannel
 from bot.settings.settings_tables import Settings
 from bot.views.catalog import translate
+from bot.views.introduction_view import Introduction, render_introduction
 from bot.views.sanitize import WORD_JOINER
+from bot.views.view_reducer import shorten_line
 from bot.wiring import App
+from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
 
 _SETTINGS_PIECES = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")
@@ -64,11 +69,14 @@ def _separate_code(text: str) -> str:
 log = logging.getLogger(__name__)
 
 
-class SlackNotices:
-    """Answers commands that ask nothing, and people who open a chat."""
+MAX_PROMPT = 75  # characters of a suggested prompt that are shown
 
-    def __init__(self, call: SlackApiClient, directory: SlackDirectory, configuring: ChannelCommand) -> None:
-        self._call, self._directory, self._configuring = call, directory, configuring
+
+class SlackNotices:
+    """Answers commands that ask nothing, and people who open a chat or the App Home."""
+
+    def __init__(self, app: App, call: SlackApiClient, directory: SlackDirectory, configuring: ChannelCommand) -> None:
+        self._app, self._call, self._directory, self._configuring = app, call, directory, configuring
 
     async def configure(self, command: Mapping[str, Any]) -> str:
         """Return the answer to `/footnote`, as mrkdwn."""
@@ -83,20 +91,33 @@ class SlackNotices:
 
     async def suggest(self, opened: slack_events.AssistantOpened) -> None:
         """Suggest what one could begin with to somebody who opens the chat."""
-        language = await self._directory.language(opened.user) or "en"
-        prompts = [
-            {"title": translate("slack_prompt_who", language), "message": translate("slack_prompt_hello", language)}
-        ]
-        facts: dict[str, Any] = {
-            "channel_id": opened.channel,
-            "title": translate("slack_prompts", language),
-            "prompts": prompts,
-        }
         try:
+            found, language = await self._introduce(opened.channel, opened.user)
+            questions = (translate("intro_question", language), *(render_plain(one.text) for one in found.questions))
+            facts: dict[str, Any] = {
+                "channel_id": opened.channel,
+                "title": translate("slack_prompts", language),
+                "prompts": [{"title": shorten_line(one, MAX_PROMPT), "message": one} for one in questions],
+            }
             # Of an agent's chat no thread is named; Slack would leave them out.
             await self._call("assistant.threads.setSuggestedPrompts", **facts)
-        except PlatformError as error:
+        except (PlatformError, StorageError) as error:
             log.warning("nothing could be suggested", extra={"cause": str(error)})
+
+    async def publish_home(self, opened: slack_events.AssistantOpened) -> None:
+        """Show somebody who we are, what they may read, and what they could ask."""
+        try:
+            found, language = await self._introduce(opened.channel, opened.user)
+            text = render_introduction(found, language, self._app.settings.zone)
+            await self._call("views.publish", user_id=opened.user, view=build_home(text, self._app.settings.zone))
+        except (PlatformError, StorageError) as error:
+            log.warning("the App Home could not be shown", extra={"cause": str(error)})
+
+    async def _introduce(self, channel: str, user: str) -> tuple[Introduction, str]:
+        """Return our introduction for somebody's DM with us, and their language. Raises `StorageError`."""
+        looking = self._directory.asker(channel, user, direct=True)
+        by, spoken = await asyncio.gather(looking, self._directory.language(user))
+        return await find_introduction(self._app, by, spoken or "en"), spoken or "en"
 
 
 LOGGER = "slack_bolt.footnote"
@@ -135,7 +156,10 @@ class SlackRouter:
             case slack_events.StopRequested() as halted:
                 await self.intake.stop(halted)
             case slack_events.AssistantOpened() as opened:
-                self.tasks.spawn(self.notices.suggest(opened))
+                answer = self.notices.publish_home if opened.home else self.notices.suggest
+                self.tasks.spawn(answer(opened))
+            case slack_events.Invited() as invited:
+                await self.intake.welcome(invited)
             case slack_events.ChannelChanged() as changed:
                 self.intake.directory.forget(changed.channel)
             case slack_events.WorkspaceDisconnected(why=why) if self.line:
@@ -222,7 +246,7 @@ async def open_workspace(
     since = await catch_up.since()
     actions = SlackActions(desk, AnswerActions(app, platforms), call, directory, zone)
     notices = SlackNotices(
-        call, directory, ChannelCommand(app, lambda by: by.user_id in read_slack_settings(app.settings).admins)
+        app, call, directory, ChannelCommand(app, lambda by: by.user_id in read_slack_settings(app.settings).admins)
     )
     router, slack = SlackRouter(us, intake, actions, notices, tasks), build_bolt_app(us, settings.api_url)
     router.register(slack)

@@ -16,6 +16,7 @@ CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "bo
 EVENTS_NEED = {
     "agent_session_stopped": set(),
     "app_home_opened": set(),
+    "member_joined_channel": {"channels:read", "groups:read"},
     "app_mention": {"app_mentions:read"},
     "app_uninstalled": set(),
     "tokens_revoked": set(),
@@ -77,6 +78,7 @@ def test_it_is_an_agent_over_a_socket_whose_token_does_not_expire(manifest):
     assert manifest["features"]["agent_view"]["agent_description"]
     assert "assistant_view" not in manifest["features"]
     assert manifest["features"]["app_home"]["messages_tab_enabled"]
+    assert manifest["features"]["app_home"]["home_tab_enabled"]
     assert manifest["settings"]["socket_mode_enabled"]
     assert manifest["settings"]["interactivity"]["is_enabled"]
     assert not manifest["settings"]["token_rotation_enabled"]

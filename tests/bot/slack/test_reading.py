@@ -12,6 +12,7 @@ from bot.platforms.slack.slack_events import (
     PARSERS,
     AssistantOpened,
     ChannelChanged,
+    Invited,
     SlackBotIdentity,
     SlackMessageDeleted,
     SlackMessageEdited,
@@ -163,7 +164,12 @@ def test_other_events_are_read_as_what_they_mean():
     assert parse_event(
         {"event": {"type": "app_home_opened", "tab": "messages", "channel": "D1", "user": "U1"}}, US
     ) == AssistantOpened("D1", "U1")
-    assert parse_event({"event": {"type": "app_home_opened", "tab": "home", "channel": "D1", "user": "U1"}}, US) is None
+    at_home = {"type": "app_home_opened", "tab": "home", "channel": "D1", "user": "U1"}
+    assert parse_event({"event": at_home}, US) == AssistantOpened("D1", "U1", home=True)
+    assert parse_event({"event": {**at_home, "tab": "about"}}, US) is None
+    taken_in = {"type": "member_joined_channel", "user": US.user, "channel": "C1", "inviter": "U9"}
+    assert parse_event({"event": taken_in}, US) == Invited("T1", "C1", "U9")
+    assert parse_event({"event": {**taken_in, "user": "U2"}}, US) is None
     halt = {"type": "agent_session_stopped", "channel": "C1", "thread_ts": "17.1", "user": "U1"}
     assert parse_event({"event": {**halt, "streaming_message_ts": ["18.1"]}}, US) == StopRequested(
         "T1", "C1", "17.1", "U1", ("18.1",)

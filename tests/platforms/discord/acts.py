@@ -1,6 +1,7 @@
 """What people do in the fake Discord: each act changes the world, and the bot hears of it as it would from Discord."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.platforms.discord import interacting
@@ -139,7 +140,8 @@ class Acts:
 
     async def invite(self, guild: str) -> None:
         """Take the bot into a guild."""
-        self._discord.world.guilds[guild].members[BOT] = Member(BOT)
+        self._discord.world.guilds[guild].members.setdefault(BOT, Member(BOT))
+        self._discord.world.guilds[guild].joined = datetime.now(UTC).isoformat()
         self._discord.tell_guild(guild)
 
     async def revoke(self) -> None:

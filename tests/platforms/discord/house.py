@@ -106,6 +106,12 @@ class DiscordStreet:
         """Let nobody write to a channel as soon as one more message was written there."""
         self._closing.add(channel)
 
+    async def invite(self, channel: str) -> bool:
+        """Take the bot into the guild, whose newcomers are greeted in this channel."""
+        self.discord.world.guilds[GUILD].system = channel
+        await self.discord.acts.invite(GUILD)
+        return True
+
     def answer(self, message: str) -> tuple[Read, ...]:
         """Return what stands in answer to a message: what replies to it, or answers a command."""
         ours = [one for one in self.discord.world.ours() if not one.flags & LOADING]

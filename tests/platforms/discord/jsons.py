@@ -69,8 +69,9 @@ def guild_json(world: World, guild: Guild) -> dict[str, Any]:
     body |= {"roles": [role_json(world, guild.id, role) for role in guild.roles], "emojis": [], "features": []}
     body |= {"member_count": len(guild.members), "members": [member_json(world, guild.id, BOT)], "large": False}
     body |= {"channels": [channel_json(world, one) for one in channels if not one.is_thread]}
-    body |= {"threads": [channel_json(world, one) for one in threads], "joined_at": LONG_AGO, "unavailable": False}
-    body |= dict.fromkeys(("icon", "splash", "banner", "description", "system_channel_id", "rules_channel_id"))
+    body |= {"threads": [channel_json(world, one) for one in threads], "joined_at": guild.joined, "unavailable": False}
+    body |= dict.fromkeys(("icon", "splash", "banner", "description", "rules_channel_id"))
+    body |= {"system_channel_id": guild.system or None}
     body |= {"verification_level": 0, "explicit_content_filter": 0, "default_message_notifications": 0}
     body |= {"mfa_level": 0, "afk_timeout": 300, "premium_tier": 0, "nsfw_level": 0, "system_channel_flags": 0}
     return body | {

@@ -56,6 +56,10 @@ class Guild:
     roles: dict[str, Role] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     locale: str = "en-US"
+    joined: str = "2024-05-01T00:00:00+00:00"
+    """When the bot entered."""
+    system: str = ""
+    """The channel in which Discord greets who enters."""
 
 
 @dataclass

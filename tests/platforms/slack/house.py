@@ -111,6 +111,11 @@ class SlackStreet:
         """Archive a channel as soon as one more message was written there, for nobody could write one after."""
         self._closing.add(channel)
 
+    async def invite(self, channel: str) -> bool:
+        """Take the bot into a channel."""
+        await self.slack.acts.invite(channel)
+        return True
+
     def answer(self, message: str) -> tuple[Read, ...]:
         """Return what stands in answer to a message: what is marked so, and what is streamed while it is unmarked."""
         if message.startswith("command "):

@@ -1,6 +1,7 @@
 """What people do in Slack and what they see then, through the real bolt and SDK."""
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from bot.views.catalog import translate
 from storage.types import EntryKind
 from tests.platforms.slack.faults import BROKEN, Fault, refused
 from tests.platforms.slack.talking import Talk, talking
-from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
+from tests.platforms.world import ANSWERS, BUILT, MADE, RISES, fill
 from tests.thorough import THOROUGH
 
 ANSWERED = """\
@@ -98,8 +99,31 @@ async def test_the_agents_chat_suggests_what_to_ask_and_answers_in_threads(talk:
 
     seen = await talk.until(ANSWERS[MADE], channel="DU1")
     assert thread == ""
-    assert seen.startswith(f"(direct message)\nAna: Hello\n  Footnote: {translate('greeting', 'en')}")
+    assert seen.startswith(f"(direct message)\nAna: {translate('intro_question', 'en')}\n  Footnote: I am Footnote.")
     assert f"  Ana: {MADE}\n  Footnote: {ANSWERS[MADE]} [1]" in seen
+
+
+async def test_prompts_and_the_home_show_what_one_may_read_and_could_ask(talk: Talk) -> None:
+    """Of what is read in the DM of whoever looks; another person's corpora are not named."""
+    await fill(
+        talk.home,
+        {"tide.md": {"title": "Tides", "<!here> Spring tides": f"{ANSWERS[RISES]} It falls again within the night."}},
+    )
+    await talk.start(corpus=[{"name": "handbook", "visible_to": ["slack:T1/U1"]}])
+    await talk.acts.open_home()
+    await talk.slack.until(lambda: talk.slack.world.prompts)
+    await talk.acts.open_home(tab="home")
+    await talk.acts.open_home(tab="home", user="U2")
+    await talk.slack.until(lambda: len(talk.slack.world.homes) == 2)
+    (prompts,) = talk.slack.world.prompts.values()
+    shown, other = (json.dumps(talk.slack.world.homes[user].body, ensure_ascii=False) for user in ("U1", "U2"))
+
+    assert "Spring tides" in prompts[1]["title"]
+    assert "handbook (documents: 1" in shown
+    assert "Spring tides" in shown
+    assert "handbook" not in other
+    assert "Spring tides" not in other
+    assert talk.slack.pings == talk.slack.refused == []
 
 
 async def test_ask_is_answered_to_its_asker_until_they_share_it(talk: Talk) -> None:

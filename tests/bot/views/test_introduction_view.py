@@ -1,0 +1,83 @@
+"""How the bot introduces itself."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.views.catalog import list_languages, translate
+from bot.views.introduction_view import Introduction, render_introduction, suggest_questions
+from pipeline.stages.question_analysis import SmallTalk, detect_small_talk
+from storage.language.detection import detect_language
+from storage.types import CorpusInfo, Document, Passage, StoredVersion
+
+TEXT = "Whoever works full time has 27 days of leave in a year, and three more in Hamburg."
+
+
+def version(title: str, *sections: str, language: str = "en", text: str = TEXT) -> StoredVersion:
+    """Return a document with a passage beneath each heading."""
+    of = Document("handbook", f"{title}.md", title, language=language)
+    cut = (Passage(f"{title} {one}", "handbook", of.key, one, text, place, "h") for place, one in enumerate(sections))
+    return StoredVersion(1, of, tuple(cut))
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_who_are_you_is_known_in_every_language_that_is_spoken(language: str) -> None:
+    """So that a welcome, a prompt and a person get the introduction, in that language."""
+    asked = translate("intro_question", language)
+
+    assert detect_small_talk(asked) is SmallTalk.ABOUT
+    assert detect_language(asked) == language
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What do you know?",
+        "hi, help please",
+        "which documents can you read",
+        "Was kann ich dich fragen?",
+        "何が読めますか",
+    ],
+)
+def test_what_it_knows_is_asked_in_many_ways(asked: str) -> None:
+    """As a whole message."""
+    assert detect_small_talk(asked) is SmallTalk.ABOUT
+
+
+@pytest.mark.parametrize("asked", ["What do you know about leave?", "How do I ask for leave?", "help desk hours"])
+def test_a_question_of_substance_is_none_about_the_bot(asked: str) -> None:
+    """It is looked up."""
+    assert detect_small_talk(asked) is None
+
+
+def test_questions_are_those_that_headings_ask_or_are_about_what_says_much() -> None:
+    """In the asker's language first; of general headings, of lists and of few words none."""
+    listed = suggest_questions(
+        [
+            version("Urlaub", "Übertrag", language="de"),
+            version("Annual leave", "Overview", "People › Carrying days over"),
+            version("Pets", "Overview", "See also", "FAQ"),
+            version("Short", "Something", text="Soon."),
+            version("Expenses", "Receipts", "How do I get my money back?"),
+        ],
+        "en",
+    )
+
+    assert [one.text for one in listed] == [
+        "How do I get my money back?",
+        "What does “Annual leave” say about “Carrying days over”?",
+        "What does “Urlaub” say about “Übertrag”?",
+    ]
+    assert listed[0].source.passage.section == "How do I get my money back?"
+
+
+def test_an_introduction_says_what_may_be_read_how_fresh_and_what_to_ask() -> None:
+    """And where nothing may be read, that."""
+    questions = suggest_questions([version("Annual leave", "Carrying days over")], "en")
+    corpora = (CorpusInfo("handbook", 1_204, 9_000, datetime(2026, 3, 1, tzinfo=UTC)), CorpusInfo("new", 3, 4, None))
+    shown = render_introduction(Introduction(corpora, questions), "en", UTC)
+
+    assert "• handbook (documents: 1,204, as of 2026-03-01)\n• new (documents: 3)" in shown
+    assert shown.endswith("• What does “Annual leave” say about “Carrying days over”?")
+    assert translate("intro_mention", "en") not in shown
+    assert translate("intro_nothing", "en") in render_introduction(Introduction(), "en", UTC, mention=True)
