@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
@@ -23,6 +24,11 @@ class McpToken(NamedTuple):
     name: str
     groups: tuple[str, ...]
     digest: SecretStr
+
+
+def list_token_ids(name: str, groups: Iterable[str]) -> tuple[str, ...]:
+    """Return whom `visible_to` may name for a token to read a corpus, itself first."""
+    return (f"{MCP}:{TOKENS}/{name}", *(f"{MCP}:{GROUPS}/{group}" for group in groups))
 
 
 def is_mcp_reader(text: str) -> bool:

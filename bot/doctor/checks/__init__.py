@@ -27,6 +27,7 @@ CHECKS: tuple[HealthCheck, ...] = (
     settings_checks.check_prices,
     server_checks.check_port,
     settings_checks.check_pages,
+    settings_checks.check_programs,
     settings_checks.check_platforms,
     *map(settings_checks.build_platform_check, load_platforms().values()),
 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from bot.access import EVERYONE
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection
 from bot.platforms.registry import PlatformEntry, load_platforms, platform_of
+from bot.settings.mcp_settings import MCP, TOKENS, is_mcp_reader, list_token_ids
 from bot.settings.pages_settings import LOOPBACK
 from bot.settings.settings_errors import find_exposure, find_platform_faults
 from bot.settings.settings_tables import ChannelValues, Settings
@@ -99,6 +100,32 @@ async def check_pages(scene: Inspection) -> Sequence[CheckResult]:
         return (CheckResult("ok", f"Pages: they are served on this machine, at {pages.host}:{pages.port}."),)
     hint = "Put a proxy with TLS before them, and let them listen where it alone reaches them."
     return (CheckResult("warn", "Pages: they are served beyond this machine, without TLS of their own.", hint),)
+
+
+async def check_programs(scene: Inspection) -> Sequence[CheckResult]:
+    """Check that programs which may ask over MCP can, that each reads something, and that none is overheard."""
+    return tuple(_check_tokens(scene.settings))
+
+
+def _check_tokens(settings: Settings) -> Iterator[CheckResult]:
+    given, named = settings.mcp, {one for one in settings.readers if is_mcp_reader(one)}
+    known = {one for token in given.tokens for one in list_token_ids(token.name, token.groups)}
+    for token in given.tokens:
+        if not named.intersection(list_token_ids(token.name, token.groups)):
+            hint = f'Name "{MCP}:{TOKENS}/{token.name}" in the visible_to of a [[corpus]], or take the token away.'
+            yield CheckResult("warn", f"MCP: the token {token.name} may read nothing.", hint)
+    for name in sorted(named - known):
+        yield CheckResult("warn", f"MCP: visible_to names {name}, and no token of [mcp] is that.", "Correct it.")
+    if not given.enabled:
+        return
+    if not given.tokens:
+        hint = "`footnote mcp token NAME` makes a token, or set enabled = false."
+        yield CheckResult("warn", "MCP: it is enabled, and there is no token: nobody can ask.", hint)
+    elif settings.http.host in LOOPBACK:
+        yield CheckResult("ok", f"MCP: programs may ask at http://{settings.http.host}:{settings.http.port}/mcp.")
+    elif not given.hosts:
+        hint = 'Name what programs reach it by, such as hosts = ["footnote.example.com"].'
+        yield CheckResult("warn", "MCP: it is served beyond this machine, and hosts under [mcp] names nothing.", hint)
 
 
 def list_configured_platforms(settings: Settings) -> frozenset[str]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.access import Asker, select_readable
 from bot.desk.types import TurnRequest
 from bot.server.mcp import tool_results as results
-from bot.settings.mcp_settings import GROUPS, MCP, TOKENS
+from bot.settings.mcp_settings import MCP, TOKENS, list_token_ids
 from bot.turn_search import validate_query
 from pipeline.types import Status
 from storage.errors import UnknownCorpus
@@ -158,7 +158,7 @@ def is_failed(result: BaseModel) -> bool:
 
 def make_token_asker(name: str, groups: Sequence[str]) -> Asker:
     """Return who asks by a token: somebody who reads what settings let that token or its groups read, and no more."""
-    return Asker(MCP, "dm", workspace=TOKENS, user=name, principals=tuple(f"{MCP}:{GROUPS}/{one}" for one in groups))
+    return Asker(MCP, "dm", workspace=TOKENS, user=name, principals=list_token_ids(name, groups))
 
 
 def make_owner_asker(user: str) -> Asker:

@@ -517,3 +517,21 @@ def test_a_channel_that_is_to_search_the_web_and_may_not(
 def test_pages_that_whoever_comes_may_read_are_found(pages: dict[str, object], level: list[str]) -> None:
     found = _found(settings_checks.check_pages, _scene(settings={"pages": pages}))
     assert [one.level for one in found] == level
+
+
+ANNA = f"anna editors sha256:{'a' * 64}"
+EDITORS = [{"name": "handbook", "visible_to": ["mcp:groups/editors"]}]
+
+
+@pytest.mark.parametrize(("settings", "level"), [
+    ({}, []),
+    ({"mcp": {"enabled": True}}, ["warn"]),
+    ({"mcp": {"enabled": True, "tokens": [ANNA]}, "corpus": EDITORS}, ["ok"]),
+    ({"mcp": {"enabled": True, "tokens": [ANNA]}}, ["warn", "ok"]),
+    ({"mcp": {"tokens": [ANNA]}, "corpus": [*EDITORS, {"name": "b", "visible_to": ["mcp:tokens/bob"]}]}, ["warn"]),
+    ({"mcp": {"enabled": True, "tokens": [ANNA]}, "corpus": EDITORS, "http": {"host": "0.0.0.0"}}, ["warn"]),
+])  # fmt: skip
+def test_programs_that_cannot_ask_are_found(settings: dict[str, Any], level: list[str]) -> None:
+    found = _found(settings_checks.check_programs, _scene(settings=settings))
+    assert [one.level for one in found] == level
+    assert "aaaa" not in str(found)

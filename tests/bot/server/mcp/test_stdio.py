@@ -1,0 +1,85 @@
+"""`footnote mcp` in a process of its own, asked by the official client; and the command that makes tokens."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+
+from bot.settings.mcp_settings import digest_token, format_token_line
+from tests.bot.server.mcp.programs import call
+from tests.bot.server.server import ROOT, run, told
+
+TWO_CORPORA = """
+[[corpus]]
+name = "handbook"
+visible_to = ["mcp:tokens/anna"]
+[[corpus]]
+name = "salaries"
+"""
+
+
+def test_whoever_starts_it_is_answered_from_what_they_may_read(here: Path) -> None:
+    """Every tool, over real pipes; what is printed there is the protocol alone, or the client would not understand."""
+    line = format_token_line("anna", (), "t" * 43)
+    (here / "footnote.toml").write_text(f'[mcp]\ntokens = ["{line}"]\n{TWO_CORPORA}', encoding="utf-8")
+    for name, words in (
+        ("handbook", "The quay opens at seven."),
+        ("salaries", "The harbour master earns 90,000 euros."),
+    ):
+        (here / name).mkdir()
+        (here / name / "page.md").write_text(f"# {name}\n\n{words}\n", encoding="utf-8")
+        told("ingest", "folder", name, "--corpus", name)
+    environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+    command = ["-W", "error", "-m", "bot", "mcp", "--as", "anna"]
+    started = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=here)
+
+    async def ask() -> list[tuple[str, Any]]:
+        async with Client(stdio_client(started)) as client:
+            return await asyncio.gather(
+                call(client, "ask", question="When does the quay open?"),
+                call(client, "check", claim="The quay opens at seven."),
+                call(client, "search", query="harbour master earns"),
+                call(client, "sources"),
+            )
+
+    (text, said), (_, verdict), (_, found), (_, corpora) = asyncio.run(ask())
+    assert said["status"] == "answered"
+    assert "The quay opens at seven. [1]" in text
+    assert verdict["verdict"] == "SUPPORTS"
+    assert [one["name"] for one in corpora["corpora"]] == ["handbook"]
+    assert {one["corpus"] for one in found["passages"]} == {"handbook"}
+    listed = told("audit", "list")["turns"]
+    assert {(one["asker"], one["answer_id"]) for one in listed} == {
+        ("mcp:tokens/anna", said["answer_id"]),
+        ("mcp:tokens/anna", verdict["answer_id"]),
+    }
+
+
+def test_a_name_without_a_token_is_refused(here: Path) -> None:
+    del here
+    done = run("mcp", "--as", "eve")
+
+    assert done.exit_code == 1
+    assert "footnote mcp token NAME" in done.stderr
+
+
+def test_a_token_is_shown_once_with_the_line_for_the_settings() -> None:
+    made = told("mcp", "token", "anna", "--group", "editors")
+    shown = run("mcp", "token", "anna")
+
+    assert made["line"] == f"anna editors sha256:{digest_token(made['token'])}"
+    assert json.dumps(made).count(made["token"]) == 1
+    assert max(map(len, shown.stdout.split())) >= 64  # the digest is not broken, however narrow the terminal
+    assert run("mcp", "token", "a b").exit_code == 2
+
+
+@pytest.mark.parametrize("stdin", ["", "not json\n"])
+def test_it_ends_with_its_stdin(stdin: str) -> None:
+    done = run("mcp", typed=stdin)
+
+    assert done.exit_code == 0

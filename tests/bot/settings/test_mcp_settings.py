@@ -1,0 +1,69 @@
+"""Which programs may ask: a line each of a name, groups and a digest, and no token anywhere."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.settings.mcp_settings import format_token_line
+from bot.settings.settings_errors import SettingsError
+from bot.settings.settings_reader import load_settings
+from bot.settings.settings_tables import Settings
+
+TOKEN, OTHER = "t" * 43, "u" * 43
+LINE = format_token_line("anna", ("editors", "staff"), TOKEN)
+
+
+def read(here: Path, text: str) -> Settings:
+    (here / "footnote.toml").write_text(text, encoding="utf-8")
+    return load_settings()
+
+
+def test_a_token_is_known_by_its_digest(here: Path) -> None:
+    mcp = read(here, f'[mcp]\ntokens = ["{LINE}", "{format_token_line("bob", (), OTHER)}"]').mcp
+    anna, bob = mcp.match_token(TOKEN), mcp.match_token(OTHER)
+
+    assert anna
+    assert bob
+    assert (anna.name, anna.groups, bob.name, bob.groups) == ("anna", ("editors", "staff"), "bob", ())
+    assert mcp.match_token(TOKEN[:-1]) is mcp.match_token("") is mcp.match_token("tökén") is None
+    assert TOKEN not in LINE
+
+
+def test_the_lines_may_stand_in_a_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "tokens").write_text(f"{LINE}\n\n{format_token_line('bob', (), OTHER)}\n", encoding="utf-8")
+    monkeypatch.setenv("FOOTNOTE_MCP__TOKENS_FILE", str(here / "tokens"))
+
+    assert [one.name for one in load_settings().mcp.tokens] == ["anna", "bob"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["anna secret-token-itself-0123456789"], "footnote mcp token NAME"),
+        ([f"anna/x sha256:{'a' * 64}"], "footnote mcp token NAME"),
+        ([LINE, LINE], "two lines with one name or one token"),
+    ],
+)
+def test_a_wrong_line_is_told_without_what_it_holds(here: Path, lines: list[str], told: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read(here, f"[mcp]\ntokens = {lines!r}")
+
+    assert told in str(caught.value)
+    assert "secret-token" not in str(caught.value)
+    assert "sha256:a" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a b", "", "a/b", "x" * 61])
+def test_no_line_is_made_of_what_is_no_name(name: str) -> None:
+    with pytest.raises(ValueError, match="names are letters"):
+        format_token_line(name, (), TOKEN)
+
+
+@pytest.mark.parametrize(("reader", "good"), [("mcp:tokens/anna", True), ("mcp:groups/a-b", True), ("mcp:anna", False)])
+def test_programs_are_named_as_readers(here: Path, reader: str, *, good: bool) -> None:
+    text = f"[[corpus]]\nname = 'handbook'\nvisible_to = ['{reader}']"
+    if good:
+        assert read(here, text).readers == {reader}
+    else:
+        with pytest.raises(SettingsError, match="mcp:tokens/NAME"):
+            read(here, text)
