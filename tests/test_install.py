@@ -1,0 +1,47 @@
+"""`make install` puts `footnote` on the path, and takes away nothing that is not its own."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+
+
+def run_make(goal: str, folder: Path, path: str = os.defpath) -> subprocess.CompletedProcess[str]:
+    """Run a goal for an environment and a folder of links under `folder`, as if the environment were made already."""
+    own = [f"VENV={folder}/venv", f"BINDIR={folder}/bin"]
+    command = [shutil.which("make"), "--directory", ROOT, "--assume-old", f"{folder}/venv/run.stamp", goal, *own]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": path})
+
+
+def test_the_link_leads_to_the_environment_and_goes_with_it(tmp_path):
+    """Made twice it is the same."""
+    for _ in range(2):
+        assert run_make("install", tmp_path).returncode == 0
+    link = tmp_path / "bin" / "footnote"
+    assert link.readlink() == tmp_path / "venv" / "bin" / "footnote"
+
+    run_make("uninstall", tmp_path)
+
+    assert not link.is_symlink()
+
+
+def test_who_has_not_the_folder_on_the_path_is_told_the_line(tmp_path):
+    line = f'export PATH="{tmp_path}/bin:$PATH"'
+    assert line in run_make("install", tmp_path).stdout
+    assert line not in run_make("install", tmp_path, f"{os.defpath}:{tmp_path}/bin").stdout
+
+
+def test_a_program_of_that_name_stays(tmp_path):
+    other = tmp_path / "bin" / "footnote"
+    other.parent.mkdir()
+    other.write_text("mine")
+
+    assert run_make("install", tmp_path).returncode != 0
+    run_make("uninstall", tmp_path)
+
+    assert other.read_text() == "mine"
