@@ -5,6 +5,7 @@ the desk and at the sockets, is finished or put back, then everything is closed.
 """
 
 import asyncio
+import importlib
 import logging
 import os
 import signal
@@ -256,9 +257,11 @@ async def _open_mcp(home: LocalService) -> AsyncIterator[Sequence[BaseRoute]]:
         yield ()
         return
     from bot.server.mcp.call_limits import CallLimits
-    from bot.server.mcp.mcp_server import open_mcp_route  # imports mcp
 
-    async with open_mcp_route(CallLimits(home).lend, lambda: home.app.settings) as route:
+    speaker = await asyncio.to_thread(
+        importlib.import_module, "bot.server.mcp.mcp_server"
+    )  # imports mcp: half a second
+    async with speaker.open_mcp_route(CallLimits(home).lend, lambda: home.app.settings) as route:
         yield (route,)
 
 

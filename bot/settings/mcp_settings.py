@@ -4,9 +4,10 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, SecretStr
+from pydantic import AfterValidator, BeforeValidator
 
 from bot.settings.field_types import RESTART, SCOPE, SettingsTable
 from storage.language.lazy_pattern import lazy_compile
@@ -18,12 +19,16 @@ _LINE = lazy_compile(rf"(?P<name>{_NAME})(?P<groups>(\s+{_NAME})*)\s+sha256:(?P<
 _READER = lazy_compile(rf"{MCP}:({TOKENS}|{GROUPS})/{_NAME}")
 
 
-class McpToken(NamedTuple):
-    """A program that may ask: its name, its groups, and the digest of its token, which is kept nowhere."""
+@dataclass(frozen=True, slots=True)
+class McpToken:
+    """A program that may ask: its name, its groups, and the digest of its token, which is kept nowhere.
+
+    The token has 256 random bits: nobody finds it by its digest, which may stand on record.
+    """
 
     name: str
     groups: tuple[str, ...]
-    digest: SecretStr
+    digest: str
 
 
 def list_token_ids(name: str, groups: Iterable[str]) -> tuple[str, ...]:
@@ -53,7 +58,7 @@ def _parse_tokens(said: Any) -> Any:
         return said
     lines = said if isinstance(said, list) else str(said).splitlines()
     found = tuple(_parse_token(str(line)) for line in lines if str(line).strip())
-    names, digests = {one.name for one in found}, {one.digest.get_secret_value() for one in found}
+    names, digests = {one.name for one in found}, {one.digest for one in found}
     if len(names) < len(found) or len(digests) < len(found):
         raise ValueError("has two lines with one name or one token, and each is some program's own")
     return found
@@ -62,7 +67,7 @@ def _parse_tokens(said: Any) -> Any:
 def _parse_token(line: str) -> McpToken:
     if not (match := _LINE.fullmatch(line.strip())):
         raise ValueError('must have lines like "anna editors sha256:…", which `footnote mcp token NAME` makes')
-    return McpToken(match["name"], tuple(match["groups"].split()), SecretStr(match["digest"]))
+    return McpToken(match["name"], tuple(match["groups"].split()), match["digest"])
 
 
 class McpSettings(SettingsTable):
@@ -76,5 +81,5 @@ class McpSettings(SettingsTable):
     def match_token(self, said: str) -> McpToken | None:
         """Return whose token it is; every one is compared, in the same time."""
         given = digest_token(said)
-        equal = [hmac.compare_digest(one.digest.get_secret_value(), given) for one in self.tokens]
+        equal = [hmac.compare_digest(one.digest, given) for one in self.tokens]
         return next((one for one, same in zip(self.tokens, equal, strict=True) if same), None)

@@ -4,10 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from bot.server.monitoring.server_log import collect_secrets
+from bot.settings.field_types import RESTART, SCOPE
+from bot.settings.live.live_settings import list_changes, list_scope, take_live
 from bot.settings.mcp_settings import format_token_line
 from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_reader import load_settings
 from bot.settings.settings_tables import Settings
+from storage.database.engine import to_json_value
 
 TOKEN, OTHER = "t" * 43, "u" * 43
 LINE = format_token_line("anna", ("editors", "staff"), TOKEN)
@@ -67,3 +71,15 @@ def test_programs_are_named_as_readers(here: Path, reader: str, *, good: bool) -
     else:
         with pytest.raises(SettingsError, match="mcp:tokens/NAME"):
             read(here, text)
+
+
+def test_a_change_of_tokens_takes_effect_at_once_and_is_on_record(here: Path) -> None:
+    """And what the record and the log are given holds no token."""
+    before, after = read(here, ""), read(here, f'[mcp]\nenabled = true\ntokens = ["{LINE}"]')
+    effects = {one.key: one.effect for one in list_changes(before, after)}
+
+    assert take_live(before, after).mcp.match_token(TOKEN)
+    assert effects == {"mcp.enabled": RESTART, "mcp.tokens": SCOPE}
+    kept = to_json_value(list_scope(after)["mcp.tokens"])
+    assert [(one["name"], one["groups"]) for one in kept] == [("anna", ["editors", "staff"])]
+    assert not collect_secrets(after) & {"anna", "editors"}
