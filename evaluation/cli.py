@@ -7,6 +7,7 @@ from evaluation.answers.retrieval import lazy, retrieval
 from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
 from evaluation.dialogues.dialogue_commands import dialogues, judge_dialogues
+from evaluation.dialogues.judging.agreement import agreement, sheet
 from evaluation.distillation.lesson_comparison import EPILOG as COMPARE_EPILOG
 from evaluation.distillation.lesson_comparison import compare
 from evaluation.distillation.lesson_export import EPILOG as EXPORT_EPILOG
@@ -41,6 +42,8 @@ app.command()(hostile)
 app.command(epilog=REPORT_EPILOG)(report)
 app.command()(dialogues)
 app.command("judge")(judge_dialogues)
+app.command()(sheet)
+app.command()(agreement)
 app.command()(systems)
 app.command()(transcripts)
 speed.command()(desk)

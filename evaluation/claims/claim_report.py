@@ -18,6 +18,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from bot.cli.command_context import find_cli_state
+from bot.settings.settings_reader import load_settings
 from evaluation.claims.claim_formats import CLAIM_FORMATS, read_all
 from evaluation.claims.claim_metrics import (
     ScoredClaims,
@@ -30,6 +32,7 @@ from evaluation.claims.claim_metrics import (
     roc_auc,
 )
 from evaluation.claims.claim_tables import LOST_SHARES, find_figure, render_claim_tables, render_mistakes
+from evaluation.claims.judge_verifier import JUDGE, ask_configured_judge
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
 from storage.types import Verdict
@@ -201,12 +204,14 @@ _SEED = 7
 
 
 def claims(
+    context: typer.Context,
     paths: Annotated[
         list[Path] | None,
         typer.Argument(help="Files of labelled claims, or folders; else $FOOTNOTE_DATA/claims."),
     ] = None,
     verifier: Annotated[
-        list[str] | None, typer.Option(help=f"Whom to measure, of {', '.join(VERIFIERS)}; else all of them.")
+        list[str] | None,
+        typer.Option(help=f"Whom to measure: {', '.join(VERIFIERS)}; {JUDGE} is asked only by name."),
     ] = None,
     form: Annotated[
         str, typer.Option(help=f"The files' form, if their first row does not tell it: {', '.join(CLAIM_FORMATS)}.")
@@ -223,13 +228,16 @@ def claims(
     "group" are kept together. Also read are FEVER-symmetric, Fool Me Twice, WiCE, BEGIN, FaithDial's audit,
     Factcheck-GPT and QAGS.
 
+    `judge` is the model that judges dialogues: that of [evaluation] judge, or of [model].
+
     Example: footnote evaluate claims ours.jsonl --verifier local --examples 5
     """
     found = sample_claims(read_all(paths or [_default_folder()], form), limit)
     if not found:
         raise UnreadableClaims("There are no labelled claims there.", hint="Name a file that has some.")
     offered = [add_title(claim) for claim in found] if titles else found
-    measured = [_measure_verifier(name, offered, examples) for name in verifier or VERIFIERS]
+    config = find_cli_state(context).config
+    measured = [_measure_verifier(name, offered, examples, config) for name in verifier or VERIFIERS]
     if as_json:
         print(json.dumps({"schema": 1, "verifiers": measured}))
         return
@@ -256,10 +264,14 @@ def add_title(claim: LabelledClaim) -> LabelledClaim:
     return replace(claim, evidence=tuple(f"{claim.title}\n\n{passage}" for passage in claim.evidence))
 
 
-def _measure_verifier(name: str, found: Sequence[LabelledClaim], examples: int) -> dict[str, Any]:
-    open_verifier = find_verifier(name)
+def _measure_verifier(name: str, found: Sequence[LabelledClaim], examples: int, config: Path | None) -> dict[str, Any]:
+    if name == JUDGE:
+        judging = ask_configured_judge(found, load_settings(config))
+    else:
+        open_verifier = find_verifier(name)
+        judging = judge_claims(found, open_verifier(found))
     print(f"{name}: {len(found):,} claims", file=sys.stderr)
-    outcomes = asyncio.run(judge_claims(found, open_verifier(found)))
+    outcomes = asyncio.run(judging)
     return {**report_claims(name, outcomes), **({"examples": list_blind_spots(outcomes, examples)} if examples else {})}
 
 

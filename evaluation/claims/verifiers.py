@@ -131,7 +131,7 @@ VERIFIERS: Mapping[str, OpenVerifier] = MappingProxyType({
 def find_verifier(name: str) -> OpenVerifier:
     """Return what opens the verifier of that name. Raises `EvaluationError`."""
     if name not in VERIFIERS:
-        raise EvaluationError(f"No verifier is called {name!r}.", hint=f"There are {', '.join(VERIFIERS)}.")
+        raise EvaluationError(f"No verifier is called {name!r}.", hint=f"There are {', '.join(VERIFIERS)} and judge.")
     return VERIFIERS[name]
 
 

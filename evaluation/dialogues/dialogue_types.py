@@ -100,6 +100,7 @@ class JudgedClaim:
     verdict: Verdict
     evidence: tuple[str, ...] = ()  # ids of the passages that it was held against, nearest first
     reasoning: str = ""
+    passages: tuple[str, ...] = ()  # their titles and texts, for people who judge the claim again
 
 
 @dataclass(frozen=True, slots=True)

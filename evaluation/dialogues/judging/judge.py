@@ -24,8 +24,9 @@ from pipeline.replies.citation_marks import strip_marks
 from pipeline.replies.stage_replies import CLAIMS, QUERY
 from pipeline.replies.verdict_replies import Verification
 from pipeline.stages.concurrency import gather_all, open_task_group
-from pipeline.stages.model_claims import passage_ids, request_verification
+from pipeline.stages.model_claims import request_verification
 from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.support.support_check import find_verbatim_passage
 from pipeline.types import Conversation, Status, Turn, Usage
 from storage.types import Document, Evidence, Hit, Passage, Verdict
 
@@ -101,7 +102,8 @@ async def _judge_claim(talk: Conversation, claim: str, calls: JudgeCalls) -> Jud
         return JudgedClaim(claim, Verdict.NOT_ENOUGH_INFO, reasoning="no passage was found to check it against")
     found = await calls.attempt(_verify(claim, sentences, talk, calls))
     ruled = found or Verification(Verdict.NOT_ENOUGH_INFO, reasoning="the judge's reply could not be used")
-    return JudgedClaim(claim, ruled.verdict, passage_ids(sentences), ruled.reasoning[:MAX_REASONING])
+    texts = {one.passage.id: f"{one.document.title}\n{one.passage.text}" for one in sentences}
+    return JudgedClaim(claim, ruled.verdict, (*texts,), ruled.reasoning[:MAX_REASONING], (*texts.values(),))
 
 
 async def _verify(claim: str, sentences: Sequence[Evidence], talk: Conversation, calls: JudgeCalls) -> Verification:
@@ -121,9 +123,10 @@ async def _judge_sentence(
     passages = tuple(shown(number) for number in sentence.citations)
 
     async def holds(read: Sequence[ShownPassage]) -> bool:
-        if not read:
-            return False
-        found = await calls.attempt(_verify(sentence.text, collect_sentences(map(_quote_whole, read)), talk, calls))
+        quoted = [_quote_whole(passage) for passage in read]
+        if not quoted or find_verbatim_passage(sentence.text, [one.passage for one in quoted]):
+            return bool(quoted)  # what stands there word for word need not be judged
+        found = await calls.attempt(_verify(sentence.text, collect_sentences(quoted), talk, calls))
         return found is not None and found.verdict is Verdict.SUPPORTS
 
     if not await holds(passages):

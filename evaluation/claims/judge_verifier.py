@@ -1,0 +1,57 @@
+"""Put labelled claims to the model that judges dialogues, by the same prompt: how far its verdicts can be trusted."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from random import Random
+from time import perf_counter
+
+from bot.settings.settings_tables import Settings
+from bot.wiring import LazyModel
+from evaluation import EvaluationError
+from evaluation.claims.labelled_claims import LabelledClaim
+from evaluation.claims.verifiers import ClaimJudgement, JudgedClaim, build_evidence
+from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
+from pipeline.model import LLM, BudgetMeter
+from pipeline.prompts.prompter import Prompter
+from pipeline.stages.concurrency import gather_all
+from pipeline.stages.model_claims import request_verification
+from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.types import Conversation, Turn
+from storage.types import Verdict
+
+JUDGE = "judge"
+
+
+async def ask_configured_judge(claims: Sequence[LabelledClaim], settings: Settings) -> tuple[JudgedClaim, ...]:
+    """Ask the model of `[evaluation] judge`. Raises `EvaluationError` where there is none, and `ModelUnavailable`."""
+    model = settings.evaluation.judge.over(settings.model)
+    if not model.configured:
+        raise EvaluationError("No model judges.", hint="Set [model], or [evaluation] judge, in footnote.toml.")
+    async with AsyncExitStack() as stack:
+        return await judge_by_model(claims, LazyModel(model.plain(), stack), model.max_concurrency)
+
+
+async def judge_by_model(claims: Sequence[LabelledClaim], model: LLM, at_once: int) -> tuple[JudgedClaim, ...]:
+    """Return a model's verdicts; a reply that cannot be used leaves a claim undecided."""
+    places = asyncio.Semaphore(at_once)
+
+    async def judge(number: int, claim: LabelledClaim) -> JudgedClaim:
+        async with places:
+            started = perf_counter()
+            found = await _ask(claim, model, Random(number))
+            return JudgedClaim(claim, found, (perf_counter() - started) * 1000)
+
+    return await gather_all(judge(number, claim) for number, claim in enumerate(claims))
+
+
+async def _ask(claim: LabelledClaim, model: LLM, random: Random) -> ClaimJudgement:
+    sentences = collect_sentences(build_evidence(claim.evidence, title=claim.title))
+    talk = Conversation(tuple(Turn("user", text) for text in claim.asked or (claim.claim,)))
+    prompter = Prompter(model, BudgetMeter(), note=lambda *_: None, now=datetime.now(UTC), random=random)
+    try:
+        found = await request_verification(claim.claim, sentences, talk, prompter.ask, student=False)
+    except (UnreadableReply, ModelRefused, PromptTooLong) as error:
+        return ClaimJudgement(0.0, Verdict.NOT_ENOUGH_INFO, (f"{type(error).__name__}: {error}",))
+    return ClaimJudgement(float(found.verdict is Verdict.SUPPORTS), found.verdict, (found.reasoning,))

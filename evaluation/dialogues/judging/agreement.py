@@ -1,0 +1,86 @@
+"""Measure how far people and the judge agree (`footnote evaluate sheet` and `agreement`)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.command_context import JsonOption, open_bare_command
+from bot.cli.terminal_output import build_document
+from evaluation.dialogues.judging.judge_replies import SCALES
+from evaluation.dialogues.judging.people_sheet import Label, list_judge_labels, read_sheet, write_sheet
+from evaluation.dialogues.run_folder import RunFolder
+from evaluation.reports.significance import cohens_kappa
+from evaluation.workbench import render_table
+
+JUDGE = "the judge"
+Labels = Mapping[tuple[str, str], Label]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two agree on a column: in so many of the rows that both filled in, and beyond chance."""
+
+    one: str
+    other: str
+    column: str
+    rows: int
+    alike: int
+    kappa: float | None
+
+
+def measure_agreement(sheets: Mapping[str, Labels]) -> Iterator[Agreement]:
+    """Yield the agreement of each two, by column, where both filled in any row of it. Pure."""
+    for (one, first), (other, second) in combinations(sheets.items(), 2):
+        for column in ("verdict", *SCALES):
+            rows = [key for key in first if key[1] == column and key in second]
+            pairs = [(first[key], second[key]) for key in rows]
+            if pairs:
+                alike = sum(said == told for said, told in pairs)
+                yield Agreement(one, other, column, len(pairs), alike, cohens_kappa(pairs))
+
+
+def sheet(
+    context: typer.Context,
+    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    count: Annotated[int, typer.Option(min=1, help="How many claims, and how many turns.")] = 100,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Write claims and turns of a run for people to judge, as CSV and as a page, without verdicts or systems' names.
+
+    Example: footnote evaluate sheet run --count 50
+    """
+    with open_bare_command(context, as_json=as_json) as output:
+        page = write_sheet(RunFolder(run), count)
+        output.give(build_document(page=str(page)), str(page))
+
+
+def agreement(
+    context: typer.Context,
+    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    files: Annotated[list[Path], typer.Argument(help="Sheets that people filled in, each somebody's.")],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell how far people agree with the judge and with each other, by Cohen's kappa.
+
+    Example: footnote evaluate agreement run anna-claims.csv ben-claims.csv
+    """
+    with open_bare_command(context, as_json=as_json) as output:
+        sheets = {JUDGE: list_judge_labels(RunFolder(run)), **{path.stem: read_sheet(path) for path in files}}
+        found = list(measure_agreement(sheets))
+        rows = [(one.one, one.other, one.column, one.rows, one.alike, _write_kappa(one.kappa)) for one in found]
+        documents = [
+            {"of": [one.one, one.other], "column": one.column, "rows": one.rows, "alike": one.alike, "kappa": one.kappa}
+            for one in found
+        ]
+        head: Sequence[str] = ("one", "other", "what", "rows", "alike", "kappa")
+        output.give(build_document(agreement=documents), render_table(head, rows))
+
+
+def _write_kappa(kappa: float | None) -> str:
+    return "–" if kappa is None else f"{kappa:.2f}"

@@ -1,0 +1,40 @@
+"""Labelled claims are put to a model by the prompt that judges dialogues."""
+
+import pytest
+
+from bot.settings.settings_tables import Settings
+from evaluation import EvaluationError
+from evaluation.claims.judge_verifier import ask_configured_judge, judge_by_model
+from evaluation.claims.labelled_claims import LabelledClaim
+from evaluation.dialogues.models.stand_ins import StandIn
+from storage.types import Verdict
+
+CLAIMS = tuple(
+    LabelledClaim(str(number), "ours", text, ("The pier is 90 metres long.",), Verdict.SUPPORTS, "g", title="Pier")
+    for number, text in enumerate(("The pier is 90 metres long.", "The pier is red.", "Nonsense is replied."))
+)
+
+
+async def test_verdicts_are_the_models_and_what_cannot_be_read_leaves_a_claim_undecided():
+    prompts = []
+
+    async def write(call):
+        prompts.append(call.messages[-1].text if call.messages[-1].text.startswith("Today") else "again")
+        claim = call.messages[-1].text
+        if "90 metres long.\n" in claim.partition("Claim:")[2] + "\n":
+            return "Reasoning: Said.\nSentences: 1\nVerdict: SUPPORTS"
+        return "Reasoning: Not said.\nSentences: -\nVerdict: NOT ENOUGH INFO" if "red" in claim else "Hm."
+
+    found = await judge_by_model(CLAIMS, StandIn("m", write), 2)
+    assert [(one.claim, one.judged.verdict) for one in found] == [
+        (CLAIMS[0], Verdict.SUPPORTS),
+        (CLAIMS[1], Verdict.NOT_ENOUGH_INFO),
+        (CLAIMS[2], Verdict.NOT_ENOUGH_INFO),
+    ]
+    assert found[2].judged.reasons[0].startswith("UnreadableReply")
+    assert "From: Pier" in prompts[0]
+
+
+async def test_without_a_model_nothing_judges():
+    with pytest.raises(EvaluationError, match="No model judges"):
+        await ask_configured_judge(CLAIMS, Settings())

@@ -1,0 +1,90 @@
+"""People judge without knowing who said what; what they fill in is read back and compared."""
+
+import csv
+from dataclasses import replace
+
+import pytest
+
+from evaluation import EvaluationError
+from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedClaim, JudgedTurn, Topic, TopicKind
+from evaluation.dialogues.judging.agreement import JUDGE, measure_agreement
+from evaluation.dialogues.judging.people_sheet import draw_rows, name_row, read_sheet, render_sheet
+from storage.types import Verdict
+
+TOPIC = Topic("Pier", "The pier is old.", "town", TopicKind.HEAD)
+TURNS = (DialogueTurn("How <old>?", "Very.", "answered"), DialogueTurn("=Why?", "It was built first.", "answered"))
+DIALOGUE = Dialogue("secret-system/m/001", TOPIC, "secret-system", "m", "u", TURNS)
+CLAIMS = tuple(JudgedClaim(f"Claim {n}.", Verdict.SUPPORTS, ("p",), "Hidden reason", ("A passage.",)) for n in range(3))
+JUDGED = {(DIALOGUE.id, 1): JudgedTurn(CLAIMS, relevant=4), (DIALOGUE.id, 2): JudgedTurn(CLAIMS[:1], relevant=2)}
+
+
+def test_rows_are_drawn_by_chance_and_name_neither_system_nor_verdict():
+    claims, turns = draw_rows([DIALOGUE], JUDGED, 3, seed=1)
+    assert (len(claims), len(turns)) == (3, 2)
+    assert (claims, turns) == draw_rows([DIALOGUE], JUDGED, 3, seed=1)
+    page = render_sheet(claims, turns)
+    for told in (str(claims), str(turns), page):
+        assert "secret-system" not in told
+        assert "Hidden reason" not in told
+    assert all(row["verdict"] == "" for row in claims)
+    assert "How &lt;old&gt;?" in page
+    assert "How <old>" not in page
+    assert "How <old>?\nChatbot: Very." in next(row for row in turns if row["user"] == "=Why?")["before"]
+    assert not any(one in page for one in ("src=", "http", "@import"))
+
+
+def write_sheet(path, rows):
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ("row", "verdict", "relevant"))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_what_people_fill_in_is_compared_with_the_judge(tmp_path):
+    key = (DIALOGUE.id, 1)
+    rows = [
+        {"row": name_row(key, 0), "verdict": "supports", "relevant": ""},
+        {"row": name_row(key, 1), "verdict": " not_enough info ", "relevant": ""},
+        {"row": name_row(key), "verdict": "", "relevant": "4.0"},
+        {"row": name_row((DIALOGUE.id, 2)), "verdict": "", "relevant": "1"},
+    ]
+    anna = read_sheet(write_sheet(tmp_path / "anna.csv", rows))
+    judge = {
+        (name_row(key, 0), "verdict"): "SUPPORTS",
+        (name_row(key, 1), "verdict"): "SUPPORTS",
+        (name_row(key), "relevant"): 4,
+        (name_row((DIALOGUE.id, 2)), "relevant"): 2,
+    }
+    found = {one.column: one for one in measure_agreement({JUDGE: judge, "anna": anna})}
+    assert {name: (one.rows, one.alike, one.kappa) for name, one in found.items()} == {
+        "verdict": (2, 1, 0.0),
+        "relevant": (2, 1, pytest.approx(1 / 3)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        ({"row": "a", "verdict": "TRUE"}, "has the verdict 'TRUE'"),
+        ({"row": "a", "relevant": "6"}, "has '6' for relevant"),
+        ({"row": "a", "relevant": "good"}, "has 'good' for relevant"),
+    ],
+)
+def test_what_is_no_label_is_named_with_its_row(tmp_path, row, fault):
+    with pytest.raises(EvaluationError, match=f"row 2 of .*anna.csv {fault}"):
+        read_sheet(write_sheet(tmp_path / "anna.csv", [row]))
+
+
+def test_what_is_no_sheet_is_told(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(EvaluationError, match="is no sheet"):
+        read_sheet(tmp_path / "a.csv")
+    with pytest.raises(EvaluationError, match="cannot be read"):
+        read_sheet(tmp_path / "missing.csv")
+
+
+def test_the_model_alone_is_asked_about_as_any_other():
+    alone = replace(DIALOGUE, turns=(replace(TURNS[0], status="unchecked"),))
+    claims, turns = draw_rows([alone], JUDGED, 9, seed=1)
+    assert (len(claims), len(turns)) == (3, 1)
