@@ -1,9 +1,12 @@
-"""Guides lead to what there is, and the index to every guide."""
+"""Guides lead to what there is, the index to every guide, and each command is told of."""
 
 import re
 from pathlib import Path
 
 import pytest
+import typer
+
+from bot.cli.entry_point import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -34,3 +37,9 @@ def test_every_link_leads_somewhere(page):
 def test_the_index_names_every_guide():
     guides = {one.name for one in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert guides <= set(find_links(ROOT / "docs" / "README.md"))
+
+
+def test_the_guide_of_commands_names_each():
+    commands = typer.main.get_command(app)
+    named = set(re.findall(r"`footnote ([a-z]+)", (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")))
+    assert set(commands.list_commands(typer.Context(commands))) <= named
