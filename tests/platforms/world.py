@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bot.settings.live.live_settings import LiveSettings
 from bot.settings.settings_tables import Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
@@ -48,6 +49,15 @@ class LinkedPages(PageSource):
 
     def _load(self, key: str) -> Page:
         return replace(super()._load(key), url=self.urls.get(key, HOST + key))
+
+
+def reconfigured(app: App, **changes: Any) -> App:
+    """Return the app with other settings, also of a server that may change them while it runs."""
+    settings, source = app.settings.model_copy(update=changes), app.settings_source
+    if isinstance(source, LiveSettings):
+        source.current = settings
+        return app
+    return replace(app, settings_source=settings)
 
 
 async def fill(home: Path, pages: Mapping[str, Any] = PAGES, **urls: str) -> None:

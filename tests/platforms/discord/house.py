@@ -10,7 +10,7 @@ An adapter's tests give what joins a bot to the server, and get what `contract.H
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from bot.platforms.discord.discord_messages import COMPONENTS, build_mark
@@ -26,6 +26,7 @@ from tests.platforms.discord.server import serve
 from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT, GUILD, LOADING, Message
 from tests.platforms.slack.clock import FastClock
+from tests.platforms.world import reconfigured
 
 Joined = Callable[[App, FakeDiscord], AbstractAsyncContextManager[Platform]]
 """Runs a bot within the block."""
@@ -218,7 +219,7 @@ def listening(app: App, channels: tuple[str, ...]) -> App:
     kept = {channel.id: channel for channel in app.settings.channel}
     for name in (f"discord:{GUILD}/{channel}" for channel in channels):
         kept[name] = kept.get(name, ChannelValues(id=name)).model_copy(update={"answer": "every"})
-    return replace(app, settings_source=app.settings.model_copy(update={"channel": tuple(kept.values())}))
+    return reconfigured(app, channel=tuple(kept.values()))
 
 
 def house(joined: Joined) -> Callable[[], AbstractAsyncContextManager[Street]]:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import aiohttp
@@ -19,6 +18,7 @@ from tests.platforms.desks import HASTY
 from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN, GUILD
 from tests.platforms.slack.clock import Clock as Time
+from tests.platforms.world import reconfigured
 
 
 def configured(app: App, discord: FakeDiscord) -> App:
@@ -31,7 +31,7 @@ def configured_at(app: App, api: str, gateway: str) -> App:
     kept = app.settings.discord.model_dump(exclude={"token"}, exclude_unset=True)
     given = {"token": BOT_TOKEN, "api_url": api, "gateway_url": gateway}
     settings = DiscordSettings.model_validate({"servers": [GUILD], "message_content": True, **kept, **given})
-    return replace(app, settings_source=app.settings.model_copy(update={"discord": settings}))
+    return reconfigured(app, discord=settings)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ An adapter's tests give what joins a bot to the server, and get what `contract.H
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from bot.platforms.shared.platform_contract import Platform
@@ -27,6 +27,7 @@ from tests.platforms.slack.seeing import modal, words
 from tests.platforms.slack.server import serve
 from tests.platforms.slack.state import FakeSlack, Mode
 from tests.platforms.slack.world import BOT, TEAM, Message
+from tests.platforms.world import reconfigured
 
 Joined = Callable[[App, FakeSlack], AbstractAsyncContextManager[Platform]]
 """Runs a bot within the block."""
@@ -223,7 +224,7 @@ def listening(app: App, channels: tuple[str, ...]) -> App:
     kept = {channel.id: channel for channel in app.settings.channel}
     for name in (f"slack:{TEAM}/{channel}" for channel in channels):
         kept[name] = kept.get(name, ChannelValues(id=name)).model_copy(update={"answer": "every"})
-    return replace(app, settings_source=app.settings.model_copy(update={"channel": tuple(kept.values())}))
+    return reconfigured(app, channel=tuple(kept.values()))
 
 
 def house(joined: Joined, *, mode: Mode = "socket") -> Callable[[], AbstractAsyncContextManager[Street]]:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 
 from bot.desk.turn_policy import open_desk
 from bot.platforms.shared.platform_contract import Platform
@@ -19,6 +18,7 @@ from bot.wiring import App
 from tests.platforms.desks import HASTY
 from tests.platforms.slack.state import FakeSlack, Mode
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
+from tests.platforms.world import reconfigured
 
 
 def configured(app: App, slack: FakeSlack) -> App:
@@ -32,7 +32,7 @@ def configured_at(app: App, api: str, mode: Mode) -> App:
     given |= {"app_token": APP_TOKEN} if mode == "socket" else {"signing_secret": SIGNING_SECRET}
     kept = app.settings.slack.model_dump(exclude=set(SlackSettings.SECRETS), exclude_unset=True)
     settings = SlackSettings.model_validate({**kept, **given})
-    return replace(app, settings_source=app.settings.model_copy(update={"slack": settings}))
+    return reconfigured(app, slack=settings)
 
 
 @asynccontextmanager

@@ -1,0 +1,82 @@
+"""Which changes of the settings take effect while a server runs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from bot.settings.field_types import Effect
+from bot.settings.live.live_settings import find_effect, list_changes, list_scope, take_live
+from bot.settings.settings_errors import _find_models
+from bot.settings.settings_tables import Settings
+
+CORPUS = {"name": "handbook", "visible_to": ["*"], "source": {"type": "folder", "path": "/handbook"}}
+
+
+def unmarked(table: type[BaseModel], above: str = "", around: Effect | None = None) -> Iterator[str]:
+    for name, field in table.model_fields.items():
+        effect, inner = find_effect(field, around), list(_find_models(field.annotation))
+        for model in inner:
+            yield from unmarked(model, f"{above}{name}.", effect)
+        if not inner and effect is None:
+            yield above + name
+
+
+def test_of_every_key_it_is_said_when_it_takes_effect() -> None:
+    assert list(unmarked(Settings)) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "keys", "waiting"),
+    [
+        ({"limits": {"seconds": 5}, "model": {"name": "x"}}, ["limits.seconds"], ["model.name"]),
+        ({"desk": {"at_once": 2, "grace_seconds": 2}}, ["desk.at_once"], ["desk.grace_seconds"]),
+        ({"corpus": [CORPUS, {"name": "hr"}]}, ["corpus.hr (new)"], []),
+        ({"corpus": []}, ["corpus.handbook (gone)"], []),
+        ({"corpus": [{**CORPUS, "dense": "lazy", "visible_to": []}]}, ["visible_to", "dense"], []),
+        ({"corpus": [{**CORPUS, "source": {"type": "folder", "path": "/other"}}]}, ["source.path"], []),
+        ({"corpus": [{**CORPUS, "source": None}]}, ["source"], []),
+        ({"channel": [{"id": "slack:T1/C1", "paused": True}]}, ["channel.slack:T1/C1 (new)"], []),
+        ({"slack": {"guests": True, "bot_token": "xoxb-new"}}, ["slack.guests"], ["slack.bot_token"]),
+        ({"discord": {"deny": ["1"], "token": "new"}}, ["discord.deny"], ["discord.token"]),
+        (
+            {"search_engine": {"visible_to": ["*"], "seconds": 3}},
+            ["search_engine.visible_to"],
+            ["search_engine.seconds"],
+        ),
+        ({"home": "/elsewhere"}, [], ["home"]),
+    ],
+)
+def test_some_keys_take_effect_at_once_and_others_wait(
+    changed: dict[str, Any], keys: list[str], waiting: list[str]
+) -> None:
+    """And no value is told."""
+    running = Settings.model_validate({"corpus": [CORPUS]})
+    wanted = Settings.model_validate({"corpus": [CORPUS], **changed})
+    taken = take_live(running, wanted)
+    took, left = list_changes(running, taken), list_changes(taken, wanted)
+
+    assert [change.key.removeprefix("corpus.handbook.") for change in took] == keys or not keys
+    assert [change.key for change in left] == waiting
+    assert all(change.effect.live for change in took)
+    assert not any(change.effect.live for change in left)
+
+
+def test_the_order_of_corpora_is_a_change_too() -> None:
+    one, other = ({"corpus": [{"name": name} for name in names]} for names in ("ab", "ba"))
+    assert [c.key for c in list_changes(Settings.model_validate(one), Settings.model_validate(other))] == [
+        "corpus (order)"
+    ]
+
+
+def test_scope_is_all_that_decides_who_may_read_what() -> None:
+    given = {"corpus": [CORPUS], "channel": [{"id": "slack:T1/C1", "corpora": ["handbook"]}]}
+    assert list_scope(Settings.model_validate(given)) == {
+        "search_engine.visible_to": [],
+        "corpus.handbook.visible_to": ["*"],
+        "channel.slack:T1/C1.corpora": ["handbook"],
+        "slack.guests": False,
+        "discord.servers": [],
+        "discord.deny": [],
+    }

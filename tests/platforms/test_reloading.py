@@ -1,0 +1,117 @@
+"""The settings change while people ask: nothing is lost or said twice, and each answer keeps to the scope in force."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bot.settings.live.live_settings import LiveSettings
+from bot.settings.live.scope_record import ScopeRecord
+from bot.settings.live.settings_reload import SettingsReload
+from bot.settings.settings_reader import load_settings
+from bot.views.catalog import translate
+from bot.wiring import App
+from tests.bot.desk.leaking import CORPORA, found_in, telling_all
+from tests.pipeline.world import registered
+from tests.platforms.bots import finished, text
+from tests.platforms.contract import Street
+from tests.platforms.discord.world import GUILD
+from tests.platforms.houses import HOUSES, TRIED
+from tests.storage.stores import kept, opened
+from tests.thorough import THOROUGH
+
+CHANGES, SOME_CHANGES = 20, 8  # on one platform, and on the others where not all is tried
+WRONG = ("visible_too = []", "[[corpus]", "[limits]\nseconds = 'long'", "[[channel]]\nid = 'slack:T1/C1'\nsystem = 'x'")
+Scope = frozenset[str]
+
+
+@dataclass
+class Office:
+    """A bot on a street whose settings stand in a file, and what may be read there by them."""
+
+    street: Street
+    app: App
+    file: Path
+    reloading: SettingsReload
+    scopes: list[Scope] = field(default_factory=list)
+    """What could be read in the first channel, version after version."""
+    asked: dict[str, int] = field(default_factory=dict)
+    """By question: which version was in force when it was asked."""
+
+    async def change(self, number: int) -> None:
+        """Write another version: every fourth is wrong, and changes nothing."""
+        scope = frozenset(name for bit, name in enumerate(CORPORA) if (number + 1) >> bit & 1)
+        channel = f"{self.street.name}:{self.street.workspace}/{self.street.channels[0]}"
+        corpora = [
+            f"[[corpus]]\nname = '{name}'\nvisible_to = {json.dumps([channel] * (name in scope))}" for name in CORPORA
+        ]
+        wrong = WRONG[number // 4 % len(WRONG)] if number % 4 == 3 else ""
+        home = f"home = '{self.app.settings.home}'"
+        self.file.write_text("\n".join([home, f"[discord]\nservers = ['{GUILD}']", *corpora, wrong]))
+        report = await self.reloading.reload()
+        assert bool(report.faults) == bool(wrong), report
+        self.scopes += [] if wrong else [scope]
+
+    async def ask(self, number: int) -> str:
+        street, version = self.street, len(self.scopes) - 1
+        asks = await street.say(f"What do the vaults hold? {number}", user=street.people[0], channel=street.channels[0])
+        self.asked[asks] = version
+        return asks
+
+    async def answered(self, asks: str) -> Scope:
+        await self.street.until(lambda: finished(self.street.answer(asks)))
+        return found_in(text(self.street.answer(asks)))
+
+
+@pytest.fixture(params=TRIED)
+async def office(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -> AsyncIterator[Office]:
+    home, file = Path(shutil.copytree(vaults, tmp_path / "home")), tmp_path / "footnote.toml"
+    file.write_text(f"home = '{home}'")
+    async with HOUSES[request.param]() as street, AsyncExitStack() as stack:
+        store = stack.enter_context(opened(home))
+        live = LiveSettings(load_settings(file))
+        app = App(live, store, systems=registered(extractive=telling_all), **kept(store))
+        await stack.enter_async_context(street.joined(app))
+        reloading = SettingsReload(live, partial(load_settings, file), ScopeRecord(app.audit))
+        await reloading.begin()
+        yield Office(street, app, file, reloading)
+
+
+async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_much(office: Office) -> None:
+    """The new scope holds from the next question on; a wrong file is refused, and the old goes on."""
+    await office.change(0)
+    changing = asyncio.Event()
+
+    async def load() -> None:
+        number = 1_000
+        while not changing.is_set():
+            number += 1
+            await office.answered(await office.ask(number))
+
+    loading = [asyncio.create_task(load()) for _ in range(2)]
+    count = CHANGES if THOROUGH or office.street.name == "discord" else SOME_CHANGES
+    for number in range(1, count):
+        await office.change(number)
+        assert await office.answered(await office.ask(number)) == office.scopes[-1]
+    changing.set()
+    await asyncio.gather(*loading)
+
+    for asks, version in office.asked.items():
+        assert len(office.street.answer(asks)) == 1
+        said = text(office.street.answer(asks))
+        # What was narrowed twice while it was being answered is to be asked again.
+        assert found_in(said) in office.scopes[version:] or said == translate("desk_narrowed", "en")
+    rows = [await office.app.queue.by_message(_channel(office), asks) for asks in office.asked]
+    assert {(row.state, row.outcome) for row in rows if row} == {("done", "delivered")}
+    assert len(rows) == len({row.turn_id for row in rows if row}) > count
+    assert len(office.street.seen(office.street.channels[0], by=office.street.people[0])) == len(rows)
+
+
+def _channel(office: Office) -> str:
+    return f"{office.street.name}:{office.street.workspace}/{office.street.channels[0]}"
