@@ -70,13 +70,17 @@ def test_the_order_of_corpora_is_a_change_too() -> None:
     ]
 
 
-def test_scope_is_all_that_decides_who_may_read_what() -> None:
-    given = {"corpus": [CORPUS], "channel": [{"id": "slack:T1/C1", "corpora": ["handbook"]}]}
-    assert list_scope(Settings.model_validate(given)) == {
-        "search_engine.visible_to": [],
+def test_scope_is_all_that_decides_who_may_read_what_and_no_secret() -> None:
+    digest = "0" * 64
+    given = {
+        "corpus": [CORPUS],
+        "channel": [{"id": "slack:T1/C1", "corpora": ["handbook"]}],
+        "mcp": {"tokens": [f"anna editors sha256:{digest}"]},
+    }
+    scope = list_scope(Settings.model_validate(given))
+    assert scope.items() >= {"slack.guests": False}.items()
+    assert {key: value for key, value in scope.items() if value} == {
         "corpus.handbook.visible_to": ["*"],
         "channel.slack:T1/C1.corpora": ["handbook"],
-        "slack.guests": False,
-        "discord.servers": [],
-        "discord.deny": [],
+        "mcp.tokens": [["anna", ["editors"]]],
     }

@@ -1,0 +1,119 @@
+"""The guide to access: its example is served as it stands, on both platforms, by the names of channels."""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.platforms.registry import load_platforms
+from bot.server.control.control_socket import connect_service
+from bot.server.lifecycle import serve
+from bot.settings.live.live_settings import ReloadReport
+from bot.settings.settings_reader import load_settings
+from bot.wiring import open_app
+from ingest.refresh.corpus_refresh import refresh_corpus
+from tests.fakes import PageSource
+from tests.platforms.bots import finished, text
+from tests.platforms.contract import Street
+from tests.platforms.discord import joining as discord_joining
+from tests.platforms.discord import server as discord_server
+from tests.platforms.discord.house import DiscordStreet
+from tests.platforms.discord.world import BOT_TOKEN as DISCORD_TOKEN
+from tests.platforms.discord.world import GUILD
+from tests.platforms.slack import joining as slack_joining
+from tests.platforms.slack import server as slack_server
+from tests.platforms.slack.clock import FastClock
+from tests.platforms.slack.house import SlackStreet
+from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN
+
+GUIDE = Path(__file__).parents[2] / "docs" / "access.md"
+PAGES = {
+    "salaries": "A harbour master earns 4,200 crowns a month.",
+    "handbook": "Everybody gets 30 days of leave a year.",
+}
+EARNS, LEAVE = "What does a harbour master earn?", "How many days of leave do I get?"
+ANSWERS: Mapping[str, str] = {EARNS: "4,200 crowns", LEAVE: "30 days of leave"}
+TABLE = {"hr": {EARNS, LEAVE}, "eng": {LEAVE}, "general": set[str]()}  # what is answered where, as the guide says
+
+
+@asynccontextmanager
+async def open_slack() -> AsyncIterator[tuple[Any, Street, str]]:
+    async with slack_server.serve(clock=FastClock(100), leisure=100) as fake:
+        table = f"api_url = '{fake.api}'\nbot_token = '{BOT_TOKEN}'\napp_token = '{APP_TOKEN}'"
+        yield fake, SlackStreet(fake, slack_joining.joined), f"[slack]\n{table}"
+
+
+@asynccontextmanager
+async def open_discord() -> AsyncIterator[tuple[Any, Street, str]]:
+    async with discord_server.serve(clock=FastClock(100), leisure=100) as fake:
+        table = f"api_url = '{fake.api}'\ngateway_url = '{fake.gateway.url}'\ntoken = '{DISCORD_TOKEN}'"
+        yield fake, DiscordStreet(fake, discord_joining.joined), f"[discord]\n{table}\nservers = ['{GUILD}']"
+
+
+class Harbour:
+    """A server of the guide's settings, and the channels of a platform by their names."""
+
+    def __init__(self, fake: Any, street: Street, file: Path, written: str) -> None:
+        self.fake, self.street, self.file, self.written = fake, street, file, written
+        self.channels = dict(zip(TABLE, street.channels, strict=True))
+        for name, channel in self.channels.items():
+            fake.world.channels[channel].name = name
+
+    async def is_answered(self, question: str, channel: str) -> bool:
+        asks = await self.street.say(question, user=self.street.people[0], channel=channel)
+        await self.street.until(lambda: finished(self.street.answer(asks)))
+        return ANSWERS[question] in text(self.street.answer(asks))
+
+    async def find_answered(self, name: str) -> set[str]:
+        return {question for question in ANSWERS if await self.is_answered(question, self.channels[name])}
+
+    async def reload(self) -> ReloadReport:
+        async with connect_service(self.file.parent / ".footnote") as service:
+            assert service
+            return await service.reload()
+
+
+@pytest.fixture(params=[open_slack, open_discord], ids=["slack", "discord"])
+async def harbour(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Harbour]:
+    async with request.param() as (fake, street, table):
+        (example,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+        written = f"[http]\nport = 0\n{table}\n{example.replace('slack:', f'{street.name}:')}"
+        house = Harbour(fake, street, tmp_path / "footnote.toml", written)
+        house.file.write_text(written)
+        async with open_app(load_settings(house.file)) as app:
+            for name, page in PAGES.items():
+                source = PageSource({name: {"": page}})
+                await refresh_corpus(source, name, app.passages, progress=lambda _: None)
+        read = partial(load_settings, house.file)
+        platforms = {name: entry.open for name, entry in load_platforms().items()}
+        serving = asyncio.create_task(serve(read(), platforms, read))
+        await fake.until(
+            lambda: street.name == "slack" or fake.gateway.connected
+        )  # Slack comes again with what it missed
+        yield house
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(serving, 20)
+
+
+async def test_each_channel_reads_what_the_guide_says_and_a_new_name_moves_nothing(harbour: Harbour) -> None:
+    """What is changed holds from the next question on."""
+    assert {name: await harbour.find_answered(name) for name in TABLE} == TABLE
+
+    channels = harbour.fake.world.channels
+    channels[harbour.channels["hr"]].name, channels[harbour.channels["general"]].name = "people", "hr"
+    harbour.file.write_text(harbour.written + "\n[limits]\nsentences = 2")
+    report = await harbour.reload()
+    assert (report.changed, report.faults) == (("limits.sentences",), ())
+    assert "is called #people now; the name is now that of" in report.notes[0]
+    assert [await harbour.is_answered(EARNS, harbour.channels[name]) for name in ("hr", "general")] == [True, False]
+
+    harbour.file.write_text(harbour.written.replace('["', '["*", "', 1))
+    assert (await harbour.reload()).changed == ("limits.sentences", "corpus.salaries.visible_to")
+    assert await harbour.is_answered(EARNS, harbour.channels["eng"])
