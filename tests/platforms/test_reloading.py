@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings.live.live_settings import LiveSettings
+from bot.settings.live.live_settings import LiveSettings, list_scope
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.live.settings_reload import SettingsReload
 from bot.settings.settings_reader import load_settings
@@ -21,7 +21,6 @@ from tests.bot.desk.leaking import CORPORA, found_in, telling_all
 from tests.pipeline.world import registered
 from tests.platforms.bots import finished, text
 from tests.platforms.contract import Street
-from tests.platforms.discord.world import GUILD
 from tests.platforms.houses import HOUSES, TRIED
 from tests.storage.stores import kept, opened
 from tests.thorough import THOROUGH
@@ -38,6 +37,8 @@ class Office:
     street: Street
     app: App
     file: Path
+    platform: str
+    """What else its file says."""
     reloading: SettingsReload
     scopes: list[Scope] = field(default_factory=list)
     """What could be read in the first channel, version after version."""
@@ -52,21 +53,23 @@ class Office:
             f"[[corpus]]\nname = '{name}'\nvisible_to = {json.dumps([channel] * (name in scope))}" for name in CORPORA
         ]
         wrong = WRONG[number // 4 % len(WRONG)] if number % 4 == 3 else ""
-        home = f"home = '{self.app.settings.home}'"
-        self.file.write_text("\n".join([home, f"[discord]\nservers = ['{GUILD}']", *corpora, wrong]))
+        self.file.write_text("\n".join([self.platform, *corpora, wrong]))
         report = await self.reloading.reload()
         assert bool(report.faults) == bool(wrong), report
         self.scopes += [] if wrong else [scope]
 
     async def ask(self, number: int) -> str:
         street, version = self.street, len(self.scopes) - 1
-        asks = await street.say(f"What do the vaults hold? {number}", user=street.people[0], channel=street.channels[0])
+        asks: str = await street.say(
+            f"What do the vaults hold? {number}", user=street.people[0], channel=street.channels[0]
+        )
         self.asked[asks] = version
         return asks
 
     async def answered(self, asks: str) -> Scope:
         await self.street.until(lambda: finished(self.street.answer(asks)))
-        return found_in(text(self.street.answer(asks)))
+        found: Scope = found_in(text(self.street.answer(asks)))
+        return found
 
 
 @pytest.fixture(params=TRIED)
@@ -80,7 +83,8 @@ async def office(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -
         await stack.enter_async_context(street.joined(app))
         reloading = SettingsReload(live, partial(load_settings, file), ScopeRecord(app.audit))
         await reloading.begin()
-        yield Office(street, app, file, reloading)
+        admits = (f"{key} = {json.dumps(value)}" for key, value in list_scope(live.current).items() if value)
+        yield Office(street, app, file, "\n".join([f"home = '{home}'", *admits]), reloading)
 
 
 async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_much(office: Office) -> None:
@@ -98,7 +102,8 @@ async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_m
     count = CHANGES if THOROUGH or office.street.name == "discord" else SOME_CHANGES
     for number in range(1, count):
         await office.change(number)
-        assert await office.answered(await office.ask(number)) == office.scopes[-1]
+        asks = await office.ask(number)
+        assert await office.answered(asks) == office.scopes[-1], text(office.street.answer(asks))
     changing.set()
     await asyncio.gather(*loading)
 

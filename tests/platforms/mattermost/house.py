@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from bot.platforms.mattermost.mattermost_messages import LIMITS, hash_key, read_mark
@@ -17,6 +17,7 @@ from tests.platforms.mattermost.seeing import pressable, words
 from tests.platforms.mattermost.server import BROKEN, LIMITED, LOST, FakeMattermost, Fault, serve
 from tests.platforms.mattermost.world import ANA, BEN, BOT, CLEO, GENERAL, PIER, PRIVATE, TEAM, Post
 from tests.platforms.slack.clock import FastClock
+from tests.platforms.world import reconfigured
 
 _FAILURES: dict[Failure, Fault] = {"limited": LIMITED, "broken": BROKEN, "lost": LOST}
 
@@ -139,7 +140,7 @@ def listening(app: App, channels: tuple[str, ...]) -> App:
     kept = {channel.id: channel for channel in app.settings.channel}
     for name in (f"mattermost:{TEAM}/{channel}" for channel in channels):
         kept[name] = kept.get(name, ChannelValues(id=name)).model_copy(update={"answer": "every"})
-    return replace(app, settings_source=app.settings.model_copy(update={"channel": tuple(kept.values())}))
+    return reconfigured(app, channel=tuple(kept.values()))
 
 
 def house(*, buttons: bool = False) -> Callable[[], AbstractAsyncContextManager[Street]]:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,13 +24,14 @@ from tests.platforms.desks import HASTY
 from tests.platforms.mattermost.server import FakeMattermost
 from tests.platforms.mattermost.world import TEAM, TOKEN
 from tests.platforms.slack.clock import Clock as Time
+from tests.platforms.world import reconfigured
 
 
 def configured_at(app: App, url: str, **more: Any) -> App:
     """Return the app with the Mattermost at an address in its settings; what else is set there stays."""
     kept = read_mattermost_settings(app.settings).model_dump(exclude={"token"}, exclude_unset=True)
     settings = MattermostSettings.model_validate({"teams": [TEAM], **kept, "token": TOKEN, "url": url, **more})
-    return replace(app, settings_source=app.settings.model_copy(update={"mattermost": settings}))
+    return reconfigured(app, mattermost=settings)
 
 
 @asynccontextmanager

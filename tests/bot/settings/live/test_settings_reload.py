@@ -57,8 +57,8 @@ class House:
         await self.reloading.meet("slack", self.channels_of)
 
     @property
-    def readers(self) -> tuple[str, ...]:
-        return self.live.current.corpus[0].visible_to
+    def readers(self) -> list[str]:
+        return list(self.live.current.corpus[0].visible_to)
 
     async def recorded(self) -> list[tuple[Any, ...]]:
         return [tuple(one.body[key] for key in ("key", "was", "now")) for one in await self.audit.turn(SCOPE_ID)]
@@ -72,11 +72,11 @@ async def test_a_name_is_the_channel_that_is_called_so(database: Database) -> No
     )  # fmt: skip
     house = House(database, settings, HR, ENG)
     await house.reloading.begin()
-    assert house.readers == ("slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9")
+    assert house.readers == ["slack:#HR", "slack:#hr", "slack:T9/#hr", "slack:T1/C9"]
     house.faults = [PlatformUnavailable("Slack is away.")] * 3
     await house.reloading.meet("slack", house.channels_of)
 
-    assert house.readers == ("slack:T1/C1", "slack:T9/#hr", "slack:T1/C9")
+    assert house.readers == ["slack:T1/C1", "slack:T9/#hr", "slack:T1/C9"]
     assert house.live.current.schedule.admin_channel == house.live.current.channel[0].id == "slack:T1/C2"
 
 
@@ -87,17 +87,17 @@ async def test_a_name_keeps_its_channel_whatever_is_called_so_later(database: Da
     house.channels = [NamedChannel(HR.id, "people"), NamedChannel("slack:T1/C7", "hr")]
     report = await house.reloading.reload()
     (note,) = report.notes
-    assert (house.readers, report.faults) == (("slack:T1/C1",), ())
+    assert (house.readers, report.faults) == (["slack:T1/C1"], ())
     assert "slack:T1/C1, which it was told for, is called #people now; the name is now that of slack:T1/C7" in note
 
     house.start()
     await house.open()
-    assert house.readers == ("slack:T1/C1",)
+    assert house.readers == ["slack:T1/C1"]
     house.written = named("*")
     await house.reloading.reload()
     house.written = named("slack:#hr")
     await house.reloading.reload()
-    assert house.readers == ("slack:T1/C7",)
+    assert house.readers == ["slack:T1/C7"]
     assert await house.recorded() == [
         ("corpus.salaries.visible_to", None, ["slack:#hr"]),
         ("corpus.salaries.visible_to", ["slack:#hr"], ["slack:T1/C1"]),
@@ -148,7 +148,7 @@ async def test_at_the_start_nobody_reads_by_an_unknown_name_but_what_would_narro
 ) -> None:
     house = House(database, named("slack:#hr"), ENG)
     await house.open()
-    assert house.readers == ("slack:#hr",)
+    assert house.readers == ["slack:#hr"]
     assert "nobody reads by a channel's name: slack:#hr" in caplog.text
     house.written = named("*", channel=[{"id": "slack:#hr", "corpora": []}])
     house.start()
@@ -166,9 +166,9 @@ async def test_while_a_platform_does_not_tell_known_names_stand_and_new_ones_are
     assert (await house.reloading.reload()).changed == ("system",)
     house.faults, house.written = [fault], named("slack:#hr", "slack:#eng")
     assert str(fault) in (await house.reloading.reload()).faults[0]
-    assert house.readers == ("slack:T1/C1",)
+    assert house.readers == ["slack:T1/C1"]
     await house.reloading.reload()
-    assert house.readers == ("slack:T1/C1", "slack:T1/C2")
+    assert house.readers == ["slack:T1/C1", "slack:T1/C2"]
 
 
 async def test_what_cannot_be_put_on_record_does_not_take_effect(database: Database) -> None:
@@ -182,4 +182,4 @@ async def test_what_cannot_be_put_on_record_does_not_take_effect(database: Datab
     reload: Callable[[], Any] = SettingsReload(house.live, named, ScopeRecord(Full(database))).reload
     with pytest.raises(OSError, match="no room for 1"):
         await reload()
-    assert house.readers == ("*",)
+    assert house.readers == ["*"]
