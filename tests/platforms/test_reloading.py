@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from bot.desk.types import QuestionState
 from bot.settings.live.live_settings import LiveSettings, list_scope
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.live.settings_reload import SettingsReload
 from bot.settings.settings_reader import load_settings
 from bot.views.catalog import translate
 from bot.wiring import App
+from storage.types import QueuedQuestion
 from tests.bot.desk.leaking import CORPORA, found_in, telling_all
 from tests.pipeline.world import registered
-from tests.platforms.bots import finished, text
+from tests.platforms.bots import text
 from tests.platforms.contract import Street
 from tests.platforms.houses import HOUSES, TRIED
 from tests.storage.stores import kept, opened
@@ -66,8 +68,15 @@ class Office:
         self.asked[asks] = version
         return asks
 
+    async def row(self, asks: str) -> QueuedQuestion | None:
+        """Return what the queue has of a message."""
+        street = self.street
+        return await self.app.queue.by_message(f"{street.name}:{street.workspace}/{street.channels[0]}", asks)
+
     async def answered(self, asks: str) -> Scope:
-        await self.street.until(lambda: finished(self.street.answer(asks)))
+        async with asyncio.timeout(20):
+            while (row := await self.row(asks)) is None or row.state != QuestionState.DONE:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.005)
         found: Scope = found_in(text(self.street.answer(asks)))
         return found
 
@@ -112,11 +121,7 @@ async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_m
         said = text(office.street.answer(asks))
         # What was narrowed twice while it was being answered is to be asked again.
         assert found_in(said) in office.scopes[version:] or said == translate("desk_narrowed", "en")
-    rows = [await office.app.queue.by_message(_channel(office), asks) for asks in office.asked]
+    rows = [await office.row(asks) for asks in office.asked]
     assert {(row.state, row.outcome) for row in rows if row} == {("done", "delivered")}
     assert len(rows) == len({row.turn_id for row in rows if row}) > count
     assert len(office.street.seen(office.street.channels[0], by=office.street.people[0])) == len(rows)
-
-
-def _channel(office: Office) -> str:
-    return f"{office.street.name}:{office.street.workspace}/{office.street.channels[0]}"
