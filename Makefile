@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install uninstall evaluation demo test quick lint types imports unit thorough team format pictures train train-reader distil lock clean
+.PHONY: help install uninstall evaluation ray tracing demo test quick lint types imports unit thorough team format pictures train train-reader distil lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -39,12 +39,15 @@ uninstall:
 	@if [ "$$(readlink $(LINK))" = $(abspath $(FOOTNOTE)) ]; then rm $(LINK); fi
 	rm -rf $(VENV)
 
-$(VENV)/evaluation.stamp: $(VENV)/run.stamp requirements/evaluation.lock
-	$(PIP) --require-hashes --no-deps -r requirements/evaluation.lock
+EXTRAS := evaluation ray tracing
+$(EXTRAS:%=$(VENV)/%.stamp): $(VENV)/%.stamp: requirements/%.lock $(VENV)/run.stamp
+	$(PIP) --require-hashes --no-deps -r $<
 	@touch $@
 
 ## make evaluation  what footnote evaluate dialogues, report and speed turn --picture measure and draw with
-evaluation: $(VENV)/evaluation.stamp
+## make ray      what ingest --engine ray reads and embeds on a cluster with
+## make tracing  what [http] traces sends them with
+$(EXTRAS): %: $(VENV)/%.stamp
 
 ## make demo     install, read in the example handbook, answer one question, replay a turn with a model, then chat (in a terminal)
 demo: $(VENV)/run.stamp
@@ -123,7 +126,7 @@ lock:
 	$(LOCK) --group build -o requirements/build.lock
 	$(LOCK) --group train -o requirements/train.lock -c requirements/run.lock
 	$(LOCK) --group train-reader -o requirements/train-reader.lock -c requirements/run.lock
-	$(LOCK) --group distil -o requirements/distil.lock -c requirements/run.lock
+	$(LOCK) --no-config --group distil -o requirements/distil.lock -c requirements/run.lock  # it does download models
 
 ## make clean    remove what was made here (never your home folder)
 clean:

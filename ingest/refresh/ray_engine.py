@@ -33,7 +33,7 @@ WINDOW_BLOCKS = 8  # the least number of items in a window; two a core where the
 LOOPBACK_ALONE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Unless this is 0, Ray takes 127.0.0.1 for the machine's address, and listens to all."""
 STOP_SECONDS = 20.0  # seconds in which the driver may end by itself
-INSTALL_HINT = "Install it from requirements/ray.lock, or `pip install 'footnote[ray]'`; or leave --engine ray away."
+INSTALL_HINT = "`make ray` installs it from requirements/ray.lock; or leave --engine ray away."
 
 
 class EngineUnavailable(SourceUnavailable):

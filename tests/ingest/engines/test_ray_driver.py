@@ -81,6 +81,6 @@ def test_nobody_is_given_a_secret():
 def test_where_ray_is_missing_that_is_told_at_once():
     with pytest.raises(EngineUnavailable, match="not installed") as raised:
         RayEngine().check()
-    assert "footnote[ray]" in raised.value.hint
+    assert "make ray" in raised.value.hint
     with pytest.raises(EngineUnavailable, match="not installed"):
         list(RayEngine().map(jobs.double, [1]))
