@@ -39,7 +39,7 @@ def _one_of(name: str, known: tuple[str, ...]) -> Callable[[str], str]:
 
 
 OPTIONS: dict[str, Any] = {
-    "platform": Annotated[str, typer.Option(help="Asked there: slack, discord or terminal.")],
+    "platform": Annotated[str, typer.Option(help="Asked there, such as slack, terminal or mcp.")],
     "channel": Annotated[str, typer.Option(help="Asked in this channel: slack:T1/C1, C1, or its name.")],
     "person": Annotated[str, typer.Option(help="Asked by this person: slack:T1/U1, U1, or their name.")],
     "since": Annotated[str, typer.Option(help=f"From then on: {_MOMENT_HELP}.")],
