@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
 from bot.settings.field_types import RESTART, Effect, SettingsTable
@@ -115,13 +114,7 @@ def _walk_scope(table: SettingsTable, above: str, around: Effect | None) -> Iter
             for element, inner in tables.items():
                 yield from _walk_scope(inner, f"{key}.{element}.", effect)
         elif effect and effect.scope:
-            yield key, _leave_out_secrets(value)
-
-
-def _leave_out_secrets(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [_leave_out_secrets(one) for one in value if not isinstance(one, SecretStr | SecretBytes)]
-    return value
+            yield key, list(value) if isinstance(value, tuple) else value
 
 
 def _index_tables(value: object) -> dict[str, SettingsTable]:

@@ -70,17 +70,11 @@ def test_the_order_of_corpora_is_a_change_too() -> None:
     ]
 
 
-def test_scope_is_all_that_decides_who_may_read_what_and_no_secret() -> None:
-    digest = "0" * 64
-    given = {
-        "corpus": [CORPUS],
-        "channel": [{"id": "slack:T1/C1", "corpora": ["handbook"]}],
-        "mcp": {"tokens": [f"anna editors sha256:{digest}"]},
-    }
+def test_scope_is_all_that_decides_who_may_read_what() -> None:
+    given = {"corpus": [CORPUS], "channel": [{"id": "slack:T1/C1", "corpora": ["handbook"]}]}
     scope = list_scope(Settings.model_validate(given))
     assert scope.items() >= {"slack.guests": False}.items()
     assert {key: value for key, value in scope.items() if value} == {
         "corpus.handbook.visible_to": ["*"],
         "channel.slack:T1/C1.corpora": ["handbook"],
-        "mcp.tokens": [["anna", ["editors"]]],
     }
