@@ -37,6 +37,7 @@ def main(*, talk: bool) -> int:
     screen.print()
     took = format_duration(time.monotonic() - started)
     happened = f"The example handbook was read in, and questions were answered from it, in {took}."
+    screen.print(Text("Your own documents: make install, then footnote setup."))
     screen.print(Text(f"{happened} Try next: {_typed(['ask', NEXT])}"), soft_wrap=True)
     return _run(screen, ["chat"]) if talk else 0
 
