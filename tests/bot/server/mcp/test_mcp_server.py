@@ -124,7 +124,7 @@ async def test_a_call_that_is_cancelled_is_stopped(era: str) -> None:
         asking = asyncio.create_task(client.call_tool("ask", {"question": "When?"}))
         await library.begun.wait()
         asking.cancel()
-        await asyncio.wait_for(library.stopped.wait(), 5)
+        await asyncio.wait_for(library.stopped.wait(), 30)
         assert (await client.list_tools()).tools
 
 
@@ -144,9 +144,9 @@ async def test_a_broken_connection_stops_the_call(era: str) -> None:
                 client.headers.update({"Mcp-Protocol-Version": era, "Mcp-Method": "tools/call", "Mcp-Name": "ask"})
             calling = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": about}
             posting = asyncio.create_task(client.post(address, json=calling, timeout=30))
-            await asyncio.wait_for(library.begun.wait(), 5)
+            await asyncio.wait_for(library.begun.wait(), 30)
             posting.cancel()
-        await asyncio.wait_for(library.stopped.wait(), 5)
+        await asyncio.wait_for(library.stopped.wait(), 30)
 
 
 async def test_a_server_that_stops_stops_its_calls() -> None:

@@ -14,26 +14,16 @@ from bot.settings.mcp_settings import digest_token, format_token_line
 from tests.bot.server.mcp.programs import call
 from tests.bot.server.server import ROOT, run, told
 
-TWO_CORPORA = """
-[[corpus]]
-name = "handbook"
-visible_to = ["mcp:tokens/anna"]
-[[corpus]]
-name = "salaries"
-"""
+CORPUS = '[[corpus]]\nname = "handbook"\nvisible_to = ["mcp:tokens/anna"]\n'
 
 
 def test_whoever_starts_it_is_answered_from_what_they_may_read(here: Path) -> None:
     """Every tool, over real pipes; what is printed there is the protocol alone, or the client would not understand."""
     line = format_token_line("anna", (), "t" * 43)
-    (here / "footnote.toml").write_text(f'[mcp]\ntokens = ["{line}"]\n{TWO_CORPORA}', encoding="utf-8")
-    for name, words in (
-        ("handbook", "The quay opens at seven."),
-        ("salaries", "The harbour master earns 90,000 euros."),
-    ):
-        (here / name).mkdir()
-        (here / name / "page.md").write_text(f"# {name}\n\n{words}\n", encoding="utf-8")
-        told("ingest", "folder", name, "--corpus", name)
+    (here / "footnote.toml").write_text(f'[mcp]\ntokens = ["{line}"]\n{CORPUS}', encoding="utf-8")
+    (here / "docs").mkdir()
+    (here / "docs" / "page.md").write_text("# Harbour\n\nThe quay opens at seven.\n", encoding="utf-8")
+    told("ingest", "folder", "docs", "--corpus", "handbook")
     environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
     command = ["-W", "error", "-m", "bot", "mcp", "--as", "anna"]
     started = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=here)
@@ -43,7 +33,7 @@ def test_whoever_starts_it_is_answered_from_what_they_may_read(here: Path) -> No
             return await asyncio.gather(
                 call(client, "ask", question="When does the quay open?"),
                 call(client, "check", claim="The quay opens at seven."),
-                call(client, "search", query="harbour master earns"),
+                call(client, "search", query="quay"),
                 call(client, "sources"),
             )
 
