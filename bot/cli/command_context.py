@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
+    from bot.cli.setup.setup_terminal import Terminal
     from bot.server.refresh.run_history import RefreshHistory
     from bot.server.service import BotService
     from bot.settings.live.live_settings import LiveSettings
@@ -128,6 +129,12 @@ async def _serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
     await serve(live, {name: entry.open for name, entry in load_platforms().items()}, read)
 
 
+def _open_terminal(output: Output) -> Terminal:
+    from bot.cli.setup.setup_terminal import ConsoleTerminal
+
+    return ConsoleTerminal(output)
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What commands work with; tests replace single functions."""
@@ -139,6 +146,7 @@ class Services:
     open_history: Callable[[Settings], AbstractAsyncContextManager[RefreshHistory]] = _open_history
     open_model: Callable[[ModelSettings], AbstractAsyncContextManager[LLM]] = _open_model
     serve: Callable[[LiveSettings, Callable[[], Settings]], Coroutine[Any, Any, None]] = _serve
+    open_terminal: Callable[[Output], Terminal] = _open_terminal
 
 
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]

@@ -1,6 +1,7 @@
 """Define the command line: its commands, its options, and its entry point."""
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,13 +23,15 @@ from bot.cli import (
 )
 from bot.cli.audit import audit_commands, backup_commands, erase_command
 from bot.cli.command_context import find_cli_state, format_examples
+from bot.cli.setup import setup_command
 from bot.cli.terminal_output import CommandError, open_output, report_errors
+from bot.settings.environment_file import adopt_variables, locate_variables
 from bot.views.error_messages import Fault
 
 PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packages offer commands
 
 ORDER = (
-    "init", "doctor", "ingest", "forget", "corpora", "passages", "reindex",
+    "setup", "init", "doctor", "ingest", "forget", "corpora", "passages", "reindex",
     "search", "ask", "check", "chat", "serve", "reload", "pages", "mcp", "backup", "restore",
     "audit", "erase", "examples", "answers",
 )  # fmt: skip
@@ -95,6 +98,9 @@ app = typer.Typer(
     epilog=format_examples(
         "footnote ingest folder handbook --corpus handbook", "footnote ask 'How many days of leave do I get?'"
     ),
+)
+app.command(epilog=format_examples("footnote setup", "footnote setup --documents handbook --platform none --yes"))(
+    setup_command.setup
 )
 app.command(epilog=format_examples("footnote init"))(operator_commands.init)
 app.command(
@@ -163,6 +169,7 @@ def footnote(
 ) -> None:
     """Answer questions from your own documents, with a footnote to every sentence."""
     context.obj = replace(find_cli_state(context), config=config, debug=debug)
+    adopt_variables(locate_variables(config), os.environ)
 
 
 def find_platform_fault(system: str) -> Fault | None:

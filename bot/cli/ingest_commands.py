@@ -296,7 +296,7 @@ def _ingest(
 ) -> None:
     """Refresh one corpus, and print the report."""
     options = {"confirm_removal": corpus in (confirmed or ()), "restore": restore}
-    report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, engine, **options))
+    report = ctx.call_service(lambda service: refresh_corpus(ctx, service, corpus, source, engine, **options))
     document = rendering.json_documents.build_ingest_document(report)
     ctx.output.give(document, rendering.corpus_view.render_reports([report]))
 
@@ -341,7 +341,9 @@ async def _refresh_all(
     reports, faults = list["RefreshReport"](), dict[str, Fault]()
     for corpus, source in wanted.items():
         try:
-            reports.append(await _refresh(ctx, service, corpus, source, engine, confirm_removal=corpus in confirmed))
+            reports.append(
+                await refresh_corpus(ctx, service, corpus, source, engine, confirm_removal=corpus in confirmed)
+            )
         except Exception as error:
             if not isinstance(error, ReportableError):
                 raise
@@ -350,16 +352,17 @@ async def _refresh_all(
     return reports, faults
 
 
-async def _refresh(
+async def refresh_corpus(
     ctx: CommandContext,
     service: "BotService",
     corpus: str,
     source: "SourceSettings",
-    engine: "EngineName | None",
+    engine: "EngineName | None" = None,
     *,
-    confirm_removal: bool,
+    confirm_removal: bool = False,
     restore: bool = False,
 ) -> "RefreshReport":
+    """Refresh one corpus, and show the progress."""
     with show_progress(ctx.output.err, label=corpus, unit="documents") as tell:
 
         def progress(step: "RefreshProgress") -> None:

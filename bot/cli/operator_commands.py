@@ -43,7 +43,7 @@ def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
         from bot.settings.settings_tables import FILE_NAME
 
         path = write_starter(find_cli_state(context).config or FILE_NAME)
-        public = _make_record_key(path)
+        public = make_record_key(path)
         lines = (
             f"{path} is written: every setting, explained.",
             f"The record is signed by this key; note it elsewhere: {public}",
@@ -52,7 +52,7 @@ def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
         output.give(rendering.json_documents.build_init_document(str(path), public), Text("\n".join(lines)))
 
 
-def _make_record_key(settings_file: Path) -> str:
+def make_record_key(settings_file: Path) -> str:
     """Make the key that signs the record, unless there is one; return the public one."""
     from bot.settings.settings_reader import load_settings
     from storage.record.proof.key_file import create_key, load_key
@@ -151,6 +151,7 @@ def _check_all(context: typer.Context, *, as_json: bool) -> None:
 async def _run_all_checks(config: "Path | None", services: "Services") -> "Sequence[CheckResult]":
     from bot.doctor.checks import CHECKS
     from bot.doctor.diagnosis import CheckResult, inspect_home, report_error, run_checks
+    from bot.settings.environment_file import is_exposed, locate_variables
     from bot.settings.settings_reader import list_old_keys, load_settings
     from bot.settings.settings_tables import FILE_NAME
 
@@ -168,6 +169,10 @@ async def _run_all_checks(config: "Path | None", services: "Services") -> "Seque
     if old := list_old_keys(path):
         message = f"Settings: {', '.join(old)} has a new name, visible_to; the old one is still read."
         results.append(CheckResult("warn", message, f"Rename it in {path}."))
+    variables = locate_variables(config)
+    if is_exposed(variables):
+        message = f"Settings: {variables}, which holds secrets, can be opened by other users of this machine."
+        results.append(CheckResult("warn", message, f"`chmod 600 {variables}` keeps it from them."))
     return (*results, *await run_checks(CHECKS, looked))
 
 

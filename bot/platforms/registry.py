@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from bot.desk.desk import Desk
     from bot.doctor.diagnosis import HealthCheck
+    from bot.platforms.platform_setup import PlatformSetup
     from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatform
     from bot.settings.settings_tables import Settings
     from bot.wiring import App
@@ -47,6 +48,7 @@ class PlatformEntry:
     opener: str  # the path of its `OpenPlatform`: `package.module:function`
     checker: str  # the path of its `HealthCheck`
     shapes: tuple[SecretShape, ...] = ()  # by which its secrets are told from each other
+    guide: str = ""  # the path of its `PlatformSetup`; without one `footnote setup` does not offer it
 
     @asynccontextmanager
     async def open(self, app: "App", desk: "Desk") -> "AsyncIterator[OpenedPlatform | None]":
@@ -62,6 +64,11 @@ class PlatformEntry:
     def check(self) -> "HealthCheck":
         """What `footnote doctor` looks at, imported now."""
         return cast("HealthCheck", pkgutil.resolve_name(self.checker))
+
+    @property
+    def setup(self) -> "PlatformSetup":
+        """What `footnote setup` asks, imported now."""
+        return cast("PlatformSetup", pkgutil.resolve_name(self.guide))
 
     def read(self, settings: "Settings") -> "PlatformSettings":
         return cast("PlatformSettings", getattr(settings, self.name))

@@ -61,14 +61,14 @@ class _EnvironmentSettings(Settings, BaseSettings):
         return env_settings, init_settings
 
 
-def load_settings(config: Path | None = None) -> Settings:
+def load_settings(config: Path | None = None, *, must_exist: bool = True) -> Settings:
     """Read `config`, else `footnote.toml` of the working directory if it exists, and the environment.
 
     Raises `SettingsError`: the file is missing though named, is no TOML, or a key is unknown or has a wrong value. It
     tells all that is wrong at once.
     """
     path = config or FILE_NAME
-    text = _read_text(path, must_exist=config is not None)
+    text = _read_text(path, must_exist=must_exist and config is not None)
     surroundings = SettingsOrigin(path, text, os.environ)
     faults = list(_find_unknown_variables(os.environ))
     held, owners = _read_secret_files(os.environ, faults), _read_owners_secrets(os.environ, faults)

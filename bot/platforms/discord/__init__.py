@@ -84,6 +84,7 @@ PLATFORM = PlatformEntry(
     settings=DiscordSettings,
     opener="bot.platforms.discord.discord_wiring:open_discord",
     checker="bot.platforms.discord.discord_health_check:check_discord",
+    guide="bot.platforms.discord.discord_setup:SETUP",
     shapes=(
         SecretShape(
             r"[\w-]{23,28}\.[\w-]{6,7}\.[\w-]{27,}",

@@ -74,6 +74,7 @@ class Route:
 
 
 ME = Route("GET", "/users/@me")
+MY_GUILDS = Route("GET", "/users/@me/guilds")
 OPEN_DM = Route("POST", "/users/@me/channels")
 POST = Route("POST", "/channels/{channel}/messages")  # with a nonce
 READ = Route("GET", "/channels/{channel}/messages")

@@ -33,6 +33,12 @@ async def check_discord(scene: Inspection) -> Sequence[CheckResult]:
     return (*await check_application(settings, DiscordRateLimit()), *unread)
 
 
+async def check_token(settings: DiscordSettings, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:
+    """Whether Discord takes the token, before any server is named."""
+    told = await check_application(settings.model_copy(update={"servers": ()}), pacing)
+    return tuple(one for one in told if one.level != "warn")
+
+
 async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:
     import aiohttp
 

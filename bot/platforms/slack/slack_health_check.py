@@ -42,11 +42,11 @@ _SECRET_LENGTH = 32
 async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
     """Whether Slack takes the tokens, and whether they may do all that is needed."""
     settings = read_slack_settings(scene.settings)
-    found = await _check_bot(settings, scene.settings.readers)
-    return (*found, *(await _check_socket(settings) if settings.mode == "socket" else _check_http(settings)))
+    found = await check_bot(settings, scene.settings.readers)
+    return (*found, *(await check_socket(settings) if settings.mode == "socket" else check_http(settings)))
 
 
-async def _check_bot(settings: SlackSettings, readers: Collection[str]) -> Sequence[CheckResult]:
+async def check_bot(settings: SlackSettings, readers: Collection[str]) -> Sequence[CheckResult]:
     from slack_sdk.errors import SlackApiError
 
     from bot.platforms.slack.slack_client import build_web_client
@@ -71,7 +71,7 @@ def list_missing_scopes(given: set[str], readers: Collection[str] = ()) -> Itera
             yield CheckResult("fail", f"Slack: the scope {scope} was not given.", hint)
 
 
-async def _check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
+async def check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
     from slack_sdk.errors import SlackApiError
 
     from bot.platforms.slack.slack_client import build_web_client
@@ -86,7 +86,7 @@ async def _check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
     return (CheckResult("ok", "Slack: the app token opens sockets."),)
 
 
-def _check_http(settings: SlackSettings) -> Sequence[CheckResult]:
+def check_http(settings: SlackSettings) -> Sequence[CheckResult]:
     secret = settings.signing_secret.get_secret_value()
     if len(secret) != _SECRET_LENGTH or not set(secret) <= _LETTERS:
         unlike = "Slack: the signing secret does not look like one (32 digits and a to f)."

@@ -1,0 +1,177 @@
+"""Ask for the platforms in which people are to ask: their secrets, each tried at once, and where the bot is there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.cli.setup.prompter import Prompter
+from bot.cli.setup.setup_choices import PlatformChoice, parse_readers
+from bot.cli.terminal_output import CommandError
+from bot.doctor.diagnosis import CheckResult
+from bot.platforms.platform_setup import BotLocation, SetupQuestion, Workspace
+from bot.platforms.registry import PlatformEntry, PlatformSettings, load_platforms
+from bot.platforms.secret_shapes import find_misplaced_secret
+from bot.settings.settings_tables import Settings
+from bot.views.error_messages import Fault, explain_error
+
+NONE = "none"
+_LATER = "later"
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformTries:
+    """How a platform's answers are tried. Each blocks; the last two raise what the platform's library raises."""
+
+    try_answer: Callable[[PlatformEntry, PlatformSettings, str], Sequence[CheckResult]]
+    locate_bot: Callable[[PlatformEntry, PlatformSettings], BotLocation]
+    list_channels: Callable[[PlatformEntry, PlatformSettings, str], Mapping[str, str]]
+
+
+def list_offered() -> list[PlatformEntry]:
+    """Return the platforms that bring questions."""
+    return [entry for entry in load_platforms().values() if entry.guide]
+
+
+def select_platforms(settings: Settings, names: Sequence[str] | None) -> list[PlatformEntry]:
+    """Return the platforms of these names; None: those that are configured. Raises `CommandError`."""
+    offered = {entry.name: entry for entry in list_offered()}
+    if names is None:
+        return [entry for entry in offered.values() if entry.read(settings).configured]
+    for name in names:
+        if name not in {*offered, NONE}:
+            known = ", ".join([*offered, NONE])
+            raise CommandError(Fault("unknown_platform", f"There is no platform {name!r}.", f"There are: {known}."))
+    return [offered[name] for name in names if name != NONE]
+
+
+class PlatformInterview:
+    """Asks for platforms."""
+
+    def __init__(self, prompter: Prompter, tries: PlatformTries, settings: Settings, own: Sequence[str]) -> None:
+        """Take how to ask and to try, the settings as they are, and the ids of workspaces that options name."""
+        self._prompter, self._tries, self._settings, self._own = prompter, tries, settings, own
+        self.channels = dict[str, str]()  # the names of all that were listed, by their ids
+
+    def choose(self) -> list[PlatformEntry]:
+        """Ask which platforms."""
+        offered = list_offered()
+        there = select_platforms(self._settings, None)
+        plain = ",".join(str(offered.index(entry) + 1) for entry in there)
+        titles = [*(entry.title for entry in offered), "nowhere yet, only this terminal"]
+        numbers = self._prompter.choose(titles, several=True, default=plain)
+        return [offered[number] for number in sorted(set(numbers)) if number < len(offered)]
+
+    def ask(self, entry: PlatformEntry) -> PlatformChoice:
+        """Ask all that a platform needs."""
+        setup, table = entry.setup, entry.read(self._settings)
+        if not table.configured:
+            self._prompter.tell(f"{entry.title} needs an app of yours:")
+            for number, step in enumerate(setup.steps, start=1):
+                self._prompter.tell(step, f"{number}.")
+        answers = dict[str, str]()
+        for question in setup.list_questions(table):
+            table = self._ask_question(entry, table, question, answers)
+        location = self._locate(entry, table)
+        changes, workspaces = dict(location.changes), location.workspaces
+        if setup.workspaces_key:
+            workspaces = self._choose_workspaces(entry, table, location)
+            changes[setup.workspaces_key] = tuple(one.id for one in workspaces)
+        changes = {key: value for key, value in changes.items() if getattr(table, key) != value}
+        return PlatformChoice(entry, table, answers, changes, location.mention, workspaces)
+
+    def _ask_question(
+        self, entry: PlatformEntry, table: PlatformSettings, question: SetupQuestion, answers: dict[str, str]
+    ) -> PlatformSettings:
+        """Ask until an answer is kept, and return the table with it."""
+        held = _reveal(getattr(table, question.key))
+        if not held:
+            self._prompter.tell(question.where)
+        while True:
+            keep = " (Enter: as it is)" if held else question.default and f" (Enter: {question.default})"
+            answer = self._prompter.ask(f"{entry.title}: {question.prompt}{keep}:", secret=question.secret) or held or question.default
+            if not answer:
+                variable = entry.settings.SECRETS.get(question.key, question.key)
+                self._prompter.require(f"{entry.title}'s {question.prompt}", f"the variable {variable}")
+                continue
+            tried = self._validate(entry, table, question, answer)
+            if tried and self._prompter.report(self._tries.try_answer(entry, tried, question.key)):
+                if answer != held:
+                    answers[question.key] = answer
+                return tried
+            held = ""
+
+    def _validate(
+        self, entry: PlatformEntry, table: PlatformSettings, question: SetupQuestion, answer: str
+    ) -> PlatformSettings | None:
+        """Return the table with an answer; None where it is surely none, which is told."""
+        wrong = (
+            find_misplaced_secret(load_platforms().values(), entry, question.key, answer) if question.secret else None
+        )
+        if wrong:
+            self._prompter.refuse(Fault("misplaced_secret", f"This is {wrong.found}.", wrong.hint))
+            return None
+        try:
+            return type(table).model_validate({**dict(table), question.key: answer})
+        except ValueError:
+            self._prompter.refuse(Fault("settings", f"That is no {question.prompt}.", question.where))
+            return None
+
+    def _locate(self, entry: PlatformEntry, table: PlatformSettings) -> BotLocation:
+        try:
+            return self._tries.locate_bot(entry, table)
+        except Exception as error:  # noqa: BLE001 - what was answered is kept although it could not be tried
+            self._prompter.tell(f"{entry.title} does not say where the bot is: {explain_error(error).message}", "note")
+            return BotLocation(f"@{entry.name}")
+
+    def _choose_workspaces(
+        self, entry: PlatformEntry, table: PlatformSettings, location: BotLocation
+    ) -> tuple[Workspace, ...]:
+        """Return which workspaces are the team's own; of those elsewhere nothing is answered."""
+        kind = entry.workspace.lower()
+        known = tuple(self._own or getattr(table, entry.setup.workspaces_key))
+        while not location.workspaces:
+            self._prompter.tell(f"The bot is in no {kind} yet. {location.invitation}", "note")
+            asked = not self._prompter.quiet
+            if not asked or self._prompter.ask(f"Enter looks again; `{_LATER}` goes on without:").lower() == _LATER:
+                return tuple(Workspace(one, one) for one in known)
+            location = self._locate(entry, table)
+        there = tuple(one for one in location.workspaces if one.id in known)
+        if there:
+            return there
+        if len(location.workspaces) == 1:
+            self._prompter.tell(f"It answers in {location.workspaces[0].title}, and in no other {kind}.")
+            return location.workspaces
+        if self._prompter.quiet:
+            self._prompter.require(f"which {kind} of {entry.title} is your own", f"--{kind} with its id")
+        self._prompter.tell(f"Which {kind}s are your own? In others nothing is answered.")
+        numbers = self._prompter.choose([f"{one.title} ({one.id})" for one in location.workspaces], several=True)
+        return tuple(location.workspaces[number] for number in sorted(set(numbers)))
+
+    def ask_channels(self, choice: PlatformChoice) -> tuple[str, ...]:
+        """Ask which channels of a platform may read something."""
+        found = list[str]()
+        for workspace in choice.workspaces:
+            try:
+                channels = self._tries.list_channels(choice.entry, choice.table, workspace.id)
+            except Exception as error:  # noqa: BLE001 - ids can be typed all the same
+                self._prompter.tell(f"Its channels cannot be listed: {explain_error(error).message}", "note")
+                channels = {}
+            prefix = f"{choice.entry.name}:{workspace.id}"
+            self.channels |= {f"{prefix}/{number}": f"#{name}" for name, number in channels.items()}
+            found += self._ask_channels_of(choice.entry.name, workspace, channels)
+        return tuple(found)
+
+    def _ask_channels_of(self, platform: str, workspace: Workspace, channels: Mapping[str, str]) -> Sequence[str]:
+        while True:
+            answer = self._prompter.ask(
+                f"Which channels of {workspace.title}? Names or ids, with commas (Enter: none):"
+            )
+            try:
+                return parse_readers(answer, platform, workspace.id, channels)
+            except ValueError as unknown:
+                hint = f" Its id is found in its details; or write {platform}:{workspace.id}/ID."
+                self._prompter.tell(f"There is no channel {unknown} that the bot can see.{hint}", "no")
+
+
+def _reveal(value: Any) -> str:
+    return str(value.get_secret_value() if hasattr(value, "get_secret_value") else value or "")

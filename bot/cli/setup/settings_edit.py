@@ -1,0 +1,74 @@
+"""Change single values in the text of a TOML file, and leave all else in it as it is. Pure."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from bot.settings.settings_errors import SettingsError
+from bot.settings.settings_lines import Key, index_lines
+
+_OLD_NAMES = {"visible_to": "readers"}
+
+
+def format_toml(value: Any) -> str:
+    """Format a value as TOML: text, number, truth, list or table, in one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {format_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(format_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def set_value(text: str, key: Key, value: Any, comment: str = "") -> str:
+    """Return the text with a value set where its key stands, else in its table, which is added where there is none.
+
+    Raises `SettingsError` where that cannot be done so, as in a table that is written in one line.
+    """
+    lines, index, said = text.splitlines(), index_lines(text), f"{key[-1]} = {format_toml(value)}"
+    place = index.get(key) or index.get((*key[:-1], _OLD_NAMES.get(str(key[-1]), "")))
+    note = [f"# {comment}"] if comment else []
+    if place:
+        lines[place.start : place.stop] = [said]
+    elif key[:-1] in index:
+        at = index[key[:-1]].stop
+        lines[at:at] = [said]
+    elif len(key) == 1:
+        tables = [where.start for where in index.values() if lines[where.start].lstrip().startswith("[")]
+        at = _above_comments(lines, min(tables)) if tables else len(lines)
+        lines[at:at] = [*note, said, ""] if tables else ["", *note, said]
+    else:
+        lines += ["", *note, f"[{'.'.join(map(str, key[:-1]))}]", said]
+    changed = "\n".join(lines).strip("\n") + "\n"
+    if _read(changed, key) != json.loads(json.dumps(value)):
+        hint = f"Write there: {said}"
+        raise SettingsError(f"{_name(key)} cannot be changed as the file is written.", hint=hint)
+    return changed
+
+
+def add_entry(text: str, table: str, values: Mapping[str, Any], comment: str = "") -> str:
+    """Return the text with another entry of an array of tables at its end."""
+    note = [f"# {comment}"] if comment else []
+    block = [*note, f"[[{table}]]", *(f"{key} = {format_toml(value)}" for key, value in values.items())]
+    return "\n".join([*text.rstrip("\n").splitlines(), *([""] if text.strip() else []), *block]) + "\n"
+
+
+def _above_comments(lines: list[str], at: int) -> int:
+    """Return where the comments begin that stand directly above a line."""
+    while at and lines[at - 1].lstrip().startswith("#"):
+        at -= 1
+    return at
+
+
+def _read(text: str, key: Key) -> Any:
+    try:
+        found: Any = tomllib.loads(text)
+        for part in key:
+            found = found[part]
+    except (tomllib.TOMLDecodeError, LookupError, TypeError):
+        return None
+    return found
+
+
+def _name(key: Key) -> str:
+    return ".".join(f"[{part + 1}]" if isinstance(part, int) else part for part in key).replace(".[", "[")

@@ -1,0 +1,186 @@
+"""What was chosen in `footnote setup`, and what follows: the settings' text, the variables, what is done. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bot.access import EVERYONE
+from bot.cli.setup.settings_edit import add_entry, set_value
+from bot.platforms.platform_setup import Workspace
+from bot.platforms.registry import PlatformEntry, PlatformSettings
+from bot.settings.settings_tables import Settings
+
+NIGHTLY = "03:00"
+HEAD = """\
+# Settings of Footnote, written by `footnote setup`: run it again to change them, or edit them here.
+# What does not stand here is at its default; `footnote --config all.toml init` writes every setting, explained, to copy
+# from. Tokens and keys are not here: they are in footnote.env beside it, which only its owner can read.
+"""
+VARIABLES_HEAD = """\
+# The secrets of Footnote, as variables: Footnote reads them here, and systemd (EnvironmentFile=) and docker compose
+# (env_file:) do, too. What is set in the environment wins. Keep this file to yourself, and out of every repository.
+"""
+_COMMENTS: Mapping[str, str] = {
+    "timezone": "The time zone that dates are told in, and that rules nights.",
+    "schedule": "When all documents are read in again; empty for never.",
+    "model": "A language model that writes answers from what was found. Its key is OPENAI_API_KEY in footnote.env.",
+    "corpus": 'Documents. visible_to says who reads them besides this terminal: "*" is all of your own, [] nobody.',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FolderChoice:
+    """A folder that becomes a corpus."""
+
+    corpus: str
+    path: Path
+    url_base: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformChoice:
+    """A platform, what was answered of its table, and what was found there."""
+
+    entry: PlatformEntry
+    table: PlatformSettings  # with all answers
+    answers: Mapping[str, str]  # those that are new, by key
+    changes: Mapping[str, Any]  # of its table, besides
+    mention: str = ""
+    workspaces: tuple[Workspace, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model; one without an address is OpenAI's."""
+
+    name: str = ""
+    base_url: str = ""
+    api_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupChoices:
+    """All that was chosen; what is not here stays as it is."""
+
+    folders: tuple[FolderChoice, ...] = ()
+    platforms: tuple[PlatformChoice, ...] = ()
+    visible_to: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by corpus, where it was asked
+    channels: Mapping[str, str] = field(default_factory=dict)  # the names of those among them that are channels
+    model: ModelChoice | None = None
+    timezone: str = ""  # of this machine, for a file that is new
+
+
+def edit_settings(text: str, choices: SetupChoices, settings: Settings) -> str:
+    """Return the text of the settings with the choices in it. Raises `SettingsError` as `set_value` does."""
+    changed = text
+    if not text.strip():
+        changed = set_value(HEAD, ("timezone",), choices.timezone or "UTC", _COMMENTS["timezone"])
+        changed = set_value(changed, ("schedule", "nightly"), NIGHTLY, _COMMENTS["schedule"])
+    if choices.model:
+        for key in ("name", "base_url"):
+            if value := getattr(choices.model, key):
+                changed = set_value(changed, ("model", key), value, _COMMENTS["model"])
+    for platform in choices.platforms:
+        plain = {key: value for key, value in platform.answers.items() if key not in platform.entry.settings.SECRETS}
+        for key, value in {**plain, **platform.changes}.items():
+            changed = set_value(changed, (platform.entry.name, key), value, f"{platform.entry.title}.")
+    there = [corpus.name for corpus in settings.corpus]
+    for place, name in enumerate(there):
+        if name in choices.visible_to and choices.visible_to[name] != settings.visible_to[name]:
+            changed = set_value(changed, ("corpus", place, "visible_to"), choices.visible_to[name])
+    for folder in choices.folders:
+        source = {"type": "folder", "path": str(folder.path), "url_base": folder.url_base}
+        values = {"name": folder.corpus, "visible_to": choices.visible_to.get(folder.corpus, ()), "source": source}
+        changed = add_entry(changed, "corpus", values, _COMMENTS["corpus"] if not there else "")
+        there.append(folder.corpus)
+    return changed
+
+
+def list_variables(choices: SetupChoices) -> dict[str, str]:
+    """Return the secrets that were given, by the variables that hold them."""
+    given = {
+        platform.entry.settings.SECRETS[key]: value
+        for platform in choices.platforms
+        for key, value in platform.answers.items()
+        if key in platform.entry.settings.SECRETS
+    }
+    key = choices.model.api_key if choices.model else ""
+    return given | ({"OPENAI_API_KEY": key} if key else {})
+
+
+def edit_variables(text: str, variables: Mapping[str, str]) -> str:
+    """Return the text of a file of variables with these set, each in its line."""
+    lines = text.splitlines() or VARIABLES_HEAD.splitlines()
+    kept = [line for line in lines if line.partition("=")[0].removeprefix("export ").strip() not in variables]
+    return "\n".join([*kept, *(f"{name}={_quote(value)}" for name, value in variables.items())]) + "\n"
+
+
+def _quote(value: str) -> str:
+    return value if re.fullmatch(r"[\w.,:/+=@%~-]*", value, re.ASCII) else f"'{value}'"
+
+
+def name_corpus(path: Path, taken: Iterable[str]) -> str:
+    """Return a name for a folder's corpus that none has yet."""
+    plain = re.sub(r"[^a-z0-9._-]+", "-", path.name.lower()).strip("._-")[:50] or "documents"
+    names = [plain, *(f"{plain}-{number}" for number in range(2, 100))]
+    return next(name for name in names if name not in set(taken))
+
+
+@dataclass(frozen=True, slots=True)
+class FolderCount:
+    """What is in a folder: how many files of each kind would be read, and how many would not, by why."""
+
+    kinds: tuple[tuple[str, int], ...]
+    left_out: tuple[tuple[str, int], ...]
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.kinds)
+
+    def describe(self) -> str:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.kinds[:_MOST])
+        more = ", and others" if len(self.kinds) > _MOST else ""
+        count = f"{self.total:,} {'file' if self.total == 1 else 'files'} can be read: {kinds}{more}."
+        told = count if self.total else ""
+        rest = ", ".join(f"{reason} ({count:,})" for reason, count in self.left_out[:_MOST])
+        return f"{told} Left out: {rest}.".strip() if rest else told
+
+
+_MOST = 6  # kinds and reasons that are named
+
+
+def count_files(preview: Iterable[tuple[str, str]]) -> FolderCount:
+    """Count what a preview of a folder lists."""
+    kinds, left_out = Counter[str](), Counter[str]()
+    for name, reason in preview:
+        if reason:
+            left_out[reason.removesuffix(" are not read")] += 1
+        else:
+            kinds[Path(name).suffix.lower() or "without an ending"] += 1
+    return FolderCount(tuple(kinds.most_common()), tuple(left_out.most_common()))
+
+
+def parse_readers(answer: str, platform: str, workspace: str, channels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return whom an answer names: channels by name or id, or whole ids. Raises `ValueError` with what is unknown."""
+    found = list[str]()
+    by_name = {name.lower(): id_ for name, id_ in channels.items()}
+    for said in filter(None, re.split(r"[,\s]+", answer)):
+        name = said.removeprefix("#").lower()
+        if said == EVERYONE or said.startswith(f"{platform}:"):
+            found.append(said)
+        elif name in by_name:
+            found.append(f"{platform}:{workspace}/{by_name[name]}")
+        elif said in channels.values():
+            found.append(f"{platform}:{workspace}/{said}")
+        else:
+            raise ValueError(said)
+    return tuple(dict.fromkeys(found))
+
+
+def describe_readers(readers: Sequence[str]) -> str:
+    if not readers:
+        return "nobody but this terminal"
+    return "everybody (*)" if EVERYONE in readers else ", ".join(readers)

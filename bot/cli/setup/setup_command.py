@@ -1,0 +1,222 @@
+"""Run `footnote setup`: from nothing to a first answer, and to what Slack, Discord and a model need."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli import rendering
+from bot.cli.command_context import CommandContext, Services, find_cli_state, open_bare_command
+from bot.cli.ingest_commands import refresh_corpus
+from bot.cli.operator_commands import make_record_key
+from bot.cli.question_commands import build_request, detect_question_language
+from bot.cli.setup.setup_terminal import Terminal
+from bot.cli.terminal_output import CommandError, Output
+from bot.settings.environment_file import adopt_variables, locate_variables
+from bot.views.error_messages import explain_failure
+from bot.views.sanitize import sanitize_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.cli.setup.interview import GivenAnswers
+    from bot.cli.setup.prompter import Prompter
+    from bot.cli.setup.setup_choices import SetupChoices
+    from bot.cli.setup.setup_plan import SetupPlan
+    from bot.server.service import BotService
+    from bot.settings.settings_tables import Settings
+    from storage.types import Hit
+
+INTRO = (
+    "This sets Footnote up: your documents, where people ask, and a language model if you want one. Each answer is "
+    "tried at once, and nothing is written before you have seen what. Enter keeps what stands in brackets; Ctrl-C "
+    "leaves everything as it is."
+)
+
+
+def setup(
+    context: typer.Context,
+    documents: Annotated[
+        list[Path] | None, typer.Option("--documents", metavar="FOLDER", help="A folder; may be given several times.")
+    ] = None,
+    corpus: Annotated[str, typer.Option(help="What that folder is called; else by its name.")] = "",
+    platforms: Annotated[
+        list[str] | None, typer.Option("--platform", metavar="NAME", help="slack, discord or none; several times.")
+    ] = None,
+    visible_to: Annotated[
+        list[str] | None,
+        typer.Option("--visible-to", metavar="ID", help="Who may read the documents: '*', or a channel's id."),
+    ] = None,
+    server: Annotated[
+        list[str] | None, typer.Option("--server", metavar="ID", help="Of Discord: which servers are your own.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="A model's name, or none; its key is OPENAI_API_KEY.")] = None,
+    model_url: Annotated[str, typer.Option(help="The address of a model's server.")] = "",
+    question: Annotated[str, typer.Option(help="The first question; else one is suggested.")] = "",
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask nothing: options, what is set already, and defaults.")
+    ] = False,
+) -> None:
+    """Set everything up: documents, Slack or Discord, a model. Asks, tries each answer, and asks the first question.
+
+    Run it again to change something. Tokens are never options: they are asked, or taken from their variables.
+    """
+    with open_bare_command(context, as_json=False) as output:
+        from bot.cli.setup.interview import GivenAnswers
+        from bot.settings.settings_tables import FILE_NAME
+
+        state = find_cli_state(context)
+        given = GivenAnswers(
+            documents=tuple(documents) if documents else None,
+            corpus=corpus,
+            platforms=tuple(platforms) if platforms else None,
+            visible_to=tuple(visible_to) if visible_to else None,
+            workspaces=tuple(server or ()),
+            model=model if model is not None or not model_url else "",
+            model_url=model_url,
+            defaults=yes,
+        )
+        SetupRun(state.config or FILE_NAME, output, state.services).run(given, question)
+
+
+@dataclass(frozen=True, slots=True)
+class SetupRun:
+    """One run: it asks, shows what follows, and does it."""
+
+    path: Path
+    output: Output
+    services: Services
+
+    def run(self, given: "GivenAnswers", question: str) -> None:
+        from bot.cli.setup.interview import Interview, SetupTools, find_missing_answers
+        from bot.cli.setup.prompter import Prompter
+        from bot.cli.setup.setup_plan import build_plan, write_plan
+        from bot.cli.setup.setup_tries import SetupTries, apply_model
+        from storage.home_folder import find_lock_owner
+
+        terminal, settings = self.services.open_terminal(self.output), self._load()
+        if given.defaults and (missing := find_missing_answers(given, settings)):
+            raise CommandError(missing[0]._replace(others=tuple(missing[1:])))
+        terminal.say(INTRO)
+        prompter, tries = Prompter(terminal, quiet=given.defaults), SetupTries(settings, self.services.open_model)
+        tools = SetupTools(tries.count_folder, tries.try_model, tries.platforms)
+        choices = Interview(prompter, tools, settings, given).run(timezone=read_time_zone())
+        plan = build_plan(self.path, choices, settings)
+        if plan.writes and not self._confirm(prompter, plan):
+            terminal.say("Nothing was written.")
+            return
+        write_plan(plan)
+        make_record_key(self.path)
+        adopt_variables(locate_variables(self.path), os.environ)
+        settings = self._load()
+        settings = apply_model(settings, choices.model) if choices.model else settings
+        asked = asyncio.run(self._read_and_ask(terminal, settings, choices, question, asked=not given.defaults))
+        if plan.writes and find_lock_owner(settings.home):
+            prompter.head("A server has this home open: `footnote serve` takes new settings when it is started again.")
+        prompter.head("Done. Next:")
+        for line in list_next_steps(choices, asked):
+            prompter.tell(line, "-")
+
+    def _load(self) -> "Settings":
+        from bot.settings.settings_reader import load_settings
+
+        return load_settings(self.path, must_exist=False)
+
+    def _confirm(self, prompter: "Prompter", plan: "SetupPlan") -> bool:
+        prompter.head("What happens now")
+        for line in plan.describe():
+            prompter.tell(line)
+        for line in plan.list_changes():
+            self.output.err.out(f"      {sanitize_line(line)}", highlight=False)
+        return prompter.confirm("Go on?")
+
+    async def _read_and_ask(
+        self, terminal: Terminal, settings: "Settings", choices: "SetupChoices", question: str, *, asked: bool
+    ) -> str:
+        """Read new corpora in, ask the first question, and return it."""
+        context = CommandContext(self.output, settings, self.services)
+        async with self.services.open_home(settings) as service:
+            terminal.say()
+            reports = [
+                await refresh_corpus(context, service, folder.corpus, settings.sources[folder.corpus])
+                for folder in choices.folders
+            ]
+            if reports:
+                self.output.view(rendering.corpus_view.render_reports(reports))
+            there = [info.name for info in await service.corpora() if info.passages]
+            if not there:
+                terminal.say("Nothing is read in yet, so nothing can be asked: see `footnote ingest --help`.")
+                return ""
+            suggested = suggest_questions(await service.search(_PROBE, there, _PROBED))[:_TRIES]
+            if not question and asked:
+                example = f" For example: {suggested[0]}" if suggested else ""
+                terminal.say()
+                terminal.say(f"Ask something that stands in your documents.{example}")
+                question = terminal.ask(f"Your question{example and ' (Enter: that one)'}:")
+            for one in [question] if question else suggested:
+                if await self._answer(terminal, service, settings, one):
+                    return one
+            return question
+
+    async def _answer(self, terminal: Terminal, service: "BotService", settings: "Settings", question: str) -> bool:
+        """Ask a question, and show the answer; return whether there was one."""
+        from pipeline.types import Status
+
+        terminal.say()
+        terminal.say(f"> {question}")
+        done = await service.answer(build_request(question, None, ""), lambda _: None)
+        if done.failure:
+            terminal.say(explain_failure(done.failure).line())
+            return False
+        language = detect_question_language(question)
+        self.output.view(rendering.answer_view.render_answer(done, language=language, zone=settings.zone))
+        return done.answer.status is Status.ANSWERED
+
+
+_PROBE = "how many days, how much, when, who, rules"
+_PROBED = 30
+_TRIES = 3  # suggested questions that are asked until one is answered
+
+
+def suggest_questions(hits: "Sequence[Hit]") -> list[str]:
+    """Suggest questions that passages answer: their own headings where these ask, else what they say; pure."""
+    asking = [hit for hit in hits if hit.passage.section.rstrip().endswith("?")]
+    others = [hit for hit in hits if hit not in asking]
+    others.sort(key=lambda hit: not any(char.isdigit() for char in hit.passage.text))
+    found = [hit.passage.section.split(" › ")[-1] for hit in asking]
+    for hit in others:
+        section = hit.passage.section.split(" › ")[-1].strip()
+        title = hit.document.title
+        found.append(f"What does “{title}” say about {section}?" if section and section != title else "")
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def list_next_steps(choices: "SetupChoices", question: str) -> list[str]:
+    """Say what to run, and what to do in the platforms; pure."""
+    from bot.platforms.registry import platform_of
+
+    steps = [] if choices.platforms else ["footnote ask 'QUESTION'", "footnote chat"]
+    steps += ["footnote serve"] if choices.platforms else []
+    for choice in choices.platforms:
+        invite = choice.entry.setup.invite.format(mention=choice.mention)
+        readers = {reader for one in choices.visible_to.values() for reader in one}
+        named = [choices.channels[one] for one in sorted(readers & choices.channels.keys()) if platform_of(one) == choice.entry.name]
+        where = f"in {choice.entry.title}, in {' and '.join(named) or 'a channel'}"
+        steps.append(f"{where}: {invite}")
+        steps.append(f"and ask there: {choice.mention} {question or 'QUESTION'}")
+    return [*steps, "footnote doctor, which tells whether all is well", "footnote setup, to change something"]
+
+
+def read_time_zone() -> str:
+    """Return this machine's time zone by its name; empty where it has none."""
+    from bot.settings.settings_tables import load_time_zone
+
+    named = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+    try:
+        return named.removeprefix("Etc/") if named and load_time_zone(named) else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,52 @@
+"""What a platform brings to `footnote setup`: what to ask, how an answer is tried, and where the bot is."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bot.doctor.diagnosis import CheckResult
+
+
+@dataclass(frozen=True, slots=True)
+class SetupQuestion:
+    """One thing to ask, by the key of the platform's table that the answer goes into."""
+
+    key: str
+    prompt: str
+    where: str  # where its answer is found, in a sentence
+    secret: bool = True
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A workspace, server or team that the bot is in."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class BotLocation:
+    """What a platform tells of the bot once it lets it in."""
+
+    mention: str  # how people call it: "@footnote"
+    workspaces: tuple[Workspace, ...] = ()
+    invitation: str = ""  # how it gets into a workspace, where it is in none
+    changes: Mapping[str, Any] = field(default_factory=dict)  # keys of its table that follow from what was found
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformSetup:
+    """How a platform is set up. Its functions may ask the platform, and raise what that raises."""
+
+    steps: tuple[str, ...]  # what to do on the platform's own pages first
+    list_questions: "Callable[[Any], Sequence[SetupQuestion]]"  # of its table, as it is set
+    try_answer: "Callable[[Any, str], Awaitable[Sequence[CheckResult]]]"
+    """Tries what was just answered: of its table, as it is now, and the key."""
+    locate_bot: "Callable[[Any], Awaitable[BotLocation]]"
+    list_channels: "Callable[[Any, str], Awaitable[Mapping[str, str]]]"
+    """The ids of a workspace's channels, by their names without #."""
+    invite: str  # how the bot is let into a channel, in a sentence
+    workspaces_key: str = ""  # of the setting that lists the workspaces that are the team's own
