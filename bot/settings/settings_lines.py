@@ -16,7 +16,7 @@ _PARTS = lazy_compile(_PART)
 
 def index_lines(text: str) -> dict[Key, range]:
     """Return the lines of each table's header and of each key with its value, counted from 0."""
-    return dict(_scan(text.splitlines()))
+    return dict(_scan(text.split("\n")))
 
 
 def find_line(text: str, key: Key) -> int | None:

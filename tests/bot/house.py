@@ -293,5 +293,12 @@ class _Manifest:
     async def recall(self, _ids: Sequence[str], _among: Sequence[DocumentId]) -> dict[str, tuple[Passage, Document]]:
         return {}
 
+    async def catalogue(self) -> tuple[()]:
+        return ()
+
+    async def sample(self, corpus: str, count: int) -> tuple[()]:
+        del corpus, count
+        return ()
+
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:
         return self.away

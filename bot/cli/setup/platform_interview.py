@@ -75,7 +75,8 @@ class PlatformInterview:
         changes, workspaces = dict(location.changes), location.workspaces
         if setup.workspaces_key:
             workspaces = self._choose_workspaces(entry, table, location)
-            changes[setup.workspaces_key] = tuple(one.id for one in workspaces)
+            if self._own or not getattr(table, setup.workspaces_key):
+                changes[setup.workspaces_key] = tuple(one.id for one in workspaces)
         changes = {key: value for key, value in changes.items() if getattr(table, key) != value}
         return PlatformChoice(entry, table, answers, changes, location.mention, workspaces)
 
@@ -88,7 +89,11 @@ class PlatformInterview:
             self._prompter.tell(question.where)
         while True:
             keep = " (Enter: as it is)" if held else question.default and f" (Enter: {question.default})"
-            answer = self._prompter.ask(f"{entry.title}: {question.prompt}{keep}:", secret=question.secret) or held or question.default
+            answer = (
+                self._prompter.ask(f"{entry.title}: {question.prompt}{keep}:", secret=question.secret)
+                or held
+                or question.default
+            )
             if not answer:
                 variable = entry.settings.SECRETS.get(question.key, question.key)
                 self._prompter.require(f"{entry.title}'s {question.prompt}", f"the variable {variable}")
@@ -135,7 +140,7 @@ class PlatformInterview:
             if not asked or self._prompter.ask(f"Enter looks again; `{_LATER}` goes on without:").lower() == _LATER:
                 return tuple(Workspace(one, one) for one in known)
             location = self._locate(entry, table)
-        there = tuple(one for one in location.workspaces if one.id in known)
+        there = tuple(one for one in location.workspaces if {one.id, one.title} & set(known))
         if there:
             return there
         if len(location.workspaces) == 1:

@@ -25,7 +25,7 @@ def set_value(text: str, key: Key, value: Any, comment: str = "") -> str:
 
     Raises `SettingsError` where that cannot be done so, as in a table that is written in one line.
     """
-    lines, index, said = text.splitlines(), index_lines(text), f"{key[-1]} = {format_toml(value)}"
+    lines, index, said = text.rstrip("\n").split("\n"), index_lines(text), f"{key[-1]} = {format_toml(value)}"
     place = index.get(key) or index.get((*key[:-1], _OLD_NAMES.get(str(key[-1]), "")))
     note = [f"# {comment}"] if comment else []
     if place:
@@ -50,7 +50,7 @@ def add_entry(text: str, table: str, values: Mapping[str, Any], comment: str = "
     """Return the text with another entry of an array of tables at its end."""
     note = [f"# {comment}"] if comment else []
     block = [*note, f"[[{table}]]", *(f"{key} = {format_toml(value)}" for key, value in values.items())]
-    return "\n".join([*text.rstrip("\n").splitlines(), *([""] if text.strip() else []), *block]) + "\n"
+    return "\n".join([*text.rstrip("\n").split("\n"), *([""] if text.strip() else []), *block]) + "\n"
 
 
 def _above_comments(lines: list[str], at: int) -> int:

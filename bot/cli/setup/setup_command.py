@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from bot.cli.setup.setup_plan import SetupPlan
     from bot.server.service import BotService
     from bot.settings.settings_tables import Settings
-    from storage.types import Hit
 
 INTRO = (
     "This sets Footnote up: your documents, where people ask, and a language model if you want one. Each answer is "
@@ -96,7 +95,7 @@ class SetupRun:
         from bot.cli.setup.prompter import Prompter
         from bot.cli.setup.setup_plan import build_plan, write_plan
         from bot.cli.setup.setup_tries import SetupTries, apply_model
-        from storage.home_folder import find_lock_owner
+        from storage.home.home_folder import find_lock_owner
 
         terminal, settings = self.services.open_terminal(self.output), self._load()
         if given.defaults and (missing := find_missing_answers(given, settings)):
@@ -151,7 +150,7 @@ class SetupRun:
             if not there:
                 terminal.say("Nothing is read in yet, so nothing can be asked: see `footnote ingest --help`.")
                 return ""
-            suggested = suggest_questions(await service.search(_PROBE, there, _PROBED))[:_TRIES]
+            suggested = await _suggest_questions(self.services, settings, there)
             if not question and asked:
                 example = f" For example: {suggested[0]}" if suggested else ""
                 terminal.say()
@@ -177,22 +176,15 @@ class SetupRun:
         return done.answer.status is Status.ANSWERED
 
 
-_PROBE = "how many days, how much, when, who, rules"
-_PROBED = 30
-_TRIES = 3  # suggested questions that are asked until one is answered
+async def _suggest_questions(services: Services, settings: "Settings", corpora: "Sequence[str]") -> list[str]:
+    """Suggest what one could ask, in the language of the documents."""
+    from bot.curation.introduction import load_introduction
 
-
-def suggest_questions(hits: "Sequence[Hit]") -> list[str]:
-    """Suggest questions that passages answer: their own headings where these ask, else what they say; pure."""
-    asking = [hit for hit in hits if hit.passage.section.rstrip().endswith("?")]
-    others = [hit for hit in hits if hit not in asking]
-    others.sort(key=lambda hit: not any(char.isdigit() for char in hit.passage.text))
-    found = [hit.passage.section.split(" › ")[-1] for hit in asking]
-    for hit in others:
-        section = hit.passage.section.split(" › ")[-1].strip()
-        title = hit.document.title
-        found.append(f"What does “{title}” say about {section}?" if section and section != title else "")
-    return list(dict.fromkeys(filter(None, found)))
+    async with services.open_records(settings) as records:
+        sample = await records.manifest.sample(corpora[0], 1)
+        language = next((one.document.language for one in sample), "") or "en"
+        found = await load_introduction(records.manifest, corpora, language)
+    return [one.text for one in found.questions]
 
 
 def list_next_steps(choices: "SetupChoices", question: str) -> list[str]:
@@ -204,7 +196,11 @@ def list_next_steps(choices: "SetupChoices", question: str) -> list[str]:
     for choice in choices.platforms:
         invite = choice.entry.setup.invite.format(mention=choice.mention)
         readers = {reader for one in choices.visible_to.values() for reader in one}
-        named = [choices.channels[one] for one in sorted(readers & choices.channels.keys()) if platform_of(one) == choice.entry.name]
+        named = [
+            choices.channels[one]
+            for one in sorted(readers & choices.channels.keys())
+            if platform_of(one) == choice.entry.name
+        ]
         where = f"in {choice.entry.title}, in {' and '.join(named) or 'a channel'}"
         steps.append(f"{where}: {invite}")
         steps.append(f"and ask there: {choice.mention} {question or 'QUESTION'}")

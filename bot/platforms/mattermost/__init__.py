@@ -65,6 +65,7 @@ PLATFORM = PlatformEntry(
     settings=MattermostSettings,
     opener="bot.platforms.mattermost.mattermost_wiring:open_mattermost",
     checker="bot.platforms.mattermost.mattermost_health_check:check_mattermost",
+    guide="bot.platforms.mattermost.mattermost_setup:SETUP",
     shapes=(
         SecretShape(r"[a-z0-9]{26}", "a token (26 letters and digits)", "token", "of its bot account", unique=False),
     ),

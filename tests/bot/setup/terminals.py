@@ -1,0 +1,34 @@
+"""A terminal on which somebody has decided what to type."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+STOP = "\x03"  # Ctrl-C
+
+
+@dataclass
+class ScriptedTerminal:
+    """Types the answers in their order; `told` is what stands on the screen, without what is typed unseen."""
+
+    answers: Sequence[str] = ()
+    told: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def say(self, text: str = "", *, indent: int = 0, hang: int = 0) -> None:
+        """Note what is told."""
+        del indent, hang
+        self.told.append(text)
+
+    def ask(self, prompt: str, *, secret: bool = False) -> str:
+        """Type the next answer; Ctrl-C where there is none left."""
+        self.asked.append(prompt)
+        answer = self.answers[len(self.asked) - 1] if len(self.asked) <= len(self.answers) else STOP
+        self.told.append(f"{prompt} {'' if secret else answer}")
+        if answer == STOP:
+            raise KeyboardInterrupt(self.screen)
+        return answer
+
+    @property
+    def screen(self) -> str:
+        """All of it."""
+        return "\n".join(self.told)

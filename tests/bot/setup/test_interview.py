@@ -1,0 +1,225 @@
+"""The questions of `footnote setup`: each answer is tried at once, and what is wrong is said and asked again."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.cli.setup.interview import GivenAnswers, Interview, SetupTools, find_missing_answers
+from bot.cli.setup.platform_interview import PlatformTries
+from bot.cli.setup.prompter import Prompter
+from bot.cli.setup.setup_choices import FolderCount, ModelChoice, SetupChoices
+from bot.cli.terminal_output import CommandError
+from bot.doctor.diagnosis import CheckResult
+from bot.platforms.platform_setup import BotLocation, Workspace
+from bot.platforms.registry import PlatformEntry, PlatformSettings
+from bot.settings.settings_tables import Settings
+from tests.bot.setup.terminals import ScriptedTerminal
+
+BOT, APP = "xoxb-1-2-right", "xapp-1-right"
+DISCORD = "MTE4ODAwMDAwMDAwMDAwMDAw.GabcdE.abcdefghijklmnopqrstuvwxyz0123456789AB"
+FILES = FolderCount(((".md", 3), (".pdf", 1)), (("pictures", 2),))
+FOLDER = ["handbook", "", "", ""]  # its path, its name, no address, and no more folders
+NO_MODEL = [""]
+SERVERS = (Workspace("301", "Skarholm"), Workspace("302", "Elsewhere"))
+CHANNELS = {"general": "C1", "hr": "C2"}
+
+
+def count(path: Path) -> FolderCount:
+    if path.name == "empty":
+        return FolderCount((), (("pictures", 2),))
+    if path.name == "missing":
+        raise OSError(2, "No such file or directory", str(path))
+    return FILES
+
+
+def try_answer(entry: PlatformEntry, table: PlatformSettings, key: str) -> Sequence[CheckResult]:
+    refused = "wrong" in getattr(table, key).get_secret_value()
+    level = "fail" if refused else "ok"
+    return (CheckResult(level, f"{entry.title}: {key} is {'refused' if refused else 'taken'}.", "Copy it anew."),)
+
+
+class Places:
+    """Where the bot is; in no server until it was looked for so often."""
+
+    def __init__(self, workspaces: Sequence[Workspace] = SERVERS, *, after: int = 0) -> None:
+        self.workspaces, self.left = tuple(workspaces), after
+
+    def locate(self, entry: PlatformEntry, table: PlatformSettings) -> BotLocation:
+        del table
+        self.left -= 1
+        if entry.name == "slack":
+            return BotLocation("@footnote", (Workspace("T1", "Acme"),))
+        found = () if self.left >= 0 else self.workspaces
+        return BotLocation("@Footnote", found, "Invite it.", {"message_content": True})
+
+
+def channels(*_: Any) -> Mapping[str, str]:
+    return CHANNELS
+
+
+def run(
+    *answers: str,
+    settings: dict[str, Any] | None = None,
+    places: Places | None = None,
+    judged: str = "ok",
+    **given: Any,
+) -> tuple[SetupChoices, ScriptedTerminal]:
+    """Answer so; return what was chosen, and the screen."""
+    terminal = ScriptedTerminal(answers)
+    tools = SetupTools(
+        count,
+        lambda choice: (CheckResult(judged if "bad" in choice.name else "ok", "Model: told."),),  # type: ignore[arg-type]
+        PlatformTries(try_answer, (places or Places()).locate, channels),
+    )
+    options = GivenAnswers(**given)
+    interview = Interview(
+        Prompter(terminal, quiet=options.defaults), tools, Settings.model_validate(settings or {}), options
+    )
+    chosen = interview.run(timezone="UTC")
+    assert len(terminal.asked) == len(answers)
+    return chosen, terminal
+
+
+def test_a_folder_is_counted_named_and_asked_for_again_where_it_will_not_do() -> None:
+    """By kind, with what would be left out."""
+    folder = ["", "missing", "empty", "handbook", "bad name", "", "ftp://x", "https://x.example/", "handbook", ""]
+    chosen, terminal = run(*folder, "4", *NO_MODEL)
+
+    (one,) = chosen.folders
+    assert (one.corpus, one.path, one.url_base) == ("handbook", Path("handbook").absolute(), "https://x.example/")
+    assert "4 files can be read: 3 .md, 1 .pdf. Left out: pictures (2)." in terminal.screen
+    for said in ("No such file", "empty can be read. Left out: pictures (2).", "1 to 60 letters", "read already"):
+        assert said in terminal.screen
+    assert (chosen.platforms, chosen.visible_to, chosen.model) == ((), {}, None)
+
+
+def test_tokens_are_told_apart_tried_and_asked_again() -> None:
+    """And none of them stands on the screen."""
+    tokens = ["", APP, "xoxb-wrong", "", BOT, BOT, "0123456789abcdef" * 2, APP]
+    chosen, terminal = run(*FOLDER, "1", *tokens, "1", *NO_MODEL)
+
+    (slack,) = chosen.platforms
+    assert slack.answers == {"bot_token": BOT, "app_token": APP}
+    assert chosen.visible_to == {"handbook": ("*",)}
+    for said in ("needed here", "This is an app token", "bot_token is refused", "This is a signing secret"):
+        assert said in terminal.screen
+    assert not any(secret in terminal.screen for secret in (BOT, APP, "0123456789abcdef"))
+
+
+def test_what_is_refused_may_be_kept_to_be_mended_later() -> None:
+    """As where the platform is away."""
+    chosen, _ = run(*FOLDER, "1", "xoxb-wrong", "go on", APP, "3", *NO_MODEL)
+
+    assert chosen.platforms[0].answers["bot_token"] == "xoxb-wrong"
+    assert chosen.visible_to == {"handbook": ()}
+
+
+@pytest.mark.parametrize(
+    ("typed", "readers"),
+    [
+        (["#hr, general"], ("slack:T1/C2", "slack:T1/C1")),
+        (["C1"], ("slack:T1/C1",)),
+        (["#nowhere", "slack:T1/U9"], ("slack:T1/U9",)),
+        ([""], ()),
+    ],
+)
+def test_who_may_read_is_asked_by_names_or_ids_of_channels(typed: list[str], readers: tuple[str, ...]) -> None:
+    """What is no channel is asked again."""
+    chosen, terminal = run(*FOLDER, "1", BOT, APP, "2", *typed, *NO_MODEL)
+
+    assert chosen.visible_to == {"handbook": readers}
+    assert ("There is no channel #nowhere" in terminal.screen) == (len(typed) > 1)
+
+
+@pytest.mark.parametrize(
+    ("places", "typed", "servers"),
+    [
+        (Places(), ["2"], ("302",)),
+        (Places(SERVERS[:1]), [], ("301",)),
+        (Places(SERVERS[:1], after=2), ["", ""], ("301",)),
+        (Places((), after=1), ["later"], ()),
+    ],
+)
+def test_the_servers_that_are_ones_own_are_chosen(places: Places, typed: list[str], servers: tuple[str, ...]) -> None:
+    """Where the bot is in none it is to be invited, and is looked for again."""
+    chosen, _ = run(*FOLDER, "3", DISCORD, *typed, "1", *NO_MODEL, places=places)
+
+    changes = {"message_content": True} | ({"servers": servers} if servers else {})
+    assert chosen.platforms[0].changes == changes
+
+
+def test_a_model_is_tried_and_asked_for_again() -> None:
+    """With its address, its key and its name."""
+    answers = [
+        "3",
+        "localhost",
+        "http://localhost:8000/v1",
+        "",
+        "bad",
+        "",
+        "http://localhost:8000/v1",
+        "key",
+        "",
+        "good",
+    ]
+    chosen, _ = run(*FOLDER, "4", *answers, judged="fail")
+
+    assert chosen.model == ModelChoice("good", "http://localhost:8000/v1", "key")
+
+
+THERE = {
+    "slack": {"bot_token": BOT, "app_token": APP},
+    "corpus": [{"name": "handbook", "visible_to": ["*"], "source": {"type": "folder", "path": "handbook"}}],
+}
+
+
+def test_a_second_run_shows_what_is_set_and_keeps_it_by_enter() -> None:
+    """And tries it again."""
+    chosen, terminal = run("", "", "", "", "", "", settings=THERE)
+
+    assert (chosen.folders, chosen.platforms[0].answers, chosen.visible_to) == ((), {}, {"handbook": ("*",)})
+    assert "bot_token is taken" in terminal.screen
+    assert "read by everybody (*)" in terminal.screen
+
+
+def test_without_questions_options_and_defaults_are_taken() -> None:
+    """Nobody is asked; secrets come from their variables."""
+    slack = {"slack": THERE["slack"]}
+    documents = (Path("handbook"),)
+    chosen, _ = run(settings=slack, defaults=True, documents=documents, visible_to=("slack:T1/C1",), model="none")
+
+    assert [folder.corpus for folder in chosen.folders] == ["handbook"]
+    assert chosen.visible_to == {"handbook": ("slack:T1/C1",)}
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"documents": (Path("empty"),)}, "nothing_to_read"),
+        ({"documents": (Path("missing"),)}, "system"),
+        ({"documents": (Path("handbook"),), "platforms": ("irc",)}, "unknown_platform"),
+        ({"documents": (Path("handbook"),), "model": "bad"}, "setup_refused"),
+    ],
+)
+def test_without_questions_what_will_not_do_is_an_error(given: dict[str, Any], kind: str) -> None:
+    """As nobody can give another answer."""
+    with pytest.raises(CommandError) as caught:
+        run(defaults=True, judged="fail", **given)
+
+    assert caught.value.kind == kind
+
+
+def test_all_that_is_missing_is_said_at_once() -> None:
+    """Documents, each secret, and who may read."""
+    found = find_missing_answers(GivenAnswers(platforms=("slack",), defaults=True), Settings())
+    documents = (Path("handbook"),)
+    unread = find_missing_answers(GivenAnswers(documents=documents, platforms=("discord",)), Settings())
+
+    assert [fault.hint.split()[1] for fault in found] == ["--documents", "the", "the"]
+    assert "SLACK_APP_TOKEN" in found[2].hint
+    assert [fault.message for fault in unread] == [
+        "Nothing says Discord's Bot token.",
+        "Nothing says who may read the documents.",
+    ]

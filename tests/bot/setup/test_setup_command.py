@@ -1,0 +1,147 @@
+"""`footnote setup` as a command: what it writes, when, and what it does then."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
+from bot.settings.settings_reader import load_settings
+from tests.bot.house import House
+from tests.bot.setup.terminals import STOP, ScriptedTerminal
+
+FOLDER = ["handbook", "", "", ""]
+ALL = [*FOLDER, "4", "", "", ""]  # nowhere, no model, go on, the suggested question
+
+
+@pytest.fixture(autouse=True)
+def _folder() -> Iterator[None]:
+    Path("handbook").mkdir()
+    Path("handbook/leave.md").write_text("# Leave\n\nEverybody has 27 days.\n", encoding="utf-8")
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+def list_files() -> list[str]:
+    return sorted(path.name for path in Path().iterdir())
+
+
+def run(answers: Sequence[str], *arguments: str, house: House | None = None) -> tuple[Result, ScriptedTerminal]:
+    terminal = ScriptedTerminal(answers)
+    services = replace((house or House()).doors(), open_terminal=lambda _: terminal)
+    state = CliState(services=services)
+    return CliRunner().invoke(app, ("setup", *arguments), obj=state, prog_name="footnote"), terminal
+
+
+def test_from_nothing_to_an_answer() -> None:
+    """Settings and a key are written, the folder is read in, a question is asked, and what is next is said."""
+    house = House()
+    result, terminal = run([*ALL[:-1], "When does the quay open?"], house=house)
+    settings = load_settings()
+
+    assert result.exit_code == 0
+    assert [(one.name, one.visible_to) for one in settings.corpus] == [("handbook", ())]
+    assert settings.schedule.nightly == "03:00"
+    assert Path("footnote-record.key").exists()
+    assert [str(source["path"]) for source in house.sources] == [str(Path("handbook").absolute())]
+    assert [asked.text for asked in house.asked] == ["When does the quay open?"]
+    assert "The quay opens at seven. [1]" in result.stdout
+    assert terminal.screen.index("What happens now") < terminal.screen.index("footnote.toml: written")
+    assert "footnote chat" in terminal.screen
+
+
+@pytest.mark.parametrize("at", range(7))
+def test_who_stops_before_the_end_finds_all_as_it_was(at: int) -> None:
+    """Whichever question it is."""
+    result, _ = run([*ALL[:at], STOP])
+
+    assert result.exit_code == 130
+    assert list_files() == ["handbook"]
+
+
+def test_who_says_no_finds_all_as_it_was() -> None:
+    """At the end."""
+    result, terminal = run([*ALL[:6], "n"])
+
+    assert (result.exit_code, list_files()) == (0, ["handbook"])
+    assert terminal.told[-1] == "Nothing was written."
+
+
+def test_a_second_run_changes_nothing_by_enter_and_adds_what_is_new() -> None:
+    """What was written by hand stays."""
+    run(ALL)
+    with Path("footnote.toml").open("a", encoding="utf-8") as file:
+        file.write("# By hand.\n")
+    before = Path("footnote.toml").read_text(encoding="utf-8")
+    result, terminal = run(["", "4", "", ""])
+    same = Path("footnote.toml").read_text(encoding="utf-8")
+    Path("travel").mkdir()
+    Path("travel/rules.md").write_text("# Rules\n\nThe train.\n", encoding="utf-8")
+    added, _ = run(["travel", "", "", "", "4", "", "", ""])
+
+    assert (result.exit_code, added.exit_code, same) == (0, 0, before)
+    assert "What happens now" not in terminal.screen
+    assert Path("footnote.toml").read_text(encoding="utf-8").startswith(before)
+    assert [one.name for one in load_settings().corpus] == ["handbook", "travel"]
+
+
+def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> None:
+    """The environment wins; the settings hold none."""
+    os.environ["OPENAI_BASE_URL"] = "http://127.0.0.1:1/v1"
+    answers = [*FOLDER, "4", "2", "sk-secret-of-ours", "", "go on", "", "A question?"]
+    result, terminal = run(answers)
+    written = Path("footnote.env")
+
+    assert result.exit_code == 0
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    assert "OPENAI_API_KEY=sk-secret-of-ours" in written.read_text(encoding="utf-8")
+    assert "sk-secret" not in Path("footnote.toml").read_text(encoding="utf-8") + terminal.screen + result.output
+    assert os.environ["OPENAI_API_KEY"] == "sk-secret-of-ours"
+    os.environ["OPENAI_API_KEY"] = "of-the-shell"
+    run(["", "4", "", ""])
+    assert os.environ["OPENAI_API_KEY"] == "of-the-shell"
+    written.chmod(0o644)
+    doctor = CliRunner().invoke(app, ("doctor",), obj=CliState(services=House().doors()), prog_name="footnote")
+    assert "WARN  Settings: footnote.env, which holds secrets, can be opened by other users" in doctor.stdout
+
+
+def test_without_a_terminal_options_say_it_all() -> None:
+    """And what is missing is said at once, with nothing written."""
+    missing, _ = run([], "--platform", "slack", "--yes")
+    told = missing.stderr.splitlines()
+    result, _ = run([], "--documents", "handbook", "--platform", "none", "--question", "When?", "--yes")
+
+    assert missing.exit_code == 1
+    assert [line.partition("Give ")[2].split(",")[0] for line in told] == [
+        "--documents FOLDER.",
+        "the variable SLACK_BOT_TOKEN.",
+        "the variable SLACK_APP_TOKEN.",
+    ]
+    assert result.exit_code == 0
+    assert [one.name for one in load_settings().corpus] == ["handbook"]
+
+
+def test_where_nobody_can_be_asked_that_is_said() -> None:
+    """In a pipe."""
+    services = House().doors()
+    result = CliRunner().invoke(app, ("setup",), obj=CliState(services=services), prog_name="footnote")
+
+    assert result.exit_code == 1
+    assert "Nobody can be asked here" in result.stderr
+    assert list_files() == ["handbook"]
+
+
+def test_settings_that_are_wrong_are_told_before_anything_is_asked() -> None:
+    """All of it."""
+    Path("footnote.toml").write_text("timezon = 1\n[limits]\nsecond = 1\n", encoding="utf-8")
+    result, terminal = run(ALL)
+
+    assert (result.exit_code, terminal.told) == (1, [])
+    assert len(result.stderr.splitlines()) == 2
