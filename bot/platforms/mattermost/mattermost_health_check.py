@@ -1,6 +1,6 @@
 """Check Mattermost's address, token, teams and buttons for `footnote doctor`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.platforms.mattermost import MattermostSettings, read_mattermost_settings
@@ -28,7 +28,8 @@ async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
             return (CheckResult("fail", f"Mattermost: {error}", _AWAY),)
     known = CheckResult("ok", f"Mattermost: the bot is @{me.get('username')} on {settings.url}.")
     kind = () if me.get("is_bot") else (_warn_of_person(str(me.get("username"))),)
-    return (known, *kind, *judge_teams(settings, {str(one["id"]): str(one["name"]) for one in teams}))
+    joined = {str(one["id"]): str(one["name"]) for one in teams}
+    return (known, *kind, *judge_teams(settings, joined), *list_deaf_readers(settings, joined, scene.settings.readers))
 
 
 def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:
@@ -46,6 +47,18 @@ def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequ
             hint = f"Add it there (team menu, Invite People), or take the team out of teams. It is in: {known}."
             found.append(CheckResult("fail", f"Mattermost: the bot is not in the team {wanted}.", hint))
     return found
+
+
+def list_deaf_readers(
+    settings: MattermostSettings, joined: Mapping[str, str], readers: Collection[str]
+) -> Iterator[CheckResult]:
+    """Tell which readers are in no team that is answered, and so read nothing; pure."""
+    answered = {team for team, name in joined.items() if {team, name} & set(settings.teams)}
+    for reader in sorted(readers):
+        team, _, place = reader.removeprefix("mattermost:").partition("/")
+        if reader.startswith("mattermost:") and place and team not in answered:
+            hint = f"Write the team by its id, one of those above, or take {reader} out of visible_to."
+            yield CheckResult("warn", f"Mattermost: {reader} reads nothing, for its team is not answered.", hint)
 
 
 def _warn_of_person(name: str) -> CheckResult:

@@ -234,7 +234,7 @@ def _check(message: str, props: Any) -> None:
 
 
 ROUTES: tuple[tuple[str, str, str, Handler], ...] = (
-    ("GET", "/users/me", "", me),
+    ("GET", "/users/me", "me", me),
     ("GET", "/users/me/teams", "", my_teams),
     ("GET", "/users/me/teams/{team}/channels", "", my_channels),
     ("GET", "/users/{user}", "", user),

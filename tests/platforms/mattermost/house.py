@@ -29,6 +29,8 @@ class MattermostStreet:
     server: FakeMattermost
     buttons: bool = False
     """Whether the server reaches the bot over HTTP, so that there are buttons; else reactions take their place."""
+    every: bool = True
+    """Whether the channels are set to have every question answered."""
     name: str = "mattermost"
     workspace: str = TEAM
     people: tuple[str, str, str] = (ANA, BEN, CLEO)
@@ -115,7 +117,9 @@ class MattermostStreet:
     @asynccontextmanager
     async def joined(self, app: App) -> AsyncIterator[Platform]:
         """Run the bot within the block; it answers without a mention, too."""
-        async with joined(listening(app, self.channels), self.server, buttons=self.buttons) as platform:
+        async with joined(
+            listening(app, self.channels) if self.every else app, self.server, buttons=self.buttons
+        ) as platform:
             self._up = True
             while self._later:
                 action, message, user = self._later.pop(0)

@@ -56,6 +56,8 @@ class FakeMattermost:
     calls: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    states: list[tuple[str, str]] = field(default_factory=list)
+    """All that a post of the bot's ever said, and in which channel."""
     pings: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     faults: defaultdict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
@@ -113,6 +115,7 @@ class FakeMattermost:
     def _read(self, post: Post) -> None:
         """Read a state of a post of the bot's at its worst."""
         if post.user == BOT:
+            self.states.append((post.channel, f"{post.message} {post.props}"))
             people = {one.name: one.id for one in self.world.users.values()}
             self.pings += seeing.pings(post, people)
             self.links += seeing.links(post)

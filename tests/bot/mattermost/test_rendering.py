@@ -1,0 +1,125 @@
+"""Any view as Mattermost's posts: within the limit, with every footnote, and with no ping or link but what is meant."""
+
+import re
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity, is_to_others, read_own_text, split_command
+from bot.platforms.mattermost.mattermost_messages import (
+    Callback,
+    MattermostPost,
+    PostMark,
+    build_props,
+    escape_markdown,
+    read_emoji,
+    read_mark,
+    render_first,
+    render_messages,
+)
+from bot.views.message_layout import build_blocks
+from bot.views.sanitize import sanitize_url, strip_invisible
+from bot.views.turn_view import Button, ButtonAction, View
+from tests.bot.views.views import DAY, views
+from tests.platforms import markup
+from tests.platforms.mattermost import seeing
+from tests.platforms.mattermost.api import MAX_MESSAGE
+from tests.platforms.mattermost.world import ANA, BEN, BOT, CLEO, Post
+from tests.platforms.nasty import texts
+
+US = MattermostBotIdentity(BOT, "footnote", {})
+NAMES = {ANA: "ana", BEN: "ben_benson"}
+PEOPLE = st.lists(st.sampled_from([ANA, BEN, CLEO]), max_size=3, unique=True).map(tuple)
+BUTTONS = tuple(Button(action, action.value, 7) for action in ButtonAction)
+
+
+def posted(post: MattermostPost) -> Post:
+    return Post("", BOT, "", post.text, props=build_props(post, None, None))
+
+
+def squeezed(text: str) -> str:
+    return "".join(markup.UNSEEN.sub("", text).split())
+
+
+@settings(max_examples=25)
+@given(view=views, people=PEOPLE)
+def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
+    """All words and footnotes are there; only sources link, and only people whose name is known are mentioned."""
+    view = replace(view, mentions=people)
+    made = render_messages(view, names=NAMES)
+
+    urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
+    for post in map(posted, (*made, render_first(view))):
+        assert 0 < len(post.message) <= MAX_MESSAGE
+        assert set(seeing.links(post)) <= urls - {""}
+        assert {one.split()[0] for one in seeing.pings(post, {})} <= {
+            f"@{NAMES[one]}" for one in people if one in NAMES
+        }
+    said = squeezed("".join(seeing.words(post.text) for post in made))
+    for number in chain(*(one.citations for one in view.sentences), (one.number for one in view.sources if one.number)):
+        assert f"[{number}]" in said
+    if all(len(url) < 100 for url in urls) and not people:
+        whole = "".join(run.text for one in build_blocks(view, DAY.tzinfo) for group in one.groups for run in group)
+        marks = re.compile(r"[*>⏳✅❌❔…]")
+        assert marks.sub("", said) == marks.sub("", squeezed(strip_invisible(whole)))
+
+
+@settings(max_examples=25)
+@given(text=texts)
+def test_what_is_escaped_reads_as_it_was_and_comes_back_so(text: str) -> None:
+    """A post of ours that is read again has the same words."""
+    made = escape_markdown(text)
+
+    assert squeezed(seeing._ESCAPED.sub(r"\1", made)) == squeezed(strip_invisible(text))
+    assert squeezed(read_own_text(escape_markdown("It is so (2 * 3, a_b) ~ #1."))) == "Itisso(2*3,a_b)~#1."
+
+
+def test_what_can_be_pressed_is_told_beneath_or_is_a_button_that_nobody_can_make_up() -> None:
+    """Its proof is of that button alone, and of our secret."""
+    post, callback = MattermostPost("Yes.", BUTTONS), Callback("https://bot.example.com/x", b"secret")
+    legend, buttons = build_props(post, PostMark("k", 1, 7), None), build_props(post, None, callback)["attachments"][0]
+
+    assert seeing.pressable(Post("", BOT, "", "", props=legend)) == tuple(seeing._SIGNS.values())
+    assert read_mark({"props": legend}) == PostMark("k", 1, 7)
+    contexts = [one["integration"]["context"] for one in buttons["actions"]]
+    assert [callback.read(one) for one in contexts] == [(action, 7) for action in ButtonAction]
+    assert callback.read({**contexts[0], "ticket": 8}) is None
+    assert callback.read({**contexts[0], "action": "share"}) is None
+    assert Callback("", b"other").read(contexts[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("emoji", "action"),
+    [
+        ("+1", ButtonAction.UP),
+        ("thumbsup", ButtonAction.UP),
+        ("-1_dark_skin_tone", ButtonAction.DOWN),
+        ("WASTEBASKET", ButtonAction.RETRACT),
+        ("tada", None),
+    ],
+)
+def test_an_emoji_does_what_it_means(emoji: str, action: ButtonAction | None) -> None:
+    assert read_emoji(emoji) is action
+
+
+@pytest.mark.parametrize(
+    ("raw", "command", "text", "others"),
+    [
+        ("@footnote, *when* was it?", None, "when was it?", True),
+        ("@Footnote !check It `is` so.", "check", "It is so.", True),
+        ("!private Who?", "private", "Who?", False),
+        ("!settings paused on", "settings", "paused on", False),
+        ("!unknown thing", None, "!unknown thing", False),
+        ("@footnotes are nice", None, "@footnotes are nice", True),
+        ("Is it, @channel?", None, "Is it, @channel?", True),
+        ("Ask ana@example.com or @ben", None, "Ask ana@example.com or @ben", False),
+        ("See [the page](https://example.com).", None, "See the page.", False),
+    ],
+)
+def test_what_people_write_is_read_in_plain_words(raw: str, command: str | None, text: str, others: object) -> None:
+    """Without our mention, and the command that it begins with; what begins with a mention, or calls all, is theirs."""
+    assert split_command(raw, US) == (command, text)
+    assert is_to_others(raw) is others
