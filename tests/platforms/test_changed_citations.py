@@ -18,6 +18,7 @@ from storage.database.refresh_log import NIGHT_LEASE, Leases
 from storage.types import EntryKind
 from tests.platforms.bots import Bot, text
 from tests.platforms.houses import HOUSES, TRIED
+from tests.platforms.mattermost.seeing import words as seen
 from tests.platforms.slack.seeing import words
 from tests.platforms.systems import Gated
 from tests.platforms.world import ANSWERS, BUILT, MADE, PAGES, RISES, LinkedPages
@@ -90,6 +91,9 @@ def _find_thread(street: Any, said: str) -> str:
     if hasattr(street, "discord"):
         replies = [one.reference["message_id"] for one in street.discord.world.ours() if one.reference]
         (found,) = [asks for asks in set(replies) if said in text(street.answer(asks))]
+        return str(found)
+    if street.name == "mattermost":
+        (found,) = [one.root for one in street.server.world.posts.values() if said in seen(one.message)]
         return str(found)
     (found,) = [one.thread for one in street.server.messages.values() if said in one.plain]
     return str(found)

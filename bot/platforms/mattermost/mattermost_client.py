@@ -125,6 +125,9 @@ def _read_wait(headers: Mapping[str, str]) -> float:
     return float(told) if re.fullmatch(r"\d{1,4}(\.\d{1,6})?", told.strip()) else _RETRY_SECONDS
 
 
+_BURST = 10  # for so many seconds' calls may be made at once: the server takes a hundred, of ten a second
+
+
 class MattermostRateLimit:
     """The limit of one account, which counts all calls alike, and who waits for it."""
 
@@ -135,7 +138,7 @@ class MattermostRateLimit:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.now, self.sleep = now, sleep
-        self._window, self._turn = RateWindow(Rate(calls, 1.0)), asyncio.Lock()
+        self._window, self._turn = RateWindow(Rate(calls * _BURST, _BURST)), asyncio.Lock()
 
     async def turn(self, *, patience: float) -> None:
         """Wait until a call may be made, which is counted then; who asked first is first. Raises `Busy`."""

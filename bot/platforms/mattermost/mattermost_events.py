@@ -17,6 +17,7 @@ from storage.language.lazy_pattern import lazy_compile
 DIRECT, GROUP = "D", "G"  # the types of channels that stand in no team
 _OURS_TO_IGNORE = ("from_webhook", "from_bot", "from_plugin", "from_oauth_app")
 _TYPES = frozenset({"", "me"})  # of posts that people write; the others are the server's own
+_ADDED = "system_add_to_channel"
 _BROADCAST = frozenset({"all", "channel", "here"})
 _MENTION = lazy_compile(r"(?<![\w@.-])@([a-z0-9][\w.-]*)", re.IGNORECASE)
 
@@ -100,7 +101,15 @@ class ChannelChanged:
     channel: str
 
 
-MattermostEvent = PostWritten | PostEdited | PostDeleted | Reacted | ChannelChanged
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """We were added to a channel."""
+
+    channel: str
+    by: str
+
+
+MattermostEvent = PostWritten | PostEdited | PostDeleted | Reacted | ChannelChanged | Invited
 
 
 def parse_event(frame: Json, us: MattermostBotIdentity) -> MattermostEvent | None:
@@ -108,7 +117,7 @@ def parse_event(frame: Json, us: MattermostBotIdentity) -> MattermostEvent | Non
     data, name = read_object(frame, "data"), str(frame.get("event", ""))
     match name:
         case "posted":
-            return parse_post(_read_inner(data, "post"), us)
+            return parse_post(post := _read_inner(data, "post"), us) or _parse_invitation(post, us)
         case "post_edited":
             now = parse_post(_read_inner(data, "post"), us)
             return PostEdited(now) if now else None
@@ -138,6 +147,13 @@ def parse_post(post: Json, us: MattermostBotIdentity) -> PostWritten | None:
 def _is_made(props: Json) -> bool:
     """Return whether a bot or an integration wrote a post: two that answer each other would do so for ever."""
     return any(str(props.get(name, "")).lower() == "true" for name in _OURS_TO_IGNORE)
+
+
+def _parse_invitation(post: Json, us: MattermostBotIdentity) -> Invited | None:
+    """Return that we were added, which the server posts; that others were is no business of ours."""
+    channel, by, added = post.get("channel_id"), post.get("user_id"), read_object(post, "props").get("addedUserId")
+    ours = post.get("type") == _ADDED and added == us.user
+    return Invited(channel, by) if ours and isinstance(channel, str) and isinstance(by, str) else None
 
 
 def _parse_deleted(post: Json) -> PostDeleted | None:

@@ -17,6 +17,7 @@ from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, r
 from bot.platforms.mattermost.mattermost_events import (
     ChannelInfo,
     Command,
+    Invited,
     MattermostBotIdentity,
     PostDeleted,
     PostEdited,
@@ -26,6 +27,7 @@ from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.platform_contract import PostGone
+from bot.platforms.shared.welcome import build_welcome
 from bot.server.supervisor import TaskSupervisor
 from bot.wiring import App
 from storage.database.queue import Queue
@@ -107,6 +109,15 @@ class MattermostIntake:
     async def delete(self, event: PostDeleted) -> None:
         """Take back the answers to what was deleted, and what is left of answers that somebody deleted."""
         await self._messages.delete(event.channel, self._withdraw(event))
+
+    async def welcome(self, invited: Invited) -> None:
+        """Introduce ourselves in a channel that we were added to, unless settings say not to."""
+        channel = await self.find_listed(invited.channel) if self._app.settings.welcome else None
+        if channel is None or channel.direct:
+            return
+        by, language = self.directory.newcomer(channel, invited.by), (await self.directory.person(invited.by)).locale
+        place = Place("mattermost", channel.team, channel.id)
+        await self._desk.take(build_welcome(by, place, datetime.now(UTC), language))
 
     async def find_listed(self, number: str) -> ChannelInfo | None:
         """Return a channel, if it is one in which we answer."""

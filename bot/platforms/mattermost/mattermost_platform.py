@@ -25,6 +25,7 @@ FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its t
 PACE = 1.5  # seconds between two changes of one post
 TYPING_SECONDS = 4.0  # Mattermost shows that we are typing for five
 _REMEMBERED = 1_000
+_SKEW = 60_000  # milliseconds by which the server's clock and ours may differ
 
 
 class MattermostPlatform:
@@ -84,7 +85,7 @@ class MattermostPlatform:
 
     async def find(self, question: Question) -> PostedMessages:
         channel, root = await self._locate(question)
-        since = count_milliseconds(question.at)
+        since = count_milliseconds(question.at) - _SKEW
         return await find_our_posts(self._call, question.key, channel, root, since, self._us)
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
@@ -119,7 +120,7 @@ class MattermostPlatform:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
         names = {one: (await self._directory.person(one)).name for one in people}
         view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
-        since, sent = int(self._now() * 1000) - 60_000, list[str]()
+        since, sent = int(self._now() * 1000) - _SKEW, list[str]()
         for page, post in enumerate(mattermost_messages.render_messages(view, self._zone, names)):
             try:
                 sent.append(await self._post(place.channel, place.thread, post, key, page, 0))

@@ -56,6 +56,8 @@ class MattermostRouter:
                 await self.intake.edit(event)
             case mattermost_events.PostDeleted():
                 await self.intake.delete(event)
+            case mattermost_events.Invited():
+                await self.intake.welcome(event)
             case mattermost_events.ChannelChanged():
                 self.intake.directory.forget(event.channel)
             case mattermost_events.Reacted() if self.actions:

@@ -75,6 +75,12 @@ class MattermostStreet:
         """Archive a channel as soon as one more message was written there, for nobody could write one after."""
         self._closing.add(channel)
 
+    async def invite(self, channel: str) -> bool:
+        """Take the bot into a channel, which the server posts there."""
+        kind, props = "system_add_to_channel", {"addedUserId": BOT, "addedUsername": "footnote"}
+        await acts.say(self.server, "ana added footnote.", user=ANA, channel=channel, kind=kind, props=props)
+        return True
+
     def answer(self, message: str) -> tuple[Read, ...]:
         """Return what stands in answer to a message, by its mark; what one person alone sees stands in their DM."""
         asked = self.server.world.posts[message]
