@@ -1,9 +1,9 @@
 """Run the doctor's checks, and show what they find; an error of a check is a result as well."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 
 from bot.cli.rendering.text_layout import Text
 from bot.server.control.control_socket import connect_service
+from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
 from pipeline.llm.model_settings import ModelSettings
@@ -21,7 +22,7 @@ from storage.errors import contain_panics
 from storage.home.home_folder import DatabaseFileState, find_lock_owner, inspect_database_file
 from storage.indexes.index_state import find_probe
 from storage.manifest import Manifest
-from storage.record.audit_log import Clocks, read_clocks
+from storage.record.audit_log import AuditLog, Clocks, read_clocks
 from storage.types import CorpusInfo
 
 CHECK_TIMEOUT = 60.0
@@ -52,6 +53,7 @@ class Inspection:
     corpora: tuple[CorpusInfo, ...] | None = None
     probe: str = ""  # what a search of the corpora finds
     followers: tuple[Follower, ...] = ()  # how far the homes of the database have followed it
+    names: Mapping[str, str] = field(default_factory=dict)  # which channel each name was told to mean
 
 
 HealthCheck = Callable[[Inspection], Awaitable[Sequence[CheckResult]]]
@@ -127,6 +129,7 @@ async def _inspect_database(scene: Inspection) -> Inspection:
         with open_database(settings.database, home=settings.home, read_only=True) as database:
             manifest = Manifest(database)
             scene = replace(scene, clocks=await read_clocks(database), probe=await find_probe(manifest))
+            scene = replace(scene, names=await ScopeRecord(AuditLog(database)).load_names())
             return replace(scene, corpora=await manifest.corpora(), followers=await manifest.followers())
     except Exception as error:  # noqa: BLE001 - the check of the database tells of it
         return replace(scene, fault=error)

@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.doctor.name_check import check_channel_names
 from bot.platforms.discord import DiscordSettings, read_discord_settings
 from bot.platforms.discord.discord_events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
+from bot.platforms.registry import is_channel_name
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_contract import AccessDenied, CannotPost, PlatformError
 
@@ -30,7 +32,21 @@ async def check_discord(scene: Inspection) -> Sequence[CheckResult]:
 
     settings = read_discord_settings(scene.settings)
     unread = _check_readers(settings, scene.settings.readers)
-    return (*await check_application(settings, DiscordRateLimit()), *unread)
+    pacing = DiscordRateLimit()
+    return (*await check_application(settings, pacing), *unread, *await check_names(scene, pacing))
+
+
+async def check_names(scene: Inspection, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:
+    """Whether each name of a channel means one."""
+    import aiohttp
+
+    from bot.platforms.discord.discord_client import DiscordApiClient
+    from bot.platforms.discord.discord_directory import list_channels
+
+    settings = read_discord_settings(scene.settings)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, pacing)
+        return await check_channel_names(scene, "discord", lambda: list_channels(call, settings.servers))
 
 
 async def check_token(settings: DiscordSettings, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:
@@ -81,7 +97,7 @@ def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Itera
     """Tell which readers are in no server of the team's, and so read nothing; pure."""
     for reader in sorted(readers):
         server = reader.removeprefix("discord:").partition("/")[0]
-        if reader.startswith("discord:") and server not in settings.servers:
+        if reader.startswith("discord:") and server not in settings.servers and not is_channel_name(reader):
             hint = f"Add {server} to [discord] servers, or take {reader} out of visible_to."
             yield CheckResult("warn", f"Discord: {reader} reads nothing, for its server is not named.", hint)
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.doctor.name_check import check_channel_names
 from bot.platforms.mattermost import MattermostSettings, read_mattermost_settings
 from bot.platforms.shared.platform_contract import AccessDenied, PlatformError
 
@@ -17,19 +18,23 @@ async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
     import aiohttp
 
     from bot.platforms.mattermost.mattermost_client import ME, MY_TEAMS, MattermostApiClient, MattermostRateLimit
+    from bot.platforms.mattermost.mattermost_directory import list_channels, select_teams
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         call = MattermostApiClient(session, settings.token.get_secret_value(), settings.url, MattermostRateLimit())
         try:
             me, teams = await call(ME, patience=0.0), await call(MY_TEAMS, patience=0.0)
+            joined = {str(one["id"]): str(one["name"]) for one in teams}
+            wanted = select_teams(joined, settings.teams)
+            names = await check_channel_names(scene, "mattermost", lambda: list_channels(call, wanted))
         except AccessDenied:
             return (CheckResult("fail", "Mattermost: the token is refused.", _TOKEN),)
         except PlatformError as error:
             return (CheckResult("fail", f"Mattermost: {error}", _AWAY),)
     known = CheckResult("ok", f"Mattermost: the bot is @{me.get('username')} on {settings.url}.")
     kind = () if me.get("is_bot") else (_warn_of_person(str(me.get("username"))),)
-    joined = {str(one["id"]): str(one["name"]) for one in teams}
-    return (known, *kind, *judge_teams(settings, joined), *list_deaf_readers(settings, joined, scene.settings.readers))
+    unread = list_deaf_readers(settings, joined, scene.settings.readers)
+    return (known, *kind, *judge_teams(settings, joined), *unread, *names)
 
 
 def judge_teams(settings: MattermostSettings, joined: Mapping[str, str]) -> Sequence[CheckResult]:

@@ -2,9 +2,14 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.doctor.name_check import check_channel_names
 from bot.platforms.slack import SlackSettings, find_user_groups, read_slack_settings
+
+if TYPE_CHECKING:
+    from bot.settings.live.channel_names import NamedChannel
 
 SCOPES: Mapping[str, str] = MappingProxyType(
     {
@@ -43,7 +48,20 @@ async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
     """Whether Slack takes the tokens, and whether they may do all that is needed."""
     settings = read_slack_settings(scene.settings)
     found = await check_bot(settings, scene.settings.readers)
-    return (*found, *(await check_socket(settings) if settings.mode == "socket" else check_http(settings)))
+    heard = await check_socket(settings) if settings.mode == "socket" else check_http(settings)
+    return (*found, *heard, *await _check_names(settings, scene))
+
+
+async def _check_names(settings: SlackSettings, scene: Inspection) -> Sequence[CheckResult]:
+    from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
+    from bot.platforms.slack.slack_intake import list_channels
+
+    call = SlackApiClient(build_web_client(settings.bot_token.get_secret_value(), settings.api_url), SlackRateLimit())
+
+    async def channels() -> "Sequence[NamedChannel]":
+        return await list_channels(call, str((await call("auth.test"))["team_id"]))
+
+    return await check_channel_names(scene, "slack", channels)
 
 
 async def check_bot(settings: SlackSettings, readers: Collection[str]) -> Sequence[CheckResult]:

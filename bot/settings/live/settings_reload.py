@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bot.platforms.registry import load_platforms, platform_of
 from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
 from bot.server.supervisor import compute_backoff
-from bot.settings.live.channel_names import ListChannels, NameReading, apply_names, list_channel_names, read_name
+from bot.settings.live.channel_names import BY_ID, ListChannels, NameReading, apply_names, list_channel_names, read_name
 from bot.settings.live.live_settings import LiveSettings, ReloadReport, list_changes, list_scope, take_live
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.settings_errors import SettingsError, find_serving_faults, join_errors
@@ -17,8 +17,6 @@ from pipeline.errors import UnknownSystem
 from pipeline.systems import find_system
 
 log = logging.getLogger(__name__)
-
-_BY_ID = "Write the channel's id in place of its name, or mend the name; a private channel is seen by who is in it."
 
 
 class _NamesRead(NamedTuple):
@@ -33,7 +31,7 @@ class _NamesRead(NamedTuple):
 
     @property
     def faults(self) -> tuple[SettingsError, ...]:
-        return tuple(SettingsError(f"{one.name}: {one.fault}.", hint=_BY_ID) for one in self.readings if one.fault)
+        return tuple(SettingsError(f"{one.name}: {one.fault}.", hint=BY_ID) for one in self.readings if one.fault)
 
 
 class SettingsReload:
@@ -98,7 +96,7 @@ class SettingsReload:
         tables = {channel.id for channel in self._written.channel}
         for one in names.readings:
             if one.fault and one.name in tables:
-                raise SettingsError(f"[[channel]] {one.name}: {one.fault}.", hint=_BY_ID)
+                raise SettingsError(f"[[channel]] {one.name}: {one.fault}.", hint=BY_ID)
             if one.fault:
                 log.warning("nobody reads by a channel's name: %s: %s", one.name, one.fault)
         for note in names.notes:

@@ -6,10 +6,12 @@ from typing import Any
 
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, run_checks
 from bot.platforms.discord.discord_client import DiscordRateLimit
-from bot.platforms.discord.discord_health_check import check_application, check_discord
+from bot.platforms.discord.discord_health_check import check_application, check_discord, check_names
 from bot.settings.settings_tables import Settings
 from tests.platforms.discord.server import serve
-from tests.platforms.discord.world import BOT_TOKEN, GUILD, SECRETS
+from tests.platforms.discord.world import BOT_TOKEN, GUILD, OTHER_GUILD, SECRETS
+
+NO_CHANNEL = "Discord has no channel of that name that the bot can see"
 
 
 async def at_once(seconds: float) -> None:
@@ -17,7 +19,8 @@ async def at_once(seconds: float) -> None:
 
 
 async def check(scene: Inspection) -> Sequence[CheckResult]:
-    return await check_application(scene.settings.discord, DiscordRateLimit(sleep=at_once))
+    pacing = DiscordRateLimit(sleep=at_once)
+    return (*await check_application(scene.settings.discord, pacing), *await check_names(scene, pacing))
 
 
 async def found(
@@ -72,3 +75,18 @@ async def test_a_reader_in_a_server_that_is_not_named_reads_nothing() -> None:
     assert [what for level, what in told if level != "ok"] == [
         "Discord: discord:9/5 reads nothing, for its server is not named."
     ]
+
+
+async def test_it_is_told_which_channel_a_name_means() -> None:
+    """In one of the servers alone where that is named."""
+    async with serve() as discord:
+        discord.world.channels["202"].kind = 2
+        told = await found(discord, ["discord:#random", "discord:#harbour", f"discord:{GUILD}/#general"])
+        both = await found(discord, ["discord:#general"], servers=[GUILD, OTHER_GUILD])
+
+    assert told[-3:] == [
+        ("fail", f"Discord: nobody reads by discord:#harbour: {NO_CHANNEL}."),
+        ("ok", "Discord: discord:#random is discord:301/203."),
+        ("ok", "Discord: discord:301/#general is discord:301/201."),
+    ]
+    assert f"2 channels of that name: discord:301/201, discord:{OTHER_GUILD}/211" in both[-1][1]

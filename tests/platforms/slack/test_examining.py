@@ -1,6 +1,6 @@
 """What `footnote doctor` finds at the fake Slack."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,11 +12,16 @@ from bot.settings.settings_tables import Settings
 from tests.platforms.slack.server import serve
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_SECRET
 
+NO_NAMES: Mapping[str, str] = {}
 
-async def found(slack: Any, readers: Sequence[str] = (), **changes: Any) -> list[tuple[str, str]]:
+
+async def found(
+    slack: Any, readers: Sequence[str] = (), names: Mapping[str, str] = NO_NAMES, **changes: Any
+) -> list[tuple[str, str]]:
     given = {"api_url": slack.api, "bot_token": BOT_TOKEN, "app_token": APP_TOKEN, **changes}
     settings = Settings.model_validate({"slack": given, "corpus": [{"name": "handbook", "visible_to": list(readers)}]})
-    told = await run_checks([check], Inspection(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
+    scene = Inspection(settings, datetime.now(UTC), lambda _: None, names=names)  # type: ignore[arg-type, return-value]
+    told = await run_checks([check], scene)
     assert all(one.hint for one in told if one.level in {"warn", "fail"})
     assert not any(secret in f"{one.what} {one.hint}" for one in told for secret in SECRETS)
     return [(one.level, one.what) for one in told]
@@ -80,3 +85,19 @@ async def test_over_http_the_signing_secret_has_a_shape(secret: str, level: str)
 
     assert told[-1][0] == level
     assert "signing secret" in told[-1][1]
+
+
+async def test_it_is_told_which_channel_a_name_means_and_where_it_was_told_for_another() -> None:
+    """Of all pages of the list; a private channel that the bot is not in is none."""
+    async with serve() as slack:
+        slack.page = 2
+        names = ["slack:#harbour", "slack:#not-ours", "slack:#random", "slack:#secret"]
+        told = await found(slack, names, {"slack:#random": "slack:T1/C1"})
+
+    moved = "is called #general now; the name is now that of slack:T1/C3, which gets nothing by it"
+    assert told[2:] == [
+        ("ok", "Slack: slack:#harbour is slack:T1/C2."),
+        ("fail", "Slack: nobody reads by slack:#not-ours: Slack has no channel of that name that the bot can see."),
+        ("warn", f"Slack: slack:#random is slack:T1/C1, which it was told for, {moved}."),
+        ("ok", "Slack: slack:#secret is slack:T1/G1."),
+    ]
