@@ -24,17 +24,20 @@ from bot.platforms.shared.platform_contract import (
     PlatformError,
     PlatformUnavailable,
     PostGone,
+    RateLimited,
 )
 from bot.platforms.shared.rate_limit import (
     LIMITED,
     LOCKED_OUT_SECONDS,
     PATIENCE,
     Busy,
+    ObserveCall,
     Rate,
     RateWindow,
     ReplyKind,
     build_retry,
     explain_lost_connection,
+    ignore_call,
     retry_call,
     sort_reply,
 )
@@ -107,7 +110,7 @@ def explain_api_error(
     code = found if isinstance(found, str) and re.fullmatch(r"[\w.]{1,120}", found) else ""
     line = f"Mattermost refused {call}: {code or f'status {status}'}."
     if status == LIMITED:
-        return PlatformUnavailable(f"Mattermost asks to wait before {call}.", seconds=_read_wait(headers))
+        return RateLimited(f"Mattermost asks to wait before {call}.", seconds=_read_wait(headers))
     if code and status == _LOCKED_OUT:
         return AccessDenied(line, hint=_HINTS.get(code, ""), seconds=LOCKED_OUT_SECONDS)
     if sort_reply(status, own=bool(code), refused=True) is ReplyKind.AGAIN:
@@ -166,8 +169,15 @@ _GOOD = range(200, 300)
 class MattermostApiClient:
     """Calls one server as one bot, at its pace."""
 
-    def __init__(self, session: aiohttp.ClientSession, token: str, url: str, pacing: MattermostRateLimit) -> None:
-        self._session, self._api, self.pacing = session, f"{url}/api/v4", pacing
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        token: str,
+        url: str,
+        pacing: MattermostRateLimit,
+        observe: ObserveCall = ignore_call,
+    ) -> None:
+        self._session, self._api, self.pacing, self._observe = session, f"{url}/api/v4", pacing, observe
         self._headers = {"Authorization": f"Bearer {token}"}
 
     async def __call__(
@@ -185,7 +195,9 @@ class MattermostApiClient:
             await self.pacing.turn(patience=seconds)
             return await self._send(route, ids, body, query)
 
-        return await retry_call(attempt, route, self.pacing, patience=patience, repeatable=route.repeatable)
+        return await retry_call(
+            attempt, route, self.pacing, patience=patience, repeatable=route.repeatable, observe=self._observe
+        )
 
     async def _send(self, route: Route, ids: Mapping[str, str], body: object, query: Mapping[str, str] | None) -> Any:
         url = self._api + route.path.format_map({name: quote(value, safe="+") for name, value in ids.items()})

@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 
 import aiohttp
@@ -135,6 +136,7 @@ async def open_mattermost(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]
     settings = read_mattermost_settings(app.settings)
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         pacing = MattermostRateLimit(settings.calls_per_second)
-        call = MattermostApiClient(session, settings.token.get_secret_value(), settings.url, pacing)
+        token, observe = settings.token.get_secret_value(), partial(app.observe_call, "mattermost")
+        call = MattermostApiClient(session, token, settings.url, pacing, observe)
         async with open_client(app, desk, session, call) as opened:
             yield opened
