@@ -126,8 +126,9 @@ def _describe(done: "BackupManifest") -> dict[str, object]:
 
 
 def _count(done: "BackupManifest") -> str:
-    entries, passages = done.counts.get("entries", 0), done.counts.get("passages", 0)
-    return f"{format_count(entries, 'entry', 'entries')} of the record, {format_count(passages, 'passage')}"
+    said = f"{format_count(done.counts.get('entries', 0), 'entry', 'entries')} of the record"
+    # An older database does not count its passages.
+    return f"{said}, {format_count(done.counts['passages'], 'passage')}" if "passages" in done.counts else said
 
 
 async def _verify(database: "Database") -> "RecordCheck":
