@@ -3,11 +3,12 @@
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoints, entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -30,11 +31,16 @@ from bot.views.error_messages import Fault
 
 PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packages offer commands
 
-ORDER = (
-    "setup", "init", "doctor", "ingest", "forget", "corpora", "passages", "reindex",
-    "search", "ask", "check", "chat", "serve", "reload", "pages", "mcp", "backup", "restore",
-    "audit", "erase", "examples", "answers",
-)  # fmt: skip
+PANELS: Mapping[str, Sequence[str]] = MappingProxyType({
+    "First steps": ("setup", "init", "doctor"),
+    "Documents": ("ingest", "forget", "corpora", "passages", "reindex"),
+    "Ask": ("search", "ask", "check", "chat"),
+    "Serve": ("serve", "reload", "pages", "mcp", "backup", "restore"),
+    "What was asked": ("audit", "erase", "examples", "answers"),
+})  # fmt: skip
+"""Our commands in the order of first use, as `footnote --help` groups them."""
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+_ORDER = (*_PANEL_OF,)
 
 
 class CommandGroup(TyperGroup):
@@ -42,15 +48,16 @@ class CommandGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return all names: ours in the order of first use, then those of plugins."""
-        return [*sorted(super().list_commands(ctx), key=ORDER.index), *sorted(_plugins().names)]
+        return [*sorted(super().list_commands(ctx), key=_ORDER.index), *sorted(_plugins().names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by its name; of a plugin only its name, to be listed."""
         if own := super().get_command(ctx, cmd_name):
+            own.rich_help_panel = _PANEL_OF[cmd_name]
             return own
         if cmd_name not in _plugins().names:
             return None
-        return TyperCommand(cmd_name, help=f"See `footnote {cmd_name} --help`.")
+        return TyperCommand(cmd_name, help=f"See `footnote {cmd_name} --help`.", rich_help_panel="Measure")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that was named, and load it if it is a plugin's."""

@@ -140,10 +140,7 @@ def _check_all(context: typer.Context, *, as_json: bool) -> None:
         state = find_cli_state(context)
         found = asyncio.run(_run_all_checks(state.config, state.services))
         document = diagnosis.build_health_document(found)
-        if as_json:
-            output.give(document)
-        else:  # a finding is a line, however wide the terminal
-            output.out.print(diagnosis.render_health(found), soft_wrap=True)
+        output.give(document, diagnosis.render_health(found))
         if not document["healthy"]:
             raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from rich.console import Group, RenderableType
 
-from bot.cli.rendering.text_layout import Text
+from bot.cli.rendering.text_layout import Hanging, Text
 from bot.server.control.control_socket import connect_service
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.settings_tables import Settings
@@ -145,4 +145,4 @@ def build_health_document(found: Sequence[CheckResult]) -> dict[str, Any]:
 
 def render_health(found: Sequence[CheckResult]) -> RenderableType:
     lines = ((_MARKS[one.level], Fault("", one.what, one.hint).line()) for one in found)
-    return Group(*(Text.assemble(mark, f"  {line}") for mark, line in lines))
+    return Group(*(Hanging(Text.assemble(mark, "  "), Text(line)) for mark, line in lines))
