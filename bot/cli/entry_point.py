@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoints, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -52,7 +52,8 @@ class CommandGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by its name; of a plugin only its name, to be listed."""
-        if own := super().get_command(ctx, cmd_name):
+        own: Any = super().get_command(ctx, cmd_name)
+        if own:
             own.rich_help_panel = _PANEL_OF[cmd_name]
             return own
         if cmd_name not in _plugins().names:
@@ -187,10 +188,15 @@ def find_platform_fault(system: str) -> Fault | None:
     return Fault("unsupported_system", "Footnote runs on Linux and macOS, and not on Windows itself.", hint)
 
 
+def let_replace(stream: TextIO) -> None:
+    """Have a terminal that cannot show a character show another."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
+
+
 def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
+        let_replace(stream)
     with report_errors(open_output(as_json="--json" in sys.argv, debug="--debug" in sys.argv)):
         if fault := find_platform_fault(sys.platform):
             raise CommandError(fault)

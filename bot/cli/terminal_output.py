@@ -150,7 +150,10 @@ def show_progress(
     started = clock()
     whole = Column(no_wrap=True, overflow="ellipsis")
     bars = [BarColumn()] if err.width >= _BAR_WIDTH else []
-    words = (TextColumn("{task.description}"), *bars, TextColumn("{task.fields[told]}", table_column=whole))
+    name = TextColumn(
+        "{task.description}", table_column=Column(no_wrap=True, min_width=min(len(label), err.width // 2))
+    )
+    words = (name, *bars, TextColumn("{task.fields[told]}", table_column=whole))
     with Progress(SpinnerColumn(), *words, console=err) as bar:
         task = bar.add_task(label, total=None, told="")
 
