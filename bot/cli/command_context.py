@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar
 
 import typer
 
-from bot.cli.terminal_output import Output, open_output, report_errors
+from bot.cli.terminal_output import CommandError, Output, open_output, report_errors
+from bot.views.error_messages import Fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
@@ -176,6 +177,18 @@ class CommandContext:
                 return await work(opened)
 
         return asyncio.run(run())
+
+    def confirm(self, question: str, *, confirmed: bool) -> None:
+        """Ask, unless it is confirmed. Raises `CommandError` at a no, and where nobody can answer."""
+        if confirmed:
+            return
+        self.output.note(question)
+        try:
+            typer.confirm("Go on?", abort=True, err=True)
+        except typer.Abort as error:
+            raise CommandError(
+                Fault("unconfirmed", "Nothing was changed.", "`--yes` does it without asking.")
+            ) from error
 
     def call_service(self, work: Callable[[BotService], Awaitable[T]]) -> T:
         """Work with the service of the home."""

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
 from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import CommandError, build_document, format_count, show_progress
+from bot.cli.terminal_output import build_document, format_count, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from ingest.types import Site
 
@@ -258,7 +258,7 @@ def remove(
     What the settings give a source is read in anew by the next refresh, until it is taken out of them.
     """
     with open_command(context, as_json=as_json) as ctx:
-        _confirm(ctx, f"All documents of “{corpus}” will be removed.", confirmed=yes)
+        ctx.confirm(f"All documents of “{corpus}” will be removed.", confirmed=yes)
         report = ctx.call_service(lambda service: service.remove(corpus))
         count = format_count(report.removed, "document")
         said = f"Removed: {corpus} ({count}, {format_count(report.passages_removed, 'passage')})."
@@ -299,17 +299,6 @@ def _ingest(
     report = ctx.call_service(lambda service: refresh_corpus(ctx, service, corpus, source, engine, **options))
     document = rendering.json_documents.build_ingest_document(report)
     ctx.output.give(document, rendering.corpus_view.render_reports([report]))
-
-
-def _confirm(ctx: CommandContext, question: str, *, confirmed: bool) -> None:
-    """Ask, unless it is confirmed. Raises `CommandError` at a no, and where nobody can answer."""
-    if confirmed:
-        return
-    ctx.output.note(question)
-    try:
-        typer.confirm("Go on?", abort=True, err=True)
-    except typer.Abort as error:
-        raise CommandError(Fault("unconfirmed", "Nothing was changed.", "`--yes` does it without asking.")) from error
 
 
 def _preview(ctx: CommandContext, source: "FolderSettings") -> None:

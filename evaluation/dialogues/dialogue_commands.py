@@ -106,8 +106,8 @@ async def _hold(
     if estimate:
         ctx.output.give(build_document(dialogues=dialogues, expected=asdict(expected)))
         return False
-    if not yes and (expected.cost or 0) > ctx.settings.evaluation.ask_above:
-        typer.confirm("Begin?", abort=True, err=True)
+    dear = (expected.cost or 0) > ctx.settings.evaluation.ask_above
+    ctx.confirm("That is more than [evaluation] ask_above.", confirmed=yes or not dear)
     folder.write_manifest(manifest)
     async with AsyncExitStack() as stack:
         models = RunModels(app, manifest, folder.calls, stack)

@@ -1,0 +1,65 @@
+"""One command holds dialogues, judges them and writes the report; it asks before it spends."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.entry_point import app
+from tests.handbook import copy_home
+
+
+@pytest.fixture
+def run(handbook, tmp_path):
+    copy_home(handbook, tmp_path / "home")
+    settings = tmp_path / "footnote.toml"
+    settings.write_text(f'home = "{tmp_path}/home"\n')
+
+    def call(*arguments, more=""):
+        settings.write_text(f'home = "{tmp_path}/home"\n{more}')
+        return CliRunner().invoke(app, ["--config", str(settings), "evaluate", *arguments], prog_name="footnote")
+
+    return call
+
+
+def test_one_command_holds_judges_and_reports_and_people_judge_after_it(run, tmp_path):
+    asked = [
+        "dialogues",
+        "--system",
+        "extractive",
+        "--alone",
+        "--count",
+        "1",
+        "--turns",
+        "1",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    done = run(*asked)
+    assert done.exit_code == 0, done.output
+    assert "stands in for a model: the judge" in done.stderr
+    assert {file.name for file in (tmp_path / "run").iterdir()} >= {"run.json", "report.html", "judgements.jsonl"}
+    kept = (tmp_path / "run" / "dialogues.jsonl").read_bytes()
+    again = run(*asked, "--json")
+    assert json.loads(again.stdout)["report"].endswith("report.html")
+    assert (tmp_path / "run" / "dialogues.jsonl").read_bytes() == kept
+    other = run(*asked, "--seed", "2")
+    assert "holds a run with seed 1, and 2 is asked for" in other.stderr
+    assert run("sheet", str(tmp_path / "run")).exit_code == 0
+    filled = (tmp_path / "run" / "sheet-claims.csv").read_text().replace(',"\n', ",SUPPORTS\n")
+    (tmp_path / "anna.csv").write_text(filled)
+    assert (
+        json.loads(run("agreement", str(tmp_path / "run"), str(tmp_path / "anna.csv"), "--json").stdout)["schema"] == 1
+    )
+
+
+def test_what_costs_more_than_settings_allow_is_asked_about_first(run, tmp_path):
+    model = '[model]\nname = "m"\nbase_url = "http://127.0.0.1:9"\n[model.prices.m]\nprompt = 1000\ncompletion = 1000\n'
+    asked = ["dialogues", "--count", "1", "--turns", "1", "--out", str(tmp_path / "run")]
+    told = run(*asked, "--estimate", more=model)
+    assert told.exit_code == 0
+    assert "it costs" in told.stderr
+    refused = run(*asked, more=model)
+    assert refused.exit_code == 1
+    assert "Nothing was changed" in refused.stderr, refused.stderr
+    assert not (tmp_path / "run").exists()
