@@ -11,7 +11,7 @@ import aiohttp
 
 from bot.platforms.shared.catch_up import StartCatchUp
 from bot.platforms.shared.payload_text import Json, read_object
-from bot.platforms.shared.platform_contract import PlatformError
+from bot.platforms.shared.platform_contract import AccessDenied, PlatformError
 from bot.server.supervisor import Clock, TaskSupervisor, cancel_tasks, compute_backoff
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,10 @@ HandleEvent = Callable[[Json], Awaitable[None]]
 
 class SocketGap(Exception):
     """Something is wrong with a socket, so that another is opened."""
+
+
+class NotTaken(SocketGap):
+    """The server does not know who opens a socket."""
 
 
 class EventOrder:
@@ -70,10 +74,12 @@ class MattermostSocket:
         catch_up: StartCatchUp,
         since: float | None,
         clock: Clock,
+        check: Callable[[], Awaitable[object]],
     ) -> None:
+        """Set it up. `check` asks who we are; it raises `AccessDenied` where our token is not taken."""
         self._session, self._url, self._token = session, f"{url}/api/v4/websocket".replace("http", "ws", 1), token
         self._handle, self._tasks, self._catch_up, self._clock = hear, tasks, catch_up, clock
-        self._since, self._order = since, EventOrder()
+        self._check, self._since, self._order = check, since, EventOrder()
         self._open, self._reason, self._refusal = False, "", asyncio.Event()
 
     @asynccontextmanager
@@ -102,12 +108,11 @@ class MattermostSocket:
             try:
                 async for _ in self._listen():
                     greeted = True
-            except aiohttp.WSServerHandshakeError as error:
-                if error.status in _LOCKED_OUT:
-                    self._refuse()
-                log.warning("Mattermost opens no socket", extra={"cause": str(error.status)})
             except (aiohttp.ClientError, OSError, TimeoutError, SocketGap) as error:
                 log.warning("the connection to Mattermost ended", extra={"cause": f"{type(error).__name__}: {error}"})
+                status = error.status if isinstance(error, aiohttp.WSServerHandshakeError) else 0
+                if isinstance(error, NotTaken) or status in _LOCKED_OUT:
+                    await self._ask_why()
             finally:
                 self._open = False
             failures = 0 if greeted else failures + 1
@@ -136,8 +141,7 @@ class MattermostSocket:
     async def _take(self, frame: Json) -> None:
         if "seq_reply" in frame:
             if frame.get("status") != "OK":
-                self._refuse()
-                raise SocketGap("it does not take the token")
+                raise NotTaken("it does not take the token")
             return
         if frame.get("event") == "hello":
             self._greet(str(read_object(frame, "data").get("connection_id") or ""))
@@ -153,10 +157,16 @@ class MattermostSocket:
         if self._order.begin(connection):
             self._tasks.spawn(self._catch_up(None if self._since is None else self._since - SKEW_SECONDS))
 
-    def _refuse(self) -> None:
-        self._reason = _REFUSED
-        self._refusal.set()
-        log.error("Mattermost refuses us: %s", _REFUSED)
+    async def _ask_why(self) -> None:
+        """Give up where our token is not taken any more; a proxy may have refused us, or the server be in trouble."""
+        try:
+            await self._check()
+        except AccessDenied:
+            self._reason = _REFUSED
+            self._refusal.set()
+            log.error("Mattermost refuses us: %s", _REFUSED)  # noqa: TRY400 - the cause is one line
+        except PlatformError as error:
+            log.warning("it cannot be told why Mattermost opens no socket", extra={"cause": str(error)})
 
 
 def _parse(data: Any) -> Json:

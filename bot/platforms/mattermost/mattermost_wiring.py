@@ -87,8 +87,9 @@ async def open_client(
         ResumeMarker(app.settings.home, "mattermost"),
     )
     catch_up = CatchUpRun(archive, desk, marker, lambda: clock.now().timestamp(), call.pacing.sleep)
+    since = await catch_up.since()
     socket = MattermostSocket(
-        session, settings.url, token, router.hear, tasks, catch_up.run, await catch_up.since(), clock
+        session, settings.url, token, router.hear, tasks, catch_up.run, since, clock, partial(call, ME)
     )
     # The secret that proves buttons ours lives as long as the token, and tells nothing of it.
     secret = sha256(f"footnote buttons\n{token}".encode()).digest()

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.platforms.mattermost.world import BOT, TOKEN, Channel, Post, User
+from tests.platforms.mattermost.world import BOT, Channel, Post, User
 
 MAX_MESSAGE, MAX_PAGE, DEFAULT_PAGE = 16_383, 200, 60
 _EMOJI = frozenset(
@@ -32,7 +32,7 @@ class Call:
     """A call, and the server that answers it."""
 
     def __init__(self, server: Any, request: web.Request, body: Any) -> None:
-        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if request.headers.get("Authorization", "").removeprefix("Bearer ") not in server.world.tokens:
             raise Refused(401, "api.context.session_expired.app_error")
         self.server, self.world, self.body, self.query = server, server.world, body, request.query
         self.ids = {name: BOT if value == "me" else value for name, value in request.match_info.items()}

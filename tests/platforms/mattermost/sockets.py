@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from tests.platforms.mattermost.world import BOT, TOKEN, World
+from tests.platforms.mattermost.world import BOT, World
 
 KEPT = 128
 """How many events of a connection that broke off are kept."""
@@ -47,6 +47,8 @@ class Sockets:
         self._world, self._notify = world, notify
         self.links: dict[str, Link] = {}
         self.resumed, self.greeted = 0, 0
+        self.bare = False
+        """Whether a proxy takes away the header by which a connection proves itself."""
         self.forgets = False
         """Whether the server keeps nothing of connections that broke off, as after its restart."""
 
@@ -81,7 +83,8 @@ class Sockets:
 
     async def connect(self, request: web.Request) -> web.StreamResponse:
         """Serve one connection, which proves itself by its header or by a challenge."""
-        known = request.headers.get("Authorization") == f"Bearer {TOKEN}"
+        told = request.headers.get("Authorization", "") if not self.bare else ""
+        known = told.removeprefix("Bearer ") in self._world.tokens
         socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         if not known and not await self._challenged(socket):
@@ -112,7 +115,7 @@ class Sockets:
         if told.get("action") != "authentication_challenge" or not told.get("seq", 0) > 0:
             await socket.close()
             return False
-        if told["data"].get("token") != TOKEN:
+        if told["data"].get("token") not in self._world.tokens:
             await socket.send_json({"status": "FAIL", "seq_reply": told["seq"], "error": {"status_code": 401}})
             await socket.close()
             return False

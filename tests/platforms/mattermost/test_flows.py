@@ -251,6 +251,22 @@ async def test_what_was_asked_edited_and_deleted_meanwhile_is_known_at_the_next_
     await bot.done(deleted, DeliveryOutcome.RETRACTED)
 
 
+async def test_a_token_that_is_revoked_ends_the_connection_for_good_and_trouble_does_not(bot: Town) -> None:
+    """What opens no socket is asked why; where a header does not come through the challenge does."""
+    await bot.start()
+    assert bot.platform
+    bot.server.sockets.bare, bot.server.sockets.forgets = True, True
+    bot.server.sockets.cut()
+    asks = await bot.ask()
+    await bot.answered(asks)
+    bot.server.world.tokens.clear()
+    bot.server.sockets.cut()
+
+    assert "token" in str(await bot.platform.refused())  # type: ignore[attr-defined]
+    assert "token" in bot.platform.ready
+    bot.server.refused.clear()
+
+
 async def test_a_token_that_is_not_taken_is_told_and_not_tried_for_ever(bot: Town) -> None:
     """At the start; the token stands in no word of it."""
     bot.server.faults["me"].append(Fault(401, "api.context.session_expired.app_error"))

@@ -69,6 +69,8 @@ class World:
     teams: dict[str, set[str]] = field(default_factory=dict)
     """By team who is in it."""
     posts: dict[str, Post] = field(default_factory=dict)
+    tokens: set[str] = field(default_factory=lambda: {TOKEN})
+    """Those that are taken."""
     _numbers: Any = field(default_factory=lambda: itertools.count(1))
     _last: int = 0
 
