@@ -30,7 +30,7 @@ _FAILED = frozenset({"failed"})
 
 class TracingUnavailable(Exception):
     kind = "tracing_unavailable"
-    hint = "Install what requirements/tracing.lock names, as docs/operating.md tells; or empty [http] traces."
+    hint = "`make tracing` installs them (docs/operating.md); or empty [http] traces."
 
     def __init__(self) -> None:
         super().__init__("Traces are wanted, and the packages that send them are not installed.")
