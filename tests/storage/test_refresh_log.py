@@ -76,6 +76,20 @@ async def test_the_newest_come_first_and_no_more_than_wanted(database):
     assert [run.id for run in await runs.recent(corpus="d")] == [numbers[3], numbers[1]]
 
 
+async def test_what_runs_that_ended_did_is_summed_up(database):
+    """By corpus and by how they ended."""
+    runs = RefreshLog(database)
+    for corpus, outcome in (("c", OUTCOME), ("c", OUTCOME), ("c", RunOutcome(RunState.FAILED)), ("d", None)):
+        number = await runs.begin(corpus, NOON, "host:1")
+        if outcome:
+            await runs.end(number, TWO, outcome)
+    found = {
+        (one.corpus, one.state): (one.runs, one.done["added"], one.done["passages_removed"])
+        for one in await runs.totals()
+    }
+    assert found == {("c", RunState.DONE): (2, 2, 16), ("c", RunState.FAILED): (1, 0, 0)}
+
+
 async def test_what_is_indexed_is_told_with_its_last_run(database):
     """Also where that failed, and the edition is an older one's."""
     runs, manifest = RefreshLog(database), Manifest(database)

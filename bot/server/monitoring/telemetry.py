@@ -68,7 +68,7 @@ class Telemetry:
 @asynccontextmanager
 async def open_telemetry(settings: HttpSettings, environ: Mapping[str, str]) -> AsyncIterator[Telemetry]:
     """Give what settings want watched. Raises `TracingUnavailable`."""
-    from bot.server.monitoring.tracing import open_tracer
+    from bot.server.monitoring.turn_spans import open_tracer
 
     async with open_tracer(settings.traces, environ) as tracer:
         if not settings.metrics:

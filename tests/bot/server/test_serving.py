@@ -5,7 +5,7 @@ import signal
 import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,15 @@ def without(document: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in keys}
 
 
+@contextmanager
+def hearing(path: str) -> Iterator[socket.socket]:
+    """Hear what a server tells systemd."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as states:
+        states.bind(path)
+        states.settimeout(10)
+        yield states
+
+
 def last_turn() -> Mapping[str, Any]:
     """Return the last turn on record."""
     turn: Mapping[str, Any] = told("audit", "list", "-n", "1")["turns"][0]
@@ -52,7 +61,8 @@ def last_turn() -> Mapping[str, Any]:
 def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: socket.socket) -> None:
     """Reading in, asking, searching, checking, talking, looking at the record; then it stops in order."""
     del model
-    with serving(FOOTNOTE_PAGES__ENABLED="true", FOOTNOTE_PAGES__PORT="0") as server:
+    pages = {"FOOTNOTE_PAGES__ENABLED": "true", "FOOTNOTE_PAGES__PORT": "0"}
+    with hearing("notify") as states, serving(NOTIFY_SOCKET="notify", **pages) as server:
         assert told("ingest", "folder", "docs", "--corpus", "docs")["documents"]["added"] == 2
         beside = told("ask", QUESTION), told("search", "quay")
         assert told("check", "The quay opens at nine.")["verdict"] == "REFUTES"
@@ -80,6 +90,7 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
             assert f"in use by another Footnote (process {server.process.pid}, `" in refused.stderr
 
         assert server.stop(signal.SIGINT) == 0
+        assert [states.recv(100) for _ in range(2)] == [b"READY=1", b"STOPPING=1"]
 
     assert [line["event"] for line in server.lines[-2:]] == ["stopping", "stopped"]
     # On a machine that is busy otherwise the loop may stand still, and says so.

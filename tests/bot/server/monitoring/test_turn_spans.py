@@ -12,7 +12,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from bot.desk.types import Failure
-from bot.server.monitoring.tracing import open_tracer, plan_turn
+from bot.server.monitoring.turn_spans import open_tracer, plan_turn
 from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_delivery, make_opening
 
 
