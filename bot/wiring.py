@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from bot import read_version
 from bot.access import Asker, select_readable
 from bot.curation.example_pool import load_demos
-from bot.settings.live.live_settings import LiveSettings
+from bot.settings.live.live_settings import LiveSettings, SettingsSource, read_current
 from bot.settings.settings_tables import Settings
 from bot.turn_search import (
     build_engine,
@@ -123,7 +123,7 @@ class Records:
 class App:
     """Everything a turn or a refresh needs, opened."""
 
-    settings_source: Settings | LiveSettings
+    settings_source: SettingsSource
     passages: PassageStore
     manifest: Manifest
     audit: AuditLog
@@ -143,8 +143,7 @@ class App:
     @property
     def settings(self) -> Settings:
         """The settings in force now. Whoever reads them more than once, with a wait in between, takes a `snapshot`."""
-        source = self.settings_source
-        return source.current if isinstance(source, LiveSettings) else source
+        return read_current(self.settings_source)
 
     def snapshot(self) -> "App":
         """Return it under the settings in force now, whatever they are later."""
@@ -222,7 +221,7 @@ def _refuse_lost_database(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_app(source: Settings | LiveSettings, *, rebuilding: bool = False) -> AsyncIterator[App]:
+async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> AsyncIterator[App]:
     """Take the home's lock and open the database, the indexes and the embedder.
 
     With `rebuilding`, the home's indexes are about to be made again, whatever their state.

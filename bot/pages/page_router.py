@@ -26,6 +26,7 @@ from bot.pages.sign_in import (
     match_token,
 )
 from bot.server.http_server import RequestLog
+from bot.settings.live.live_settings import SettingsSource, read_current
 from bot.settings.pages_settings import PagesSettings, Role
 from bot.settings.settings_tables import Settings
 from bot.views.error_messages import ReportableError, explain_error
@@ -81,9 +82,9 @@ class Page:
     method: str = "GET"
 
 
-def build_pages_app(settings: Settings, pages: Sequence[Page]) -> Starlette:
+def build_pages_app(source: SettingsSource, pages: Sequence[Page]) -> Starlette:
     """Build the application of these pages, of the style sheet, and of the way in and out."""
-    gate = _Gate(settings, Sessions())
+    gate = _Gate(source, Sessions())
     ways = [
         Route(STYLE_PATH, _style),
         Route(SIGN_IN, gate.show_sign_in, methods=["GET"]),
@@ -93,7 +94,7 @@ def build_pages_app(settings: Settings, pages: Sequence[Page]) -> Starlette:
     routes = [Route(page.path, gate.admit(page), methods=[page.method]) for page in own]
     return Starlette(
         routes=[*ways, *routes],
-        middleware=[Middleware(RequestLog), Middleware(_Headers, settings=settings.pages)],
+        middleware=[Middleware(RequestLog), Middleware(_Headers, settings=gate.settings.pages)],
         exception_handlers={HTTPException: gate.show_error},
         max_body_size=MAX_FORM_BYTES,
     )
@@ -106,8 +107,12 @@ class NotFound(HTTPException):
 
 @dataclass(frozen=True)
 class _Gate:
-    settings: Settings
+    source: SettingsSource
     sessions: Sessions
+
+    @property
+    def settings(self) -> Settings:
+        return read_current(self.source)
 
     def admit(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         """Return what answers requests for a page, once it is known that they may be."""

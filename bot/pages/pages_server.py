@@ -13,8 +13,9 @@ from bot.pages.page_router import Page, build_pages_app
 from bot.pages.record_pages import RecordPages
 from bot.server.http_server import serve_http
 from bot.server.refresh.run_history import RefreshHistory
+from bot.settings.live.live_settings import SettingsSource, read_current
 from bot.settings.settings_errors import find_exposure
-from bot.settings.settings_tables import HttpSettings, Settings
+from bot.settings.settings_tables import HttpSettings
 from bot.wiring import Records
 
 if TYPE_CHECKING:
@@ -41,13 +42,15 @@ def list_pages(records: Records, history: RefreshHistory, open_service: OpenServ
     )
 
 
-def build_app(settings: Settings, records: Records, history: RefreshHistory, open_service: OpenService) -> Starlette:
-    return build_pages_app(settings, list_pages(records, history, open_service))
+def build_app(
+    source: SettingsSource, records: Records, history: RefreshHistory, open_service: OpenService
+) -> Starlette:
+    return build_pages_app(source, list_pages(records, history, open_service))
 
 
 @asynccontextmanager
 async def serve_pages(
-    settings: Settings,
+    source: SettingsSource,
     records: Records,
     history: RefreshHistory,
     open_service: OpenService,
@@ -59,10 +62,11 @@ async def serve_pages(
         SettingsError: They would be open to whoever comes.
         CannotListen: Another program listens there, or the address is not this machine's.
     """
+    settings = read_current(source)
     if fault := find_exposure(settings):
         raise fault
     at = HttpSettings(host=settings.pages.host, port=settings.pages.port)
-    async with serve_http(at, build_app(settings, records, history, open_service), hurried) as address:
+    async with serve_http(at, build_app(source, records, history, open_service), hurried) as address:
         yield address
 
 

@@ -35,7 +35,7 @@ from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_night
 from bot.server.refresh.run_history import build_history
 from bot.server.service import LocalService
 from bot.server.supervisor import run_beside, wait_for_first
-from bot.settings.live.live_settings import LiveSettings
+from bot.settings.live.live_settings import LiveSettings, SettingsSource
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.live.settings_reload import SettingsReload
 from bot.settings.settings_errors import find_serving_faults, join_errors
@@ -107,7 +107,7 @@ log = logging.getLogger(__name__)
 
 
 async def serve(
-    source: Settings | LiveSettings,
+    source: SettingsSource,
     platforms: Mapping[str, OpenPlatform],
     read: Callable[[], Settings] | None = None,
 ) -> None:
@@ -244,8 +244,8 @@ async def _serve_pages(app: App, home: LocalService, hurried: asyncio.Event) -> 
         return
     from bot.pages.pages_server import serve_pages, share_service  # imports jinja2
 
-    database = app.manifest.database
-    shown = serve_pages(app.settings, build_records(database), build_history(database), share_service(home), hurried)
+    records, history = build_records(app.manifest.database), build_history(app.manifest.database)
+    shown = serve_pages(app.settings_source, records, history, share_service(home), hurried)
     async with shown as address:
         yield address
 
