@@ -13,7 +13,7 @@ from storage.types import CorpusInfo, Hit, PassageKind, StoredVersion
 
 MAX_CORPORA = 20  # that are named
 _LENGTHS = range(4, 61)  # how long a heading is that one could ask about
-_SHORTEST = 60  # characters of a passage that says something about its heading
+_SHORTEST = 40  # characters of a passage that says something about its heading
 _QUESTION_MARKS = ("?", "？", "؟")
 _GENERAL = lazy_compile(
     r"(?:\b(?:overview|introduction|summary|contents|references|notes|links|see also|external|further reading|sources|"

@@ -17,7 +17,7 @@ from tests.platforms.bots import Bot, finished, text
 from tests.platforms.contract import Street
 from tests.platforms.houses import HOUSES, TRIED
 from tests.platforms.systems import Gated, recite
-from tests.platforms.world import ANSWERS, BOOK, BUILT, HOST, MADE, RISES, RULES, fill
+from tests.platforms.world import ANSWERS, BOOK, BUILT, HOST, MADE, PAGES, RISES, RULES, fill
 
 KEEPER = "Who lives beside it?"
 
@@ -391,7 +391,9 @@ async def test_what_people_said_before_is_handed_over(bot: Bot) -> None:
 
 
 async def test_what_it_knows_is_told_of_what_may_be_read_there(bot: Bot) -> None:
-    """Elsewhere neither its name nor how much there is of it; in the language of whoever asks."""
+    """Elsewhere neither its name nor how much there is of it; in the language of whoever asks. Nothing of it pings."""
+    section = "Tides <!channel> @everyone [now](https://evil.example)"
+    await fill(bot.home, PAGES | {"tide.md": {"title": "Tides <@U1>", section: f"{ANSWERS[RISES]} It falls by night."}})
     await bot.start(corpus=[{"name": "handbook", "visible_to": [bot.id(0)]}])
     here = text(await bot.answered(await bot.ask("What do you know?")))
     german = text(await bot.answered(await bot.ask("Wer bist du?")))
@@ -399,6 +401,7 @@ async def test_what_it_knows_is_told_of_what_may_be_read_there(bot: Bot) -> None
 
     assert "handbook (documents: 3, as of " in here
     assert "handbook (Dokumente: 3, Stand " in german
+    assert "What does “Tides" in here
     assert "handbook" not in elsewhere
     assert translate("intro_nothing", "en") in elsewhere
     assert bot.street.pings == bot.street.links == bot.street.refused == []
