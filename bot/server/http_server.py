@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bot.server.monitoring.health import Readiness, ReadinessCheck
+from bot.server.monitoring.health import ADVISORY, Readiness, ReadinessCheck
 from bot.server.monitoring.server_log import Redact
 from bot.server.supervisor import wait_for_first
 from bot.settings.settings_tables import HttpSettings
@@ -212,8 +212,9 @@ def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes:
 
     async def readyz(_: Request) -> Response:
         reasons = await readiness.reasons()
-        status = "not ready" if reasons else "ready"
-        return JSONResponse({"status": status, "reasons": reasons}, status_code=503 if reasons else 200)
+        is_ready = reasons.keys() <= ADVISORY
+        told = {"status": "ready" if is_ready else "not ready", "reasons": reasons}
+        return JSONResponse(told, status_code=200 if is_ready else 503)
 
     probes = [Route(path, probe) for path, probe in zip(PROBES, (healthz, readyz), strict=True)]
     return Starlette(routes=[*probes, *routes], middleware=[Middleware(RequestLog)], max_body_size=MAX_BODY_BYTES)

@@ -25,6 +25,7 @@ from bot.server import http_server
 from bot.server.control.control_server import serve_control
 from bot.server.idle_embedding import IdleEmbedding, embed_when_idle
 from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_event_loop, watch_readiness
+from bot.server.monitoring.model_health import WatchedModel
 from bot.server.monitoring.server_log import build_live_redactor
 from bot.server.monitoring.systemd import READY, STOPPING, build_notify, keep_alive
 from bot.server.monitoring.telemetry import StateReader, open_telemetry
@@ -42,6 +43,7 @@ from bot.settings.settings_errors import find_serving_faults, join_errors
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, build_records, open_app
 from ingest.refresh.night_schedule import system_clock
+from pipeline.model import LLM
 from storage.database.refresh_log import make_owner_id
 
 
@@ -150,6 +152,7 @@ async def _run_server(
             passages=replace(opened_app.passages, polite=True),  # leaves a core for questions
             audit=replace(opened_app.audit, observe=telemetry.observe),
             observe_call=telemetry.observe_call,
+            llm=await stack.enter_async_context(_watch_model(opened_app)),
         )
         stack.push_async_callback(app.passages.lazy.flush)
         await close_abandoned(app, system_clock())
@@ -205,6 +208,18 @@ async def _run_server(
             notify(READY)
             stack.callback(notify, STOPPING)
         yield arrivals
+
+
+@asynccontextmanager
+async def _watch_model(app: App) -> AsyncIterator[LLM | None]:
+    """Give the model, watched within the block if the system that answers calls it."""
+    entry = app.systems.get(app.system)
+    if app.llm is None or not (entry and entry.calls):
+        yield app.llm
+        return
+    watched = WatchedModel(app.llm)
+    async with run_beside(watched.watch(), name="model watch"):
+        yield watched
 
 
 @asynccontextmanager

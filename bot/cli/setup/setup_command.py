@@ -36,6 +36,15 @@ INTRO = (
 )
 
 
+def _validate_readers(readers: list[str] | None) -> list[str] | None:
+    from bot.platforms.registry import reader_id
+
+    try:
+        return readers and [reader_id(one) for one in readers]
+    except ValueError as error:
+        raise typer.BadParameter(f"It {error}.") from error
+
+
 def setup(
     context: typer.Context,
     documents: Annotated[
@@ -47,7 +56,12 @@ def setup(
     ] = None,
     visible_to: Annotated[
         list[str] | None,
-        typer.Option("--visible-to", metavar="ID", help="Who may read the documents: '*', or a channel's id."),
+        typer.Option(
+            "--visible-to",
+            metavar="ID",
+            callback=_validate_readers,
+            help="Who may read the documents: '*' (everybody of your own), or a channel.",
+        ),
     ] = None,
     server: Annotated[
         list[str] | None, typer.Option("--server", metavar="ID", help="Of Discord: which servers are your own.")
@@ -115,7 +129,7 @@ class SetupRun:
         settings = apply_model(settings, choices.model) if choices.model else settings
         asked = asyncio.run(self._read_and_ask(terminal, settings, choices, question, asked=not given.defaults))
         if plan.writes and find_lock_owner(settings.home):
-            prompter.head("A server has this home open: `footnote serve` takes new settings when it is started again.")
+            prompter.head("A server has this home open: `footnote reload` tells it, but new tokens want a restart.")
         prompter.head("Done. Next:")
         for line in list_next_steps(choices, asked):
             prompter.tell(line, "-")

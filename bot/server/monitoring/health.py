@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from bot.server.monitoring.model_health import WatchedModel
 from bot.server.monitoring.server_log import Redact
 from bot.server.supervisor import run_beside
 from bot.views.error_messages import explain_error
 from bot.wiring import App
 from storage.errors import contain_panics
 from storage.home.home_folder import free_bytes
+from storage.indexes.index_state import find_probe
 
 MIN_FREE_BYTES = 10_000_000  # with less free space a turn's record might not fit
 
@@ -27,6 +29,8 @@ class Connectable(Protocol):
 
 
 ReadinessCheck = Callable[[], Awaitable[str]]  # returns in a line why something is not ready; empty when it is
+ADVISORY = frozenset({"corpora"})
+"""What is told, and keeps nobody from an answer: other corpora answer."""
 
 
 def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Mapping[str, ReadinessCheck]:
@@ -49,14 +53,35 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
         await app.passages.probe()
         return ""
 
+    own = {"database": database, "disk": disk, "index": index, **_build_answer_checks(app)}
+    return {**own, **{name: _connection_check(platform) for name, platform in platforms.items()}}
+
+
+def _build_answer_checks(app: App) -> Mapping[str, ReadinessCheck]:
+    """Build the checks of what answers come from: documents, and the model."""
+
+    async def documents() -> str:
+        if app.settings.search_engine.corpus or await find_probe(app.manifest):
+            return ""
+        return "Nothing is read in, so nothing can be answered: see `footnote ingest --help`."
+
+    async def corpora() -> str:
+        read = {corpus.name for corpus in await app.manifest.catalogue() if corpus.refreshed}
+        unread = [corpus.name for corpus in app.settings.corpus if corpus.name not in read]
+        if not unread:
+            return ""
+        how = "`footnote ingest all` reads what has a source"
+        return f"{', '.join(unread)}: of the settings, and never read in to the end: {how}."
+
     async def model() -> str:
         entry = app.systems.get(app.system)
-        if not app.model and (entry is None or entry.calls):
+        if entry is not None and not entry.calls:
+            return ""
+        if not app.model:
             return f"The system that answers, {app.system}, needs a model, and none is configured."
-        return ""
+        return app.llm.fault if isinstance(app.llm, WatchedModel) else ""
 
-    own = {"database": database, "disk": disk, "index": index, "model": model}
-    return {**own, **{name: _connection_check(platform) for name, platform in platforms.items()}}
+    return {"documents": documents, "corpora": corpora, "model": model}
 
 
 def _file_identity(file: Path | None) -> tuple[int, int] | None:
@@ -103,7 +128,8 @@ async def _log_readiness_changes(readiness: ReadinessSource, sleep: Callable[[fl
             again = await readiness.reasons()
             found = {name: again[name] for name in again if name in known or name in passing}
         for name in found.keys() - known.keys():
-            log.warning("not ready: %s", name, extra={"cause": found[name]})
+            word = "incomplete" if name in ADVISORY else "not ready"
+            log.warning("%s: %s", word, name, extra={"cause": found[name]})
         for name in known.keys() - found.keys():
             log.info("ready again: %s", name)
         known = dict(found)

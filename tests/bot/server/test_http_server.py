@@ -78,6 +78,14 @@ async def test_it_says_what_is_not_ready_and_no_secret() -> None:
     assert reasons["database"].startswith("No space left on device: /home/footnote.db")
 
 
+async def test_a_corpus_that_was_never_read_is_told_and_keeps_nobody_from_others() -> None:
+    """It is ready all the same."""
+    response = await asked("/readyz", {"corpora": says("travel was never read in."), "index": says("")})
+
+    told = {"status": "ready", "reasons": {"corpora": "travel was never read in."}}
+    assert (response.status_code, response.json()) == (200, told)
+
+
 async def test_many_probes_cost_one_look() -> None:
     """Anybody may ask as often as he likes."""
     looks, now = 0, 0.0

@@ -255,7 +255,8 @@ async def test_it_is_ready_when_its_platforms_are_and_serves_their_routes(heard:
     os.kill(os.getpid(), signal.SIGTERM)
     await serving
 
-    assert (ready.status_code, ready.json()["reasons"]) == (503, {"slack": "Slack does not answer."})
+    assert (ready.status_code, ready.json()["reasons"].keys()) == (503, {"documents", "slack"})
+    assert ready.json()["reasons"]["slack"] == "Slack does not answer."
     assert hooked.text == "heard"
     assert line.endswith("; connected to slack; no nights are set")
 
@@ -293,7 +294,7 @@ async def test_a_platform_that_refuses_us_later_ends_it_where_no_other_is_served
 
 
 async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
-    """It is told by name."""
+    """It is told by name; and so are corpora that were never read in."""
     channel = Channel(asks=0)
     reasons = dict[str, str]()
 
@@ -305,10 +306,12 @@ async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
         yield
 
     with pytest.raises(PlatformError, match="enough"):
-        await serve(settings(system="wikichat"), {"slack": asked})
+        await serve(settings(system="wikichat", corpus=[{"name": "travel"}]), {"slack": asked})
 
-    assert {name for name, reason in reasons.items() if reason} == {"model"}
+    assert {name for name, reason in reasons.items() if reason} == {"documents", "corpora", "model"}
+    assert reasons["corpora"].startswith("travel: ")
     assert "wikichat" in reasons["model"]
+    assert "Nothing is read in" in reasons["documents"]
 
 
 def hang_up() -> None:
@@ -351,7 +354,8 @@ async def test_a_platform_that_is_away_at_the_start_takes_nothing_else_down(hear
         await serving
 
     assert "; waiting for slack;" in line
-    assert ready.json()["reasons"] == {"slack": "Slack cannot be reached for auth.test."}
+    assert ready.json()["reasons"].keys() == {"documents", "slack"}
+    assert ready.json()["reasons"]["slack"] == "Slack cannot be reached for auth.test."
     assert ("slack cannot be reached yet", "Slack cannot be reached for auth.test.") in heard.lines
 
 

@@ -1,0 +1,96 @@
+"""A model that fails is known to fail, until it answers again; one that answers is asked nothing besides."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from bot.server.monitoring.model_health import PROBE_SECONDS, WatchedModel
+from bot.server.supervisor import run_beside
+from pipeline.errors import ModelRefused, ModelUnavailable
+from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+
+CALL = ModelCall("draft", (ChatMessage("user", "Write."),))
+DOWN = ModelUnavailable("the server is away", hint="start it")
+
+
+class Llm:
+    """Ends calls as told, and else answers; notes what is asked."""
+
+    def __init__(self, *ends: Exception | None) -> None:
+        self.ends, self.asked = list(ends), list[str]()
+        self.changed = asyncio.Event()
+
+    def structured(self, stage: str) -> bool:
+        return bool(stage)
+
+    def busy(self) -> bool:
+        return False
+
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
+        del spent
+        self.asked.append(call.messages[0].text)
+        self.changed.set()
+        if self.ends and (error := self.ends.pop(0)):
+            raise error
+        return ModelReply("Yes.", "gold")
+
+    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
+        yield await self.complete(call, spent)
+
+    async def until(self, fits: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not fits():  # noqa: ASYNC110 - what is waited for is no event
+                await asyncio.sleep(0)
+
+
+async def ask(model: WatchedModel, *, streamed: bool) -> None:
+    if streamed:
+        async for _ in model.stream(CALL, BudgetMeter(Budget())):
+            pass
+    else:
+        await model.complete(CALL, BudgetMeter(Budget()))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_failed_call_is_followed_by_words_until_one_is_answered(*, streamed: bool) -> None:
+    """At the start too; a minute apart."""
+    llm, waits = Llm(None, DOWN, DOWN, DOWN), list[float]()
+    model = WatchedModel(llm)
+    let_go = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        await let_go.wait()
+
+    async with run_beside(model.watch(sleep), name="watch"):
+        await llm.until(lambda: llm.asked == ["Say yes."])
+        with pytest.raises(ModelUnavailable):
+            await ask(model, streamed=streamed)
+        await llm.until(lambda: bool(model.fault))
+        assert model.fault == "the server is away — start it"
+        let_go.set()
+        await llm.until(lambda: not model.fault)
+
+    assert llm.asked == ["Say yes.", "Write.", "Say yes.", "Say yes.", "Say yes."]
+    assert waits == [PROBE_SECONDS] * 2
+
+
+@pytest.mark.parametrize("end", [None, ModelRefused("no")])
+async def test_a_call_that_is_answered_ends_the_doubt(end: Exception | None) -> None:
+    """To refuse is to answer, and a word needs no asking then."""
+    llm = Llm(DOWN, end)
+    model, waiting = WatchedModel(llm), asyncio.Event()
+
+    async def sleep(_: float) -> None:
+        await waiting.wait()
+
+    async with run_beside(model.watch(sleep), name="watch"):
+        await llm.until(lambda: bool(model.fault))
+        try:
+            await ask(model, streamed=False)
+        except ModelRefused:
+            assert end
+        assert not model.fault
+
+    assert llm.asked == ["Say yes.", "Write."]
