@@ -19,7 +19,7 @@ from storage.database.bodies import BodyDamaged, BodyMemory, PackedBody, pack_pa
 from storage.database.engine import Database, split_chunks
 from storage.database.fingerprint_table import FingerprintTable
 from storage.database.manifest_tx import Commit, Follower, Lag, VersionChange
-from storage.database.refresh_log import fetch_last_runs, require_lease
+from storage.database.refresh_log import require_lease
 from storage.database.schema import bodies, corpora, documents, failures, forgotten
 from storage.database.worker_threads import WritePriority
 from storage.types import (
@@ -229,14 +229,14 @@ class Manifest:
     async def catalogue(self) -> tuple[Corpus, ...]:
         """Return the corpora by name, without counts."""
         known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation, corpora.c.dense
-        rows = await self._all(sa.select(*known).where(_IS_CORPUS).order_by(corpora.c.name))
+        rows = await self._all(sa.select(*known).where(manifest_tx.IS_CORPUS).order_by(corpora.c.name))
         return tuple(
             Corpus(row.name, row.refreshed_at, row.reference, row.generation, DenseMode(row.dense)) for row in rows
         )
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         """Return the corpora by name, and what they hold."""
-        return await self.database.read(_fetch_corpora)
+        return await self.database.read(manifest_tx.fetch_corpora)
 
     async def describe(self, corpus: str, *, reference: bool, dense: DenseMode | None = None) -> None:
         """Record what a corpus is, before anything of it is indexed; without `dense` that stays as it is."""
@@ -369,55 +369,8 @@ def _drop(connection: sa.Connection, corpus: str) -> None:
     connection.execute(sa.update(corpora).where(corpora.c.name == corpus).values(emptied))
 
 
-def _fetch_corpora(connection: sa.Connection) -> tuple[CorpusInfo, ...]:
-    runs = fetch_last_runs(connection)
-    return tuple(
-        CorpusInfo(
-            row.name,
-            row.documents,
-            row.passages,
-            row.refreshed_at,
-            row.failures,
-            row.edition,
-            runs.get(row.name),
-            row.forgotten,
-            DenseMode(row.dense),
-        )
-        for row in connection.execute(_overview_query())
-    )
-
-
-_IS_CORPUS = sa.or_(
-    corpora.c.documents > 0,
-    corpora.c.refreshed_at.is_not(None),
-    sa.exists().where(forgotten.c.corpus == corpora.c.name),
-)
-"""What holds nothing and never was refreshed to the end is none: it was removed, or its first source was mistyped."""
-
-
 def _versions() -> sa.Select[Any]:
     return sa.select(*_VERSION).join_from(documents, bodies, bodies.c.number == documents.c.number)
-
-
-def _overview_query() -> sa.Select[Any]:
-    def number(table: sa.Table) -> sa.ScalarSelect[int]:
-        of_corpus = table.c.corpus == corpora.c.name
-        return sa.select(sa.func.count()).select_from(table).where(of_corpus).scalar_subquery()
-
-    return (
-        sa.select(
-            corpora.c.name,
-            corpora.c.documents,
-            corpora.c.passages,
-            corpora.c.dense,
-            corpora.c.refreshed_at,
-            corpora.c.edition,
-            number(failures).label("failures"),
-            number(forgotten).label("forgotten"),
-        )
-        .where(_IS_CORPUS)
-        .order_by(corpora.c.name)
-    )
 
 
 def _document(row: _Row) -> Document:

@@ -1,1 +1,1 @@
-"""What admins choose of the answers on record: worked examples, and answers that are pinned to their questions."""
+"""What is chosen to be shown: worked examples, pinned answers, and questions to begin with."""

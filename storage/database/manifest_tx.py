@@ -11,8 +11,19 @@ import sqlalchemy as sa
 
 from storage.database.bodies import seal_body
 from storage.database.engine import INSERTS, split_chunks
-from storage.database.schema import RETIRED, bodies, corpora, documents, followers, forgotten, pending, sequence
-from storage.types import Document, DocumentId, DocumentRef
+from storage.database.refresh_log import fetch_last_runs
+from storage.database.schema import (
+    RETIRED,
+    bodies,
+    corpora,
+    documents,
+    failures,
+    followers,
+    forgotten,
+    pending,
+    sequence,
+)
+from storage.types import CorpusInfo, DenseMode, Document, DocumentId, DocumentRef
 
 DOCUMENT_COLUMNS = [column for column in documents.c if column.name not in {"passages", "retired"}]
 
@@ -326,3 +337,51 @@ def _url_conditions(address: str, url: sa.ColumnElement[str], *, ranges: bool) -
     within = (sa.and_(url >= start, url < start + _LAST_CHARACTER) for start in starts)
     prefixed = (url.startswith(start, autoescape=True) for start in starts)
     return [same, *(within if ranges else prefixed)]
+
+
+def fetch_corpora(connection: sa.Connection) -> tuple[CorpusInfo, ...]:
+    """Return the corpora by name, and what they hold."""
+    runs = fetch_last_runs(connection)
+    return tuple(
+        CorpusInfo(
+            row.name,
+            row.documents,
+            row.passages,
+            row.refreshed_at,
+            row.failures,
+            row.edition,
+            runs.get(row.name),
+            row.forgotten,
+            DenseMode(row.dense),
+        )
+        for row in connection.execute(_overview_query())
+    )
+
+
+IS_CORPUS = sa.or_(
+    corpora.c.documents > 0,
+    corpora.c.refreshed_at.is_not(None),
+    sa.exists().where(forgotten.c.corpus == corpora.c.name),
+)
+"""What holds nothing and never was refreshed to the end is none: it was removed, or its first source was mistyped."""
+
+
+def _overview_query() -> sa.Select[Any]:
+    def number(table: sa.Table) -> sa.ScalarSelect[int]:
+        of_corpus = table.c.corpus == corpora.c.name
+        return sa.select(sa.func.count()).select_from(table).where(of_corpus).scalar_subquery()
+
+    return (
+        sa.select(
+            corpora.c.name,
+            corpora.c.documents,
+            corpora.c.passages,
+            corpora.c.dense,
+            corpora.c.refreshed_at,
+            corpora.c.edition,
+            number(failures).label("failures"),
+            number(forgotten).label("forgotten"),
+        )
+        .where(IS_CORPUS)
+        .order_by(corpora.c.name)
+    )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from bot.platforms.discord.discord_messages import decode_markup
@@ -110,6 +110,7 @@ class ChannelInfo:
 
 
 DM, ANNOUNCED, THREAD, PRIVATE = 1, 10, 11, 12  # types of channels
+_NEWLY_ENTERED = timedelta(days=1)
 THREADS = frozenset({ANNOUNCED, THREAD, PRIVATE})
 
 
@@ -126,6 +127,10 @@ class PlaceUpdate:
     since: datetime | None = None  # when we entered it, of a server itself
     lobby: str = ""  # the channel in which Discord greets who enters
     language: str = ""  # that the server prefers, such as `de`
+
+    def is_new(self, now: datetime) -> bool:
+        """Return whether we entered it of late, and there is a place to say so."""
+        return bool(self.lobby and self.since) and now - (self.since or now) < _NEWLY_ENTERED
 
 
 DiscordEvent = DiscordMessagePosted | DiscordMessageEdited | DiscordMessageDeleted | PlaceUpdate | None

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -101,7 +101,6 @@ def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
 
 log = logging.getLogger(__name__)
 
-_NEWLY_ENTERED = timedelta(days=1)
 _TEXT = frozenset({0, 5})  # channels of which a message may get a thread
 
 
@@ -134,14 +133,13 @@ class DiscordIntake:
 
         Discord tells of all servers whenever we connect. One may be listed in the settings a while after we entered.
         """
-        of_late = entered.since and datetime.now(UTC) - entered.since < _NEWLY_ENTERED
-        if not (self._app.settings.welcome and of_late and entered.lobby and self.directory.listed(entered.guild)):
+        now, wanted = datetime.now(UTC), self._app.settings.welcome and self.directory.listed(entered.guild)
+        if not (wanted and entered.is_new(now)):
             return
-        channel = await self.directory.find_channel(entered.lobby, entered.guild)
-        if channel:
+        if channel := await self.directory.find_channel(entered.lobby, entered.guild):
             by = self.directory.newcomer(channel, self._us.user, direct=False)
             place = Place("discord", entered.guild, entered.lobby)
-            await self._desk.take(build_welcome(by, place, datetime.now(UTC), entered.language))
+            await self._desk.take(build_welcome(by, place, now, entered.language))
 
     async def question(self, written: discord_events.DiscordMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""

@@ -267,9 +267,8 @@ def is_ts(text: object) -> bool:
 
 
 def _parse_opened(event: Json, _: SlackBotIdentity) -> AssistantOpened | None:
-    channel, user, tab = event.get("channel"), event.get("user"), event.get("tab")
-    known = isinstance(channel, str) and isinstance(user, str) and isinstance(tab, str)
-    if not known or tab not in {"messages", "home"}:
+    channel, user, tab = event.get("channel"), event.get("user"), str(event.get("tab"))
+    if tab not in {"messages", "home"} or not (isinstance(channel, str) and isinstance(user, str)):
         return None
     return AssistantOpened(channel, user, home=tab == "home")
 
