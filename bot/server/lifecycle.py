@@ -9,6 +9,7 @@ import importlib
 import logging
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -95,10 +96,22 @@ def handle_stop_signals() -> Iterator[StopRequest]:
 
 
 @contextmanager
-def handle_reload_signals() -> Iterator[asyncio.Event]:
-    """Give an event within the block that is set whenever a signal asks to read the settings again."""
-    loop, asked = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_signal_handler(signal.SIGHUP, asked.set)
+def handle_reload_signals(
+    stopping: StopRequest, has_terminal: Callable[[], bool] = sys.stderr.isatty
+) -> Iterator[asyncio.Event]:
+    """Give an event within the block that is set whenever a signal asks to read the settings again.
+
+    The same signal says that the terminal was closed which the server was started from: it stops then.
+    """
+    loop, asked, had_terminal = asyncio.get_running_loop(), asyncio.Event(), has_terminal()
+
+    def hear() -> None:
+        if had_terminal and not has_terminal():
+            stopping.hear()
+        else:
+            asked.set()
+
+    loop.add_signal_handler(signal.SIGHUP, hear)
     try:
         yield asked
     finally:
@@ -123,7 +136,7 @@ async def serve(
     if faults := find_serving_faults(live.current):
         raise join_errors(faults)
     start = live.current
-    with handle_stop_signals() as stopping, handle_reload_signals() as asked:
+    with handle_stop_signals() as stopping, handle_reload_signals(stopping) as asked:
         async with _run_server(live, read or (lambda: start), platforms, stopping, asked) as arrivals:
             await wait_for_first(stopping.asked.wait(), arrivals.failed.wait())
             if arrivals.failure:

@@ -1,6 +1,7 @@
 """Take changed settings while a server runs: all of them are validated first, and a wrong file changes nothing."""
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -47,6 +48,7 @@ class SettingsReload:
         """Set it up. `read` reads the settings as they are written now; it blocks, and raises `SettingsError`."""
         self._live, self._read, self._record, self._sleep = live, read, record, sleep
         self._written = live.current  # with names in place of ids
+        self._ids: Mapping[str, str] = {}  # what names mean, whatever another server of the same record says of them
         self._directories: dict[str, ListChannels] = {}
         self._reading = asyncio.Lock()
 
@@ -63,7 +65,7 @@ class SettingsReload:
         """
         if channels:
             self._directories[platform] = channels
-        for attempt in range(1_000_000):
+        for attempt in itertools.count():
             try:
                 async with self._reading:
                     await self._meet(platform)
@@ -150,7 +152,7 @@ class SettingsReload:
         return _NamesRead({one.name: one.id for one in readings if one.id}, readings)
 
     async def _load_known(self, settings: Settings) -> dict[str, str]:
-        known = await self._record.load_names()
+        known = {**await self._record.load_names(), **self._ids}
         return {name: known[name] for name in list_channel_names(settings) if name in known}
 
     async def _take(self, written: Settings, names: _NamesRead, *, by: str) -> None:
@@ -160,7 +162,7 @@ class SettingsReload:
         except ValueError as error:
             raise SettingsError(f"{error}.", hint="Keep one of them.") from error
         await self._record.keep(list_scope(settings), names.ids, by=by)
-        self._live.current, self._written = settings, written
+        self._live.current, self._written, self._ids = settings, written, names.ids
 
 
 def _select_names(settings: Settings, platform: str) -> list[str]:

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from bot.server.lifecycle import handle_stop_signals
+from bot.server.lifecycle import StopRequest, handle_reload_signals, handle_stop_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -28,3 +28,14 @@ async def test_afterwards_signals_are_heard_as_before() -> None:
 
     assert signal.getsignal(signal.SIGTERM) is before[0]
     assert signal.getsignal(signal.SIGINT) in {before[1], signal.default_int_handler}
+
+
+@pytest.mark.parametrize("terminals", [(False, False), (True, True), (True, False)])
+async def test_a_hangup_reloads_but_stops_what_lost_its_terminal(terminals: tuple[bool, ...]) -> None:
+    """As when somebody closes the window in which it runs."""
+    stopping, there = StopRequest(), iter(terminals)
+    with handle_reload_signals(stopping, lambda: next(there, False)) as asked:
+        signal.raise_signal(signal.SIGHUP)
+        wanted = stopping.asked if terminals == (True, False) else asked
+        await wanted.wait()
+        assert (stopping.asked.is_set(), asked.is_set()) == (wanted is stopping.asked, wanted is asked)
