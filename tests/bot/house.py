@@ -16,6 +16,7 @@ from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.server.refresh.run_history import RefreshSummary, summarize_refreshes
 from bot.server.service import LocalService
+from bot.settings.live.live_settings import ReloadReport
 from bot.settings.settings_tables import DenseChoice, Settings
 from bot.settings.source_settings import SourceSettings
 from ingest.types import EngineName, RefreshProgress, RefreshReport
@@ -155,6 +156,7 @@ class House:
     removed: list[str] = field(default_factory=list)
     confirmed: list[bool] = field(default_factory=list)
     """For each refresh whether removals were confirmed."""
+    denses: list[DenseChoice | None] = field(default_factory=list)
     engines: list[EngineName | None] = field(default_factory=list)
     """For each refresh what was to read and embed."""
     named: list[tuple[str, object]] = field(default_factory=list)
@@ -241,7 +243,8 @@ class HouseHome:
         dense: DenseChoice | None = None,
     ) -> RefreshReport:
         """Report as scripted."""
-        del corpus, dense
+        del corpus
+        self.house.denses.append(dense)
         self.house.restored.append(restore)
         self.house.engines.append(engine)
         self.house.confirmed.append(confirm_removal)
@@ -250,6 +253,9 @@ class HouseHome:
         if isinstance(self.house.report, Exception):
             raise self.house.report
         return self.house.report
+
+    async def reload(self) -> ReloadReport:
+        return ReloadReport(changed=("limits.seconds",), waiting=("home",))
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
         """Report as scripted."""

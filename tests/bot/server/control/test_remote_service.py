@@ -20,6 +20,7 @@ from bot.server.control.control_socket import connect_service, find_socket, open
 from bot.server.control.remote_service import RemoteError, RemoteService, ServerGone, VersionMismatch
 from bot.server.http_server import serve_socket
 from bot.server.service import LocalService
+from bot.settings.live.live_settings import ReloadReport
 from bot.settings.source_settings import FolderSettings
 from bot.views.error_messages import ReportableError, explain_error
 from ingest.types import RefreshProgress, RefreshRefused
@@ -88,17 +89,19 @@ async def test_searching_listing_and_refreshing_cross_too() -> None:
         assert await home.search("quay", ["a", "b"], 5) == house.hits
         assert await home.corpora() == house.corpora
         assert await home.refresh("handbook", source, steps.append) == house.report
-        options = {"confirm_removal": True, "engine": "ray"}
+        options = {"confirm_removal": True, "engine": "ray", "dense": "lazy"}
         assert await home.refresh("handbook", source, steps.append, **options) == house.report
         assert await home.read_one("quay.md", {"handbook": source}) == (house.report,)
         assert await home.forget("old.md", "handbook") == house.forgotten
         assert await home.remove("handbook") == house.report
+        assert await home.reload() == ReloadReport(changed=("limits.seconds",), waiting=("home",))
 
     assert house.searched == [("quay", ("a", "b"), 5)]
     assert house.sources == [source.model_dump(exclude={"type"})] * 2
     assert house.confirmed == [False, True]
     assert house.removed == ["handbook"]
     assert house.engines == [None, "ray"]
+    assert house.denses == [None, "lazy"]
     assert house.named == [("quay.md", {"handbook": source}), ("old.md", "handbook")]
     assert steps == [RefreshProgress(3, 3, 9, 1.5)] * 2
 
