@@ -9,6 +9,8 @@ from bot.wiring import App
 from storage.types import DenseMode
 from tests.storage.stores import kept, opened
 
+TRIED: list[tuple[DenseChoice, DenseChoice | None]] = [("eager", None), ("eager", "lazy"), ("off", None), ("eager", "")]
+
 
 def written(home: Path, dense: DenseChoice) -> Settings:
     source = {"type": "folder", "path": home / "docs"}
