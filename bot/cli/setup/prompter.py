@@ -58,7 +58,7 @@ class Prompter:
         """Tell why an answer will not do. Raises `CommandError` where nobody can give another."""
         if self.quiet:
             raise CommandError(fault)
-        self.tell(f"{fault.message} {fault.hint}".strip(), "no")
+        self.tell(fault.line(), "no")
 
     def require(self, what: str, how: str) -> None:
         """Tell that an answer is needed. Raises `CommandError` where nobody can give one."""
@@ -69,12 +69,12 @@ class Prompter:
     def report(self, results: Sequence[CheckResult]) -> bool:
         """Tell what a try found; return whether the answer is kept: it was well, or is to be mended later."""
         failed = next((result for result in results if result.level == "fail"), None)
+        if failed and self.quiet:
+            raise CommandError(Fault("setup_refused", failed.what, failed.hint))
         for result in results:
             if not (failed and result.level == "skip"):
-                self.tell(f"{result.what}{result.hint and f' {result.hint}'}", _MARKS[result.level])
+                self.tell(Fault("", result.what, result.hint).line(), _MARKS[result.level])
         if failed is None:
             return True
-        if self.quiet:
-            raise CommandError(Fault("setup_refused", failed.what, failed.hint))
         told = f"Enter asks again; `{KEEP_ANYWAY}` keeps it, to be mended later:"
         return self.ask(told).lower() == KEEP_ANYWAY

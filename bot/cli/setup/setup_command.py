@@ -14,13 +14,13 @@ from bot.cli.ingest_commands import refresh_corpus
 from bot.cli.operator_commands import make_record_key
 from bot.cli.question_commands import build_request, detect_question_language
 from bot.cli.setup.setup_terminal import Terminal
-from bot.cli.terminal_output import CommandError, Output
-from bot.settings.environment_file import adopt_variables, locate_variables
+from bot.cli.terminal_output import EXIT_INTERRUPTED, CommandError, Output
+from bot.settings.environment_file import adopt_variables, locate_variables, read_variables
 from bot.views.error_messages import explain_failure
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from bot.cli.setup.interview import GivenAnswers
     from bot.cli.setup.prompter import Prompter
@@ -34,6 +34,7 @@ INTRO = (
     "tried at once, and nothing is written before you have seen what. Enter keeps what stands in brackets; Ctrl-C "
     "leaves everything as it is."
 )
+UNWRITTEN = "Nothing was written."
 
 
 def _validate_readers(readers: list[str] | None) -> list[str] | None:
@@ -114,13 +115,19 @@ class SetupRun:
         terminal, settings = self.services.open_terminal(self.output), self._load()
         if given.defaults and (missing := find_missing_answers(given, settings)):
             raise CommandError(missing[0]._replace(others=tuple(missing[1:])))
-        terminal.say(INTRO)
+        if not given.defaults:
+            terminal.say(INTRO)
         prompter, tries = Prompter(terminal, quiet=given.defaults), SetupTries(settings, self.services.open_model)
         tools = SetupTools(tries.count_folder, tries.try_model, tries.platforms)
-        choices = Interview(prompter, tools, settings, given).run(timezone=read_time_zone())
-        plan = build_plan(self.path, choices, settings)
-        if plan.writes and not self._confirm(prompter, plan):
-            terminal.say("Nothing was written.")
+        try:
+            choices = Interview(prompter, tools, settings, given).run(timezone=read_time_zone())
+            plan = build_plan(self.path, choices, settings)
+            goes_on = not plan.writes or self._confirm(prompter, plan)
+        except KeyboardInterrupt as error:
+            prompter.head(UNWRITTEN)
+            raise SystemExit(EXIT_INTERRUPTED) from error
+        if not goes_on:
+            terminal.say(UNWRITTEN)
             return
         write_plan(plan)
         make_record_key(self.path)
@@ -130,6 +137,10 @@ class SetupRun:
         asked = asyncio.run(self._read_and_ask(terminal, settings, choices, question, asked=not given.defaults))
         if plan.writes and find_lock_owner(settings.home):
             prompter.head("A server has this home open: `footnote reload` tells it, but new tokens want a restart.")
+        if unwritten := find_unwritten(choices, read_variables(locate_variables(self.path)), os.environ):
+            prompter.head(
+                f"{' and '.join(unwritten)}: taken from the environment, where `footnote serve` wants it, too."
+            )
         prompter.head("Done. Next:")
         for line in list_next_steps(choices, asked):
             prompter.tell(line, "-")
@@ -154,9 +165,13 @@ class SetupRun:
         context = CommandContext(self.output, settings, self.services)
         async with self.services.open_home(settings) as service:
             terminal.say()
+            read = {info.name for info in await service.corpora() if info.refreshed}
+            wanted = {name: source for name, source in settings.sources.items() if source.type == "folder"}
+            new = {folder.corpus for folder in choices.folders}
             reports = [
-                await refresh_corpus(context, service, folder.corpus, settings.sources[folder.corpus])
-                for folder in choices.folders
+                await refresh_corpus(context, service, name, source)
+                for name, source in wanted.items()
+                if name in new or name not in read
             ]
             if reports:
                 self.output.view(rendering.corpus_view.render_reports(reports))
@@ -219,6 +234,14 @@ def list_next_steps(choices: "SetupChoices", question: str) -> list[str]:
         steps.append(f"{where}: {invite}")
         steps.append(f"and ask there: {choice.mention} {question or 'QUESTION'}")
     return [*steps, "footnote doctor, which tells whether all is well", "footnote setup, to change something"]
+
+
+def find_unwritten(
+    choices: "SetupChoices", written: "Mapping[str, str]", environment: "Mapping[str, str]"
+) -> list[str]:
+    """Return the variables that hold secrets of what was chosen, and that stand in no file; pure."""
+    named = [name for choice in choices.platforms for name in choice.entry.settings.SECRETS.values()]
+    return [name for name in named if environment.get(name) and name not in written]
 
 
 def read_time_zone() -> str:

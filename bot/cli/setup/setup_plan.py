@@ -67,15 +67,20 @@ def build_plan(path: Path, choices: SetupChoices, settings: Settings) -> SetupPl
 
 
 def write_plan(plan: SetupPlan) -> None:
-    """Write the files. Raises `SettingsError` where the settings could not be read so, and leaves them as they are."""
-    if plan.variables:
-        _draft(locate_variables(plan.path), plan.variables_text, _OWN).replace(locate_variables(plan.path))
-    if plan.text != plan.before:
-        draft = _draft(plan.path, plan.text, plan.path.stat().st_mode if plan.path.exists() else _PUBLIC)
-        try:
-            load_settings(draft)
-            draft.replace(plan.path)
-        finally:
+    """Write the files. Raises `SettingsError` where the settings could not be read so; then all stays as it is."""
+    written = dict[Path, Path]()  # what is written, by where it goes
+    try:
+        if plan.text != plan.before:
+            mode = plan.path.stat().st_mode if plan.path.exists() else _PUBLIC
+            written[plan.path] = _draft(plan.path, plan.text, mode)
+            load_settings(written[plan.path])
+        if plan.variables:
+            beside = locate_variables(plan.path)
+            written[beside] = _draft(beside, plan.variables_text, _OWN)
+        for path, draft in written.items():
+            draft.replace(path)
+    finally:
+        for draft in written.values():
             draft.unlink(missing_ok=True)
 
 

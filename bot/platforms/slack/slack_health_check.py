@@ -74,7 +74,7 @@ async def check_bot(settings: SlackSettings, readers: Collection[str]) -> Sequen
     except SlackApiError as error:
         return (CheckResult("fail", f"Slack: the bot token is refused: {_error_code(error)}.", _TOKEN), _UNTRIED)
     except Exception as error:  # noqa: BLE001 - whatever it is, Slack could not be asked
-        return (CheckResult("fail", f"Slack: it cannot be reached: {type(error).__name__}.", _AWAY), _UNTRIED)
+        return (CheckResult("fail", f"Slack: it cannot be reached: {_explain(error)}.", _AWAY), _UNTRIED)
     given = {name.strip() for name in str(who.headers.get("x-oauth-scopes", "")).split(",")}
     known = f"Slack: the bot is {who.get('user')} in {who.get('team')} (slack:{who.get('team_id')})."
     return (CheckResult("ok", known), *list_missing_scopes(given, readers))
@@ -100,7 +100,7 @@ async def check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
     except SlackApiError as error:
         return (CheckResult("fail", f"Slack: the app token opens no socket: {_error_code(error)}.", _APP_TOKEN),)
     except Exception as error:  # noqa: BLE001 - as above
-        return (CheckResult("fail", f"Slack: no socket can be asked for: {type(error).__name__}.", _AWAY),)
+        return (CheckResult("fail", f"Slack: no socket can be asked for: {_explain(error)}.", _AWAY),)
     return (CheckResult("ok", "Slack: the app token opens sockets."),)
 
 
@@ -111,6 +111,18 @@ def check_http(settings: SlackSettings) -> Sequence[CheckResult]:
         return (CheckResult("warn", unlike, _SECRET),)
     said = "Slack: the signing secret cannot be tried from here; Slack proves it by what it sends to /slack/events."
     return (CheckResult("skip", said),)
+
+
+def _explain(error: Exception) -> str:
+    """Say in plain words why nothing was answered."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    if isinstance(error, TimeoutError):
+        return "it does not answer in time"
+    if kinds & {"SSLError", "ClientSSLError", "ClientConnectorCertificateError"}:
+        return "its certificate is not trusted here, as behind a proxy that opens what is sent"
+    return (
+        "there is no connection" if isinstance(error, OSError) else f"it answers unlike Slack ({type(error).__name__})"
+    )
 
 
 def _error_code(error: Exception) -> str:

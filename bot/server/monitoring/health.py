@@ -63,7 +63,7 @@ def _build_answer_checks(app: App) -> Mapping[str, ReadinessCheck]:
     async def documents() -> str:
         if app.settings.search_engine.corpus or await find_probe(app.manifest):
             return ""
-        return "Nothing is read in, so nothing can be answered: see `footnote ingest --help`."
+        return "Nothing is read in, so nothing can be answered: `footnote setup` or `footnote ingest` does that."
 
     async def corpora() -> str:
         read = {corpus.name for corpus in await app.manifest.catalogue() if corpus.refreshed}

@@ -60,9 +60,9 @@ def test_from_nothing_to_an_answer() -> None:
 @pytest.mark.parametrize("at", range(7))
 def test_who_stops_before_the_end_finds_all_as_it_was(at: int) -> None:
     """Whichever question it is."""
-    result, _ = run([*ALL[:at], STOP])
+    result, terminal = run([*ALL[:at], STOP])
 
-    assert result.exit_code == 130
+    assert (result.exit_code, terminal.told[-1]) == (130, "Nothing was written.")
     assert list_files() == ["handbook"]
 
 
