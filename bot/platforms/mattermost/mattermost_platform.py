@@ -1,6 +1,6 @@
 """Post and edit posts in Mattermost until they show a view, and read back what was posted."""
 
-import logging
+import asyncio
 import secrets
 import time
 from collections import OrderedDict, deque
@@ -17,9 +17,8 @@ from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity, co
 from bot.platforms.mattermost.mattermost_messages import EMOJI, Callback, MattermostPost, PostMark, hash_key
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE
+from bot.server.supervisor import TaskSupervisor
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
-
-log = logging.getLogger(__name__)
 
 FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn
 PACE = 1.5  # seconds between two changes of one post
@@ -38,6 +37,7 @@ class MattermostPlatform:
         call: MattermostApiClient,
         us: MattermostBotIdentity,
         directory: MattermostDirectory,
+        tasks: TaskSupervisor,
         *,
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
@@ -47,6 +47,7 @@ class MattermostPlatform:
         zone: tzinfo = UTC,
     ) -> None:
         self._call, self._us, self._directory, self._callback = call, us, directory, callback
+        self._tasks, self._reacting = tasks, asyncio.Lock()
         self.connected, self._ready, self.refused, self._now, self._zone = connected, ready, refused, now, zone
         self._shown: dict[str, MattermostPost] = {}
         self._typed: dict[str, float] = {}
@@ -150,7 +151,7 @@ class MattermostPlatform:
             number = await self._post(channel, root, post, question.key, 0, view.ticket, patience=FIRST_POST_PATIENCE)
             self._shown[question.key] = post
             self._typed.pop(f"{channel}/{root}", None)  # who has posted is shown typing no more
-            await self._react(number, post.buttons)
+            self._tasks.spawn(self._react(number, post.buttons))
             return PostedMessages((number,))
         if self._shown.get(question.key) != post and self._call.pacing.spare():
             self._shown[question.key] = post
@@ -190,9 +191,9 @@ class MattermostPlatform:
         except PlatformUnavailable as error:
             raise error.doubted() if set(shown) - set(posted.messages) else error from error
         self._shown.pop(question.key, None)
-        await self._react(shown[-1], last.buttons)
+        self._tasks.spawn(self._react(shown[-1], last.buttons))
         if shown[0] != shown[-1]:
-            await self._react(shown[0], ())
+            self._tasks.spawn(self._react(shown[0], ()))
         return PostedMessages(tuple(shown))
 
     async def _post(
@@ -245,19 +246,23 @@ class MattermostPlatform:
         """Put what can be pressed beneath a post, for a press needs but one click then; the post tells it anyway."""
         if self._callback:
             return
-        with suppress(PlatformError):
-            for emoji in [EMOJI[one.action] for one in buttons]:
-                if not self._call.pacing.spare():
-                    break
-                body = {"user_id": self._us.user, "post_id": number, "emoji_name": emoji}
-                await self._call(mattermost_client.REACT, body, patience=FIRST_POST_PATIENCE)
-            stops = any(one.action is ButtonAction.STOP for one in buttons)
-            if stops:
-                self._stoppable.append(number)
-            elif number in self._stoppable:
-                self._stoppable.remove(number)
-                stop = EMOJI[ButtonAction.STOP]
-                await self._call(mattermost_client.UNREACT, patience=FIRST_POST_PATIENCE, post=number, emoji=stop)
+        async with self._reacting:  # what comes later is done later
+            with suppress(PlatformError):
+                await self._put_reactions(number, buttons)
+
+    async def _put_reactions(self, number: str, buttons: Sequence[Button]) -> None:
+        for emoji in [EMOJI[one.action] for one in buttons]:
+            if not self._call.pacing.spare():
+                break
+            body = {"user_id": self._us.user, "post_id": number, "emoji_name": emoji}
+            await self._call(mattermost_client.REACT, body, patience=FIRST_POST_PATIENCE)
+        stops = any(one.action is ButtonAction.STOP for one in buttons)
+        if stops:
+            self._stoppable.append(number)
+        elif number in self._stoppable:
+            self._stoppable.remove(number)
+            stop = EMOJI[ButtonAction.STOP]
+            await self._call(mattermost_client.UNREACT, patience=FIRST_POST_PATIENCE, post=number, emoji=stop)
 
     async def _show_typing(self, channel: str, root: str) -> bool:
         """Show that we are typing, unless that is shown already, or there is no room; return whether it is."""

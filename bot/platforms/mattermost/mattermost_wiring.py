@@ -98,6 +98,7 @@ async def open_client(
         call,
         us,
         directory,
+        tasks,
         connected=socket.connected,
         ready=socket.ready,
         refused=socket.refused,

@@ -1,5 +1,6 @@
 """Channels, people, DMs, three corpora, sets of readers: Mattermost receives nothing that may not be read there."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.views.catalog import translate
+from bot.wiring import App
 from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, combinations, found_in, telling_all
 from tests.pipeline.world import registered
 from tests.platforms.mattermost import acts
@@ -36,6 +38,7 @@ class Vaults:
     home: Path
     stack: AsyncExitStack
     readers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    app: App | None = None
 
     async def allow(self, readers: Mapping[str, Sequence[str]]) -> None:
         await self.stack.aclose()
@@ -48,8 +51,8 @@ class Vaults:
         ]
         app = self.stack.enter_context(open_world(self.home, corpus=corpus))
         self.readers = {one: [IDS.get(who, who) for who in readers[one]] for one in CORPORA}
-        app = replace(app, systems=registered(extractive=telling_all))
-        await self.stack.enter_async_context(joined(app, self.street.server))
+        self.app = replace(app, systems=registered(extractive=telling_all))
+        await self.stack.enter_async_context(joined(self.app, self.street.server))
         self.street._up = True
 
     def may(self, channel: str, user: str) -> frozenset[str]:
@@ -69,7 +72,21 @@ class Vaults:
                 )
                 made[channel, user] = asked
         await self.street.until(lambda: all(map(self.answered, made.values())))
+        async with asyncio.timeout(20):  # what is delivered and not done with yet is shown once more at a shutdown
+            while await self._is_busy():  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0.005)
         return made
+
+    async def _is_busy(self) -> bool:
+        assert self.app
+        places = {one.channel: self.street.server.world.channels[one.channel].team for one in self._people_s_posts()}
+        rows = [
+            await self.app.queue.recent(f"mattermost:{team}/{channel}", limit=9) for channel, team in places.items()
+        ]
+        return any(row.state != "done" for one in rows for row in one)
+
+    def _people_s_posts(self) -> list[Post]:
+        return [one for one in self.street.server.world.posts.values() if one.user != BOT]
 
     def answered(self, asked: str) -> bool:
         return any("evidence" in one.buttons for one in self.street.answer(asked)) or any(
