@@ -199,7 +199,7 @@ class SlackDirectory:
             facts["cursor"] = cursor
 
 
-_CHANNELS_AT_ONCE = 500  # Slack gives fewer than a thousand
+_CHANNELS_AT_ONCE = 999  # the most that Slack gives
 
 
 async def list_channels(call: SlackApiClient, team: str) -> tuple[NamedChannel, ...]:

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bot.platforms.registry import load_platforms, platform_of
@@ -117,14 +117,10 @@ class SettingsReload:
         if unread := [fault for names in read for fault in names.faults]:
             raise join_errors(unread)
         ids = {**known, **{name: channel for names in read for name, channel in names.ids.items()}}
-        notes = (
-            *(note for names in read for note in names.notes),
-            *(
-                f"{name}: nobody reads by it yet: {platform_of(name)} is not connected"
-                for name in list_channel_names(written)
-                if name not in ids
-            ),
-        )
+        open_names = [name for name in list_channel_names(written) if name not in ids]
+        _refuse_untold_tables(written, open_names)
+        away = (f"{name}: nobody reads by it yet: {platform_of(name)} is not connected" for name in open_names)
+        notes = (*(note for names in read for note in names.notes), *away)
         waiting = tuple(change.key for change in list_changes(written, wanted))
         await self._take(written, _NamesRead(ids, ()), by="reload")
         return ReloadReport(tuple(change.key for change in changes), waiting, notes)
@@ -167,6 +163,14 @@ class SettingsReload:
 
 def _select_names(settings: Settings, platform: str) -> list[str]:
     return [name for name in list_channel_names(settings) if platform_of(name) == platform]
+
+
+def _refuse_untold_tables(settings: Settings, open_names: Collection[str]) -> None:
+    """Raise `SettingsError` for a channel's own table that would end the server once its platform does not know it."""
+    platforms = load_platforms()
+    for channel in settings.channel:
+        if channel.id in open_names and platforms[platform_of(channel.id)].read(settings).configured:
+            raise SettingsError(f"[[channel]] {channel.id}: its platform is away, and cannot be asked.", hint=BY_ID)
 
 
 def _find_unknown_systems(settings: Settings) -> Iterator[SettingsError]:

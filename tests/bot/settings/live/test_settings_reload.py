@@ -171,6 +171,20 @@ async def test_while_a_platform_does_not_tell_known_names_stand_and_new_ones_are
     assert house.readers == ["slack:T1/C1", "slack:T1/C2"]
 
 
+@pytest.mark.parametrize("token", ["", "xoxb-1-2-abc"])
+async def test_before_a_platform_is_there_a_table_by_name_is_refused_and_a_reader_waits(
+    database: Database, token: str
+) -> None:
+    """Where the platform is not configured at all, nobody is there whom it could narrow."""
+    slack = {"bot_token": token, "app_token": token.replace("xoxb", "xapp")}
+    house = House(database, named("*", slack=slack))
+    await house.reloading.begin()
+    house.written = named("slack:#hr", slack=slack)
+    assert (await house.reloading.reload()).notes == ("slack:#hr: nobody reads by it yet: slack is not connected",)
+    house.written = named("*", slack=slack, channel=[{"id": "slack:#hr"}])
+    assert bool((await house.reloading.reload()).faults) == bool(token)
+
+
 async def test_what_cannot_be_put_on_record_does_not_take_effect(database: Database) -> None:
     house = House(database, named("*"))
     await house.open()
