@@ -212,11 +212,13 @@ def _print_model_report(ctx: CommandContext, findings: "ExamResults") -> None:
 def serve(context: typer.Context) -> None:
     """Serve the configured platforms until a signal asks to stop; other commands work meanwhile."""
     with open_command(context, as_json=False) as ctx:
-        from bot.server.monitoring.server_log import build_live_redactor, configure_logging
+        from bot.server.monitoring.server_log import build_live_redactor, configure_logging, set_own_level
         from bot.settings.live.live_settings import LiveSettings
         from bot.settings.settings_reader import load_settings
 
         live, config = LiveSettings(ctx.settings), find_cli_state(context).config
+        if not ctx.output.debug:
+            live.observers.append(lambda settings: set_own_level(settings.log.level))
         redact = build_live_redactor(lambda: live.current)
         with configure_logging(sys.stderr, level=ctx.settings.log.level, redact=redact, debug=ctx.output.debug):
             try:

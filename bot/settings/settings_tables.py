@@ -293,7 +293,7 @@ class OwnSettings(SettingsTable):
     http: Annotated[HttpSettings, RESTART] = HttpSettings()
     pages: Annotated[PagesSettings, RESTART] = PagesSettings()
     mcp: McpSettings = McpSettings()
-    log: Annotated[LogSettings, RESTART] = LogSettings()
+    log: Annotated[LogSettings, LIVE] = LogSettings()
     ingest: Annotated[IngestSettings, LIVE] = IngestSettings()
     schedule: Annotated[ScheduleSettings, LIVE] = ScheduleSettings()
     record: Annotated[RecordSettings, LIVE] = Field(default_factory=RecordSettings)

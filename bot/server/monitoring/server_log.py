@@ -165,6 +165,12 @@ def configure_logging(stream: TextIO, *, level: str, redact: Redact, debug: bool
             logging.getLogger(name).setLevel(least)
 
 
+def set_own_level(level: str) -> None:
+    """Log our own code from this level on."""
+    for name in OWN_LOGGERS:
+        logging.getLogger(name).setLevel(level.upper())
+
+
 class _LineHandler(logging.StreamHandler[TextIO]):
     """Writes lines. The library's own handler would print a message that cannot be formatted, secrets and all."""
 

@@ -3,7 +3,7 @@
 When a changed key takes effect is marked on the tables, by `LIVE`, `SCOPE` and `RESTART`; the innermost mark counts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,6 +21,13 @@ class LiveSettings:
 
     def __init__(self, settings: Settings) -> None:
         self.current = settings
+        self.observers: list[Callable[[Settings], None]] = []
+        """Called with settings that take effect, where somebody does not read them each time."""
+
+    def take(self, settings: Settings) -> None:
+        self.current = settings
+        for observe in self.observers:
+            observe(settings)
 
 
 SettingsSource = Settings | LiveSettings

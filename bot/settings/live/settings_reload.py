@@ -158,7 +158,8 @@ class SettingsReload:
         except ValueError as error:
             raise SettingsError(f"{error}.", hint="Keep one of them.") from error
         await self._record.keep(list_scope(settings), names.ids, by=by)
-        self._live.current, self._written, self._ids = settings, written, names.ids
+        self._written, self._ids = written, names.ids
+        self._live.take(settings)
 
 
 def _select_names(settings: Settings, platform: str) -> list[str]:

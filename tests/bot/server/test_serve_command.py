@@ -13,7 +13,7 @@ from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.settings.live.live_settings import LiveSettings
-from bot.settings.settings_tables import Settings
+from bot.settings.settings_tables import LogSettings, Settings
 from storage.errors import HomeLocked
 from tests.bot.house import House
 
@@ -82,3 +82,17 @@ def test_a_fault_of_the_code_is_logged_with_where_it_came_from(options: list[str
     assert said[0].startswith("footnote: Something went wrong unexpectedly: ZeroDivisionError: by ***")
     assert "test_serve_command.py" in logged[-1]["exception"]
     assert SECRET not in result.stderr
+
+
+def test_what_is_logged_follows_changed_settings_but_for_debug() -> None:
+    """A level that is set while it serves holds at once."""
+
+    async def serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
+        del read
+        live.take(live.current.model_copy(update={"log": LogSettings(level="error")}))
+        logging.getLogger("bot.server.lifecycle").warning("something")
+
+    state = CliState(services=replace(House().doors(), serve=serve))
+    quiet = CliRunner().invoke(app, ["serve"], obj=state, prog_name="footnote")
+    loud = CliRunner().invoke(app, ["serve", "--debug"], obj=state, prog_name="footnote")
+    assert ("something" in quiet.stderr, "something" in loud.stderr) == (False, True)
