@@ -147,7 +147,7 @@ class PlatformInterview:
             self._prompter.tell(f"It answers in {location.workspaces[0].title}, and in no other {kind}.")
             return location.workspaces
         if self._prompter.quiet:
-            self._prompter.require(f"which {kind} of {entry.title} is your own", f"--{kind} with its id")
+            self._prompter.require(f"which {kind} of {entry.title} is your own", "--workspace with its id")
         self._prompter.tell(f"Which {kind}s are your own? In others nothing is answered.")
         numbers = self._prompter.choose([f"{one.title} ({one.id})" for one in location.workspaces], several=True)
         return tuple(location.workspaces[number] for number in sorted(set(numbers)))

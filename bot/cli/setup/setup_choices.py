@@ -119,7 +119,9 @@ def edit_variables(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _quote(value: str) -> str:
-    return value if re.fullmatch(r"[\w.,:/+=@%~-]*", value, re.ASCII) else f"'{value}'"
+    if re.fullmatch(r"[\w.,:/+=@%~-]*", value, re.ASCII):
+        return value
+    return f"'{value}'" if "'" not in value else '"' + value.replace('"', '\\"') + '"'
 
 
 def name_corpus(path: Path, taken: Iterable[str]) -> str:

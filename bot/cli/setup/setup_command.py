@@ -53,7 +53,8 @@ def setup(
     ] = None,
     corpus: Annotated[str, typer.Option(help="What that folder is called; else by its name.")] = "",
     platforms: Annotated[
-        list[str] | None, typer.Option("--platform", metavar="NAME", help="slack, discord or none; several times.")
+        list[str] | None,
+        typer.Option("--platform", metavar="NAME", help="slack, discord, mattermost or none; several times."),
     ] = None,
     visible_to: Annotated[
         list[str] | None,
@@ -64,8 +65,9 @@ def setup(
             help="Who may read the documents: '*' (everybody of your own), or a channel.",
         ),
     ] = None,
-    server: Annotated[
-        list[str] | None, typer.Option("--server", metavar="ID", help="Of Discord: which servers are your own.")
+    workspaces: Annotated[
+        list[str] | None,
+        typer.Option("--workspace", metavar="ID", help="Which servers of Discord, or teams, are your own."),
     ] = None,
     model: Annotated[str | None, typer.Option(help="A model's name, or none; its key is OPENAI_API_KEY.")] = None,
     model_url: Annotated[str, typer.Option(help="The address of a model's server.")] = "",
@@ -89,7 +91,7 @@ def setup(
             corpus=corpus,
             platforms=tuple(platforms) if platforms else None,
             visible_to=tuple(visible_to) if visible_to else None,
-            workspaces=tuple(server or ()),
+            workspaces=tuple(workspaces or ()),
             model=model if model is not None or not model_url else "",
             model_url=model_url,
             defaults=yes,

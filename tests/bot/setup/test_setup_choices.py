@@ -1,0 +1,68 @@
+"""What follows from the choices of `footnote setup`: names, variables, counts."""
+
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.cli.setup.setup_choices import count_files, edit_variables, name_corpus
+from bot.cli.setup.setup_terminal import wrap_paragraph
+from bot.settings.environment_file import adopt_variables, read_variables
+
+SECRETS = st.text(string.ascii_letters + string.digits + " #$'\"=.-_/+", min_size=1).map(str.strip).filter(bool)
+
+
+@given(st.dictionaries(st.sampled_from(["SLACK_BOT_TOKEN", "DISCORD_TOKEN", "OPENAI_API_KEY"]), SECRETS), SECRETS)
+def test_variables_are_read_as_they_were_written(variables: dict[str, str], changed: str) -> None:
+    """Whatever stands in them; one that changes takes the place of what was there, and the rest stays."""
+    path = Path("footnote.env")
+    path.write_text(edit_variables("# Ours.\nOTHER=1\n", variables), encoding="utf-8")
+    path.write_text(edit_variables(path.read_text(encoding="utf-8"), {"DISCORD_TOKEN": changed}), encoding="utf-8")
+
+    assert read_variables(path) == {"OTHER": "1", **variables, "DISCORD_TOKEN": changed}
+    assert path.read_text(encoding="utf-8").startswith("# Ours.\n")
+
+
+def test_the_environment_wins_over_the_file() -> None:
+    """But for what it leaves open, as compose files do."""
+    Path("footnote.env").write_text("export A=1\nB=2\nC=3\nD=\n", encoding="utf-8")
+    environment = {"A": "own", "B": ""}
+    adopt_variables(Path("footnote.env"), environment)
+    adopt_variables(Path("nowhere.env"), environment)
+
+    assert environment == {"A": "own", "B": "2", "C": "3"}
+
+
+@given(st.lists(st.text(string.ascii_letters + ":/-.", min_size=1, max_size=60)), st.integers(20, 120))
+def test_paragraphs_fit_the_terminal_and_break_no_word(words: list[str], width: int) -> None:
+    """An address is longer than a line rather than broken."""
+    lines = wrap_paragraph(" ".join(words), width, indent=2, hang=3).splitlines()
+
+    assert " ".join(lines).split() == words
+    assert all(len(line) <= width or len(line.split()) == 1 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("folder", "taken", "name"),
+    [
+        ("handbook", [], "handbook"),
+        ("handbook", ["handbook", "handbook-2"], "handbook-3"),
+        ("Our Docs (2026)", [], "our-docs-2026"),
+        ("文書", [], "documents"),
+        ("/", [], "documents"),
+        ("x" * 90, [], "x" * 50),
+    ],
+)
+def test_a_corpus_is_named_by_its_folder(folder: str, taken: list[str], name: str) -> None:
+    """By a name that none has."""
+    assert name_corpus(Path(folder), taken) == name
+
+
+def test_files_are_counted_by_kind_and_by_why_not() -> None:
+    """The most first."""
+    found = count_files([("a.md", ""), ("b.MD", ""), ("NOTES", ""), ("c.png", "pictures are not read"), ("d.pdf", "")])
+
+    assert found.describe() == "4 files can be read: 2 .md, 1 without an ending, 1 .pdf. Left out: pictures (1)."
+    assert count_files([]).describe() == ""
