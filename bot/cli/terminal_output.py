@@ -81,7 +81,7 @@ class Output:
 
 def open_output(*, as_json: bool, debug: bool) -> Output:
     """Return the output of this process; plain text where NO_COLOR is set or nobody looks on."""
-    return Output(_console(sys.stdout), _console(sys.stderr), as_json, debug)
+    return Output(open_console(sys.stdout), open_console(sys.stderr), as_json, debug)
 
 
 @contextmanager
@@ -108,19 +108,21 @@ def encode_json(document: Mapping[str, Any], encoding: str) -> str:
     return plain.translate(_UNSEEN)
 
 
-def _console(stream: TextIO) -> Console:
+def open_console(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Console:
+    """Return a console on a stream: plain where nobody looks on, or no colour is wanted, or none can be shown."""
     # Without a colour system rich writes no links and nothing bold either, which is what NO_COLOR asks for here.
-    plain = not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    plain = not stream.isatty() or environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
     system: Literal["auto"] | None = None if plain else "auto"
-    width = _find_width(stream)
-    return Console(file=stream, color_system=system, highlight=False, emoji=False, markup=False, width=width)
+    width = _find_width(stream, environ)
+    size: dict[str, Any] = {"width": width, "height": _HEIGHT} if width else {}  # Rich takes one for both, or neither
+    return Console(file=stream, color_system=system, highlight=False, emoji=False, markup=False, **size)
 
 
-def _find_width(stream: TextIO) -> int | None:
+def _find_width(stream: TextIO, environ: Mapping[str, str]) -> int | None:
     """Return how wide a stream is; None for a terminal that Rich measures itself, each time anew."""
     if not stream.isatty():
         return UNWRAPPED
-    if os.environ.get("TERM") != "dumb" or os.environ.get("COLUMNS", "").isdigit():
+    if environ.get("TERM") != "dumb" or environ.get("COLUMNS", "").isdigit():
         return None
     try:  # Rich takes each dumb terminal to have 80 columns
         return os.get_terminal_size(stream.fileno()).columns or None
@@ -128,6 +130,7 @@ def _find_width(stream: TextIO) -> int | None:
         return None
 
 
+_HEIGHT = 25
 _BAR_WIDTH = 100  # columns of a terminal that leave room for a bar beside the words
 SECONDS_BETWEEN_LINES = 5.0
 _MINUTE = 60

@@ -1,6 +1,11 @@
 """What commands print at every width: tables, paragraphs and addresses, in a terminal and in a pipe."""
 
+import fcntl
 import io
+import os
+import pty
+import struct
+import termios
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +20,7 @@ from bot.cli.command_context import CliState
 from bot.cli.entry_point import app, find_platform_fault, let_replace
 from bot.cli.rendering.corpus_view import render_forgotten, render_preview
 from bot.cli.rendering.text_layout import UNWRAPPED, Hanging, Text
-from bot.cli.terminal_output import Output, build_table, open_output
+from bot.cli.terminal_output import Output, build_table, open_console, open_output
 from storage.types import CorpusInfo, DocumentRef, EntryKind, LogEntry
 from tests.bot.house import DAY, House, answered, citation, document, hit, logged
 
@@ -144,3 +149,13 @@ def test_windows_itself_is_not_supported_and_that_is_said() -> None:
     assert fault
     assert "WSL" in fault.hint
     assert find_platform_fault("linux") is find_platform_fault("darwin") is None
+
+
+def test_a_terminal_without_cursor_is_measured_and_written_plainly() -> None:
+    """As those of editors are."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 40, 0, 0))
+    with os.fdopen(theirs, "w", encoding="utf-8") as stream, os.fdopen(ours, "rb"):
+        console = open_console(stream, {"TERM": "dumb"})
+
+        assert (console.width, console.color_system) == (40, None)
