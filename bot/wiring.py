@@ -155,8 +155,8 @@ class App:
         return {
             "version": read_version(),
             "settings": digest_settings(self.settings),
-            "prompts": _digest_files("pipeline.prompts", ".j2", ".json"),
-            "support": _digest_files("pipeline.support", "weights.json"),
+            "prompts": digest_files("pipeline.prompts", ".j2", ".json"),
+            "support": digest_files("pipeline.support", "weights.json"),
             "reader": READER_SHA256[:16],
             "embedder": self.passages.embedder.name,
         }
@@ -333,7 +333,7 @@ def digest_settings(settings: Settings) -> str:
 
 
 @cache
-def _digest_files(package: str, *endings: str) -> str:
+def digest_files(package: str, *endings: str) -> str:
     """Return a short hash of the names and contents of a package's files."""
     whole = hashlib.sha256()
     files = [file for file in resources.files(package).iterdir() if file.name.endswith(endings)]

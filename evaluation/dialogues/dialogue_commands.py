@@ -17,7 +17,15 @@ from evaluation.dialogues.dialogue_types import DialogueTurn, JudgedTurn, RunMan
 from evaluation.dialogues.judging.judge_run import JudgeRun
 from evaluation.dialogues.models.estimate import describe_expectation, expect_run
 from evaluation.dialogues.run_folder import RunFolder
-from evaluation.dialogues.run_setup import RunModels, RunOptions, build_manifest, count_kinds, refuse_other_options
+from evaluation.dialogues.run_setup import (
+    RunModels,
+    RunOptions,
+    build_manifest,
+    count_kinds,
+    list_changes,
+    order_searches,
+    refuse_other_options,
+)
 
 FolderArgument = Annotated[Path, typer.Argument(help="The folder of a run.")]
 AtOnceOption = Annotated[int, typer.Option(min=1, max=64, help="How many dialogues or turns go on together.")]
@@ -94,6 +102,8 @@ async def _hold(
     if folder.exists:
         manifest = folder.read_manifest()
         refuse_other_options(manifest, options, folder.path)
+        if changed := list_changes(manifest, app):
+            ctx.output.note(f"not as it was when the run began: {', '.join(changed)}")
     else:
         manifest = await build_manifest(app, options)
     held = folder.read_dialogues()
@@ -113,7 +123,8 @@ async def _hold(
         models = RunModels(app, manifest, folder.calls, stack)
         with show_progress(ctx.output.err, label="dialogues", unit="turns") as progress:
             tell = _UseCount(dialogues * manifest.turns, progress, (turn for one in held for turn in one.turns)).add
-            run = DialogueRun(app, folder, manifest, models.open_turn_model, models.simulator, tell, at_once)
+            asked = order_searches(app, manifest)
+            run = DialogueRun(asked, folder, manifest, models.open_turn_model, models.simulator, tell, at_once)
             await run.hold()
     if judging:
         await _judge(ctx, folder, manifest, at_once, app)

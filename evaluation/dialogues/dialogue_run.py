@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from random import Random
 from typing import Any
@@ -43,7 +43,7 @@ NO_MODEL = "none"
 _OUTAGES = {ModelUnavailable.kind, SearchUnavailable.kind}
 _BULLET_CALLS = {"summarise", "bullets"}
 
-OpenTurnModel = Callable[[Dialogue, str], CachingModel]
+OpenTurnModel = Callable[[Dialogue, str], LLM]
 """Returns a dialogue's model for its next turn, in which the user says this."""
 
 
@@ -152,7 +152,7 @@ class DialogueRun:
         app = replace(variant.apply(self.app), llm=model)
         return await ask_system(app, variant.name, talk, user, self.manifest, seed)
 
-    async def _reply_alone(self, talk: Conversation, user: str, model: CachingModel) -> DialogueTurn:
+    async def _reply_alone(self, talk: Conversation, user: str, model: LLM) -> DialogueTurn:
         began = time.perf_counter()
         asked = Conversation((*talk.turns, Turn("user", user)))
         said = await ask_alone(asked, model, now=datetime.now(self.app.settings.zone))
@@ -166,7 +166,7 @@ class DialogueRun:
             completion_tokens=said.reply_tokens,
             cost=said.cost,
             seconds=time.perf_counter() - began,
-            from_cache=model.reused,
+            from_cache=_count_reused(model),
         )
 
 
@@ -210,11 +210,14 @@ async def ask_system(
     withheld = sum(len(one.body["withheld"]) for one in entries if one.kind is EntryKind.TURN_CLOSED)
     found = [hit for step in steps for hit in step.get("hits", ())]
     known = await app.manifest.recall({hit[0] for hit in found}, {(hit[2], hit[3]) for hit in found})
-    texts = tuple(known[one][0].text for one in dict.fromkeys(hit[0] for hit in found) if one in known)
-    reused = app.llm.reused if isinstance(app.llm, CachingModel) else 0
+    texts = tuple(sorted(passage.text for passage, _ in known.values()))
     turn = build_turn(user, done, steps, texts)
     first = heard[0] if heard else None
-    return replace(turn, withheld=withheld, first_sentence_seconds=first, from_cache=reused)
+    return replace(turn, withheld=withheld, first_sentence_seconds=first, from_cache=_count_reused(app.llm))
+
+
+def _count_reused(model: LLM | None) -> int:
+    return model.reused if isinstance(model, CachingModel) else 0
 
 
 def build_turn(
@@ -234,7 +237,7 @@ def build_turn(
             for one in said.citations
         ),
         knowledge,
-        tuple(TurnClaim(one.claim.text, one.claim.origin, one.verdict) for one in said.claims),
+        tuple(sorted((TurnClaim(one.claim.text, one.claim.origin, one.verdict) for one in said.claims), key=astuple)),
         bullets=sum(_count_bullets(step) for step in steps if step.get("template") in _BULLET_CALLS),
         draft=drafts[0] if refined and drafts else "",
         candidates=len(drafts),

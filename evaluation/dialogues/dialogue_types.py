@@ -65,8 +65,8 @@ class DialogueTurn:
     status: str  # of `pipeline.types.Status`
     sentences: tuple[RepliedSentence, ...] = ()
     passages: tuple[ShownPassage, ...] = ()  # those that the sentences cite
-    knowledge: tuple[str, ...] = ()  # texts of all passages that were found for the turn, in their order
-    claims: tuple[TurnClaim, ...] = ()
+    knowledge: tuple[str, ...] = ()  # texts of all passages that were found for the turn, sorted
+    claims: tuple[TurnClaim, ...] = ()  # sorted: what runs at once ends in any order
     withheld: int = 0  # sentences that the gate did not let through, those too whose passage was quoted instead
     bullets: int = 0  # statements that were taken from what was looked up
     draft: str = ""  # the reply before it was refined, where the system refines

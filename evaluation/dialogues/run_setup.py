@@ -1,18 +1,19 @@
 """Set up a run: its manifest, and the models that answer, play the user and judge."""
 
+import asyncio
 import platform
 import secrets
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bot.settings.model_values import EvaluationModel, ModelValues
 from bot.settings.settings_tables import Settings
-from bot.wiring import App, LazyModel, digest_settings
+from bot.wiring import App, LazyModel, digest_files, digest_settings
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_run import MODEL_ALONE, OpenTurnModel, parse_variant
 from evaluation.dialogues.dialogue_types import CorpusState, Dialogue, RunManifest, Topic, TopicKind
@@ -30,6 +31,8 @@ from evaluation.dialogues.models.stand_ins import (
 from evaluation.dialogues.topics import choose_topics, read_topics, survey_corpus
 from pipeline.model import LLM
 from pipeline.systems import SYSTEMS
+from storage.passages import PassageStore
+from storage.types import Hit
 
 STAND_IN = "stand-in"  # the option's word for no model
 _TOPIC_DEVIATION = (
@@ -95,11 +98,11 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
     stand_ins = [STAND_INS[name] for name in models if name in STAND_INS and _any_asks(systems)]
     stand_ins += [USER_STAND_IN] * (simulator == SCRIPTED_USER) + [JUDGE_STAND_IN] * (judge == RULE_JUDGE)
     chosen = () if options.topics else (_TOPIC_DEVIATION,)
-    versions = app.versions
+    versions = list_versions(app)
     return RunManifest(
         id=secrets.token_hex(4),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        commit=find_commit(),
+        commit=versions["commit"],
         version=versions["version"],
         python=platform.python_version(),
         prompts=versions["prompts"],
@@ -118,6 +121,18 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
         versions=versions,
         options=options.describe(),
     )
+
+
+def list_versions(app: App) -> Mapping[str, str]:
+    """Return what figures follow from besides models and documents, by name."""
+    played = digest_files("evaluation.dialogues.prompts", ".j2")
+    return {**app.versions, "prompts of user and judge": played, "commit": find_commit()}
+
+
+def list_changes(manifest: RunManifest, app: App) -> tuple[str, ...]:
+    """Name what is no longer what it was when a run began."""
+    now = list_versions(app)
+    return tuple(name for name, version in manifest.versions.items() if now.get(name) != version)
 
 
 def choose_systems(options: RunOptions, default: str) -> tuple[str, ...]:
@@ -170,13 +185,12 @@ class RunModels:
 
     @property
     def open_turn_model(self) -> OpenTurnModel:
-        def open_model(dialogue: Dialogue, user: str) -> CachingModel:
+        def open_model(dialogue: Dialogue, user: str) -> LLM:
             # A turn never gets what another was replied: it would seem faster than it is.
             turn, name = f"{dialogue.id} {len(dialogue.turns) + 1}", dialogue.model
-            if name not in STAND_INS:
-                return self._open(self.app.settings.model.model_copy(update={"name": name}), name, turn)
-            inner = open_stand_in(name, dialogue.topic, user, self.manifest.seed)
-            return CachingModel(inner, self.folder, asked=f"{name} {self.manifest.seed} {turn} {user}")
+            if name in STAND_INS:
+                return open_stand_in(name, dialogue.topic, user, self.manifest.seed)
+            return self._open(self.app.settings.model.model_copy(update={"name": name}), name, turn)
 
         return open_model
 
@@ -201,6 +215,25 @@ class RunModels:
         if key not in self._opened:
             self._opened[key] = LazyModel(settings, self.stack)
         return CachingModel(self._opened[key], self.folder, asked=f"{key} {turn}")
+
+
+@dataclass(frozen=True)
+class OrderedSearch(PassageStore):
+    """A store that searches one after another, in the order in which searches are begun."""
+
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    async def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[Hit, ...]:
+        async with self._turn:
+            return await super().search(text, corpora, k)
+
+
+def order_searches(app: App, manifest: RunManifest) -> App:
+    """Return the app of a run; where rules stand in for models, what is done first never follows from the clock."""
+    if not set(manifest.models) <= {*STAND_INS}:
+        return app
+    own = {one.name: getattr(app.passages, one.name) for one in fields(app.passages) if one.init}
+    return replace(app, passages=OrderedSearch(**own))
 
 
 def find_commit() -> str:

@@ -39,12 +39,6 @@ def test_one_command_holds_judges_and_reports_and_people_judge_after_it(run, tmp
     assert done.exit_code == 0, done.output
     assert "stands in for a model: the judge" in done.stderr
     assert {file.name for file in (tmp_path / "run").iterdir()} >= {"run.json", "report.html", "judgements.jsonl"}
-    kept = (tmp_path / "run" / "dialogues.jsonl").read_bytes()
-    again = run(*asked, "--json")
-    assert json.loads(again.stdout)["report"].endswith("report.html")
-    assert (tmp_path / "run" / "dialogues.jsonl").read_bytes() == kept
-    other = run(*asked, "--seed", "2")
-    assert "holds a run with seed 1, and 2 is asked for" in other.stderr
     assert run("sheet", str(tmp_path / "run")).exit_code == 0
     filled = (tmp_path / "run" / "sheet-claims.csv").read_text().replace(',"\n', ",SUPPORTS\n")
     (tmp_path / "anna.csv").write_text(filled)

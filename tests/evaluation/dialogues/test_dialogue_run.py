@@ -10,13 +10,18 @@ from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_run import DialogueRun, build_history, parse_variant, plan_dialogues
 from evaluation.dialogues.dialogue_types import TopicKind
 from evaluation.dialogues.judging.judge_run import JudgeRun
-from evaluation.dialogues.models.call_cache import CachingModel
 from evaluation.dialogues.models.estimate import describe_expectation, expect_run
 from evaluation.dialogues.models.simulated_user import MAX_MESSAGE, parse_message
 from evaluation.dialogues.models.stand_ins import StandIn, open_rule_judge, open_scripted, open_scripted_user
 from evaluation.dialogues.prompts import PROMPTS
 from evaluation.dialogues.run_folder import RunFolder
-from evaluation.dialogues.run_setup import RunOptions, build_manifest, refuse_other_options
+from evaluation.dialogues.run_setup import (
+    RunOptions,
+    build_manifest,
+    list_changes,
+    order_searches,
+    refuse_other_options,
+)
 from evaluation.dialogues.topics import choose_topics, read_topics, share_count, survey_corpus
 from evaluation.workbench import open_home
 from pipeline.errors import ModelUnavailable, UnreadableReply
@@ -24,9 +29,7 @@ from pipeline.llm.model_settings import Price
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
 from tests.handbook import copy_home
 
-OPTIONS = RunOptions(
-    systems=("extractive", "retrieve-then-generate"), alone=True, models=("scripted",), count=1, turns=2
-)
+OPTIONS = RunOptions(systems=("retrieve-then-generate",), alone=True, models=("scripted",), count=1, turns=2)
 TIMES = {"seconds", "first_sentence_seconds"}
 
 
@@ -45,9 +48,9 @@ def open_run(app, manifest, path, write=None, held=None):
     """Return a run; `write` is what the model of systems replies with, in the place of rules."""
 
     def open_model(dialogue, user):
-        inner = StandIn("m", write) if write else open_scripted(dialogue.topic, user)
-        return CachingModel(inner, path / "calls", asked=f"{dialogue.id} {len(dialogue.turns)} {user}")
+        return StandIn("m", write) if write else open_scripted(dialogue.topic, user)
 
+    app = order_searches(app, manifest)
     told = [] if held is None else held
     return DialogueRun(app, RunFolder(path), manifest, open_model, open_scripted_user(), told.append, 2)
 
@@ -72,10 +75,9 @@ async def test_a_run_is_held_and_judged_and_goes_on_where_it_was_cut(app, manife
     held = []
     await open_run(app, manifest, whole, held=held).hold()
     await judge_all(app, manifest, whole)
-    assert len(held) == 6
+    assert len(held) == 4
     dialogues = RunFolder(whole).read_dialogues()
     assert {one.system: {turn.status for turn in one.turns} for one in dialogues} == {
-        "extractive": {"answered"},
         "retrieve-then-generate": {"answered"},
         "model-alone": {"unchecked"},
     }
@@ -87,14 +89,14 @@ async def test_a_run_is_held_and_judged_and_goes_on_where_it_was_cut(app, manife
 
     seen, enough = [], asyncio.Event()
     run = open_run(app, manifest, cut)
-    run = replace(run, tell=lambda turn: (seen.append(turn), len(seen) == 2 and enough.set()))
+    run = replace(run, tell=lambda turn: (seen.append(turn), len(seen) == 1 and enough.set()))
     stopped = asyncio.create_task(run.hold())
     await enough.wait()
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopped
     with (cut / "dialogues.jsonl").open("a") as file:
-        file.write('{"id": "extractive/no')
+        file.write('{"id": "model-al')
     await open_run(app, manifest, cut).hold()
     await judge_all(app, manifest, cut)
     assert read_plain(cut) == read_plain(whole)
@@ -109,8 +111,7 @@ async def test_a_model_that_is_gone_stops_the_run_and_nothing_false_is_kept(app,
     RunFolder(tmp_path / "run").write_manifest(manifest)
     with pytest.raises(EvaluationError, match=r"The run has stopped: .*The server is gone"):
         await open_run(app, manifest, tmp_path / "run", write).hold()
-    kept = RunFolder(tmp_path / "run").read_dialogues()
-    assert {one.system for one in kept} <= {"extractive"}
+    assert RunFolder(tmp_path / "run").read_dialogues() == ()
 
 
 async def test_topics_are_the_same_for_a_seed_and_of_every_kind_that_there_is(app, tmp_path):
@@ -147,6 +148,10 @@ async def test_a_run_names_its_stand_ins_goes_on_under_its_options_and_is_estima
         refuse_other_options(manifest, replace(OPTIONS, turns=5), tmp_path)
     with pytest.raises(EvaluationError, match="No model is configured"):
         await build_manifest(app, replace(OPTIONS, models=("gpt",)))
+
+    assert list_changes(manifest, app) == ()
+    before = replace(manifest, versions={**manifest.versions, "prompts": "other"})
+    assert list_changes(before, app) == ("prompts",)
 
     prices = {name: Price(1.0, 2.0) for name in ("scripted", "scripted user", "rules", "none")}
     expected = expect_run(manifest, prices)
