@@ -187,6 +187,8 @@ class Interview:
             self._prompter.tell(f"Now it is {now.names}{now.base_url and f' at {now.base_url}'}.")
         titles = ["none", "OpenAI's, with a key", "one behind another server that speaks OpenAI's protocol"]
         chosen = self._prompter.choose(titles, default="" if now.configured else "1", keep=now.configured)
+        if chosen == [0] and now.configured:
+            self._prompter.tell("It stays, until [model] and its variables are taken away.", "note")
         return self._ask_model_details(own=chosen == [2]) if chosen not in ([], [0]) else None
 
     def _ask_model_details(self, *, own: bool) -> ModelChoice:

@@ -59,19 +59,24 @@ class PlatformInterview:
         plain = ",".join(str(offered.index(entry) + 1) for entry in there)
         titles = [*(entry.title for entry in offered), "nowhere yet, only this terminal"]
         numbers = self._prompter.choose(titles, several=True, default=plain)
-        return [offered[number] for number in sorted(set(numbers)) if number < len(offered)]
+        chosen = [offered[number] for number in sorted(set(numbers)) if number < len(offered)]
+        for entry in there:
+            if entry not in chosen:
+                secrets = " and ".join(entry.settings.SECRETS.values())
+                self._prompter.tell(f"{entry.title} stays as it is, until {secrets} are taken away.", "note")
+        return chosen
 
     def ask(self, entry: PlatformEntry) -> PlatformChoice:
         """Ask all that a platform needs."""
         setup, table = entry.setup, entry.read(self._settings)
         if not table.configured:
-            self._prompter.tell(f"{entry.title} needs an app of yours:")
+            self._prompter.tell(f"In {entry.title}, once:")
             for number, step in enumerate(setup.steps, start=1):
                 self._prompter.tell(step, f"{number}.")
         answers = dict[str, str]()
         for question in setup.list_questions(table):
             table = self._ask_question(entry, table, question, answers)
-        location = self._locate(entry, table)
+        location = self._locate(entry, table) or BotLocation(f"@{entry.name}")
         changes, workspaces = dict(location.changes), location.workspaces
         if setup.workspaces_key:
             workspaces = self._choose_workspaces(entry, table, location)
@@ -118,15 +123,16 @@ class PlatformInterview:
         try:
             return type(table).model_validate({**dict(table), question.key: answer})
         except ValueError:
-            self._prompter.refuse(Fault("settings", f"That is no {question.prompt}.", question.where))
+            self._prompter.refuse(Fault("settings", f"That will not do: {question.prompt}.", question.where))
             return None
 
-    def _locate(self, entry: PlatformEntry, table: PlatformSettings) -> BotLocation:
+    def _locate(self, entry: PlatformEntry, table: PlatformSettings) -> BotLocation | None:
+        """Return where the bot is; None where the platform does not say, which is told."""
         try:
             return self._tries.locate_bot(entry, table)
         except Exception as error:  # noqa: BLE001 - what was answered is kept although it could not be tried
             self._prompter.tell(f"{entry.title} does not say where the bot is: {explain_error(error).message}", "note")
-            return BotLocation(f"@{entry.name}")
+            return None
 
     def _choose_workspaces(
         self, entry: PlatformEntry, table: PlatformSettings, location: BotLocation
@@ -135,11 +141,12 @@ class PlatformInterview:
         kind = entry.workspace.lower()
         known = tuple(self._own or getattr(table, entry.setup.workspaces_key))
         while not location.workspaces:
-            self._prompter.tell(f"The bot is in no {kind} yet. {location.invitation}", "note")
-            asked = not self._prompter.quiet
+            said = location.invitation or f"Name yours later: [{entry.name}] {entry.setup.workspaces_key}."
+            self._prompter.tell(f"The bot is in no {kind} yet. {said}", "note")
+            asked = location.invitation and not self._prompter.quiet
             if not asked or self._prompter.ask(f"Enter looks again; `{_LATER}` goes on without:").lower() == _LATER:
                 return tuple(Workspace(one, one) for one in known)
-            location = self._locate(entry, table)
+            location = self._locate(entry, table) or location
         there = tuple(one for one in location.workspaces if {one.id, one.title} & set(known))
         if there:
             return there

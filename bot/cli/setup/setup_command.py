@@ -190,7 +190,7 @@ class SetupRun:
             for one in [question] if question else suggested:
                 if await self._answer(terminal, service, settings, one):
                     return one
-            return question
+            return next((one for one in suggested if one != question), "")
 
     async def _answer(self, terminal: Terminal, service: "BotService", settings: "Settings", question: str) -> bool:
         """Ask a question, and show the answer; return whether there was one."""

@@ -184,6 +184,16 @@ def test_a_second_run_shows_what_is_set_and_keeps_it_by_enter() -> None:
     assert "read by everybody (*)" in terminal.screen
 
 
+def test_what_is_set_and_not_chosen_stays_and_that_is_said() -> None:
+    """Setup takes nothing away."""
+    model = {"model": {"name": "good", "base_url": "http://127.0.0.1:1/v1"}}
+    chosen, terminal = run("", "4", "1", settings=THERE | model)
+
+    assert (chosen.platforms, chosen.model) == ((), None)
+    assert "Slack stays as it is, until SLACK_BOT_TOKEN and SLACK_APP_TOKEN" in terminal.screen
+    assert "It stays, until [model]" in terminal.screen
+
+
 def test_without_questions_options_and_defaults_are_taken() -> None:
     """Nobody is asked; secrets come from their variables."""
     slack = {"slack": THERE["slack"]}
