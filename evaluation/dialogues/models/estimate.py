@@ -17,9 +17,24 @@ from pipeline.llm.model_settings import Price
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
 from pipeline.systems import SYSTEMS
 
-ASKED_A_TURN: Mapping[str, float] = {"summarise": 3, "verify": 2, "verdicts": 1.5, "feedback": 0.9, "refine": 0.5}
+ASKED_A_TURN: Mapping[str, float] = {
+    "summarise": 3,
+    "bullets": 3,
+    "feedback": 0.9,
+    "refine": 0.5,
+    "verdicts": 0.7,
+    "need": 0.3,
+    "criticism": 0.3,
+    "web_query": 0.3,
+    "verify": 0,
+}
 """How often a turn asks by a template, where that is not once."""
-TURN_TOKENS = 700  # of a prompt's last message: the conversation, and what was found
+CLAIMING_A_TURN: Mapping[str, Mapping[str, float]] = {
+    "generate": {"verify": 3, "verdicts": 1},
+    "claims": {"verdicts": 2},
+}
+"""What a turn asks oftener where its system has a template by which the model claims something of its own."""
+TURN_TOKENS = 450  # of a prompt's last message: the conversation, and what was found
 OTHER_REPLY_TOKENS = 60
 CLAIMS_A_REPLY = 3
 SENTENCES_A_REPLY = 3
@@ -65,8 +80,12 @@ def expect_run(manifest: RunManifest, prices: Mapping[str, Price], held: Sequenc
 
 def expect_turn(system: str, model: str, prices: Mapping[str, Price]) -> Expectation:
     name = parse_variant(system).name
-    templates = ("generate",) if name == MODEL_ALONE else SYSTEMS[name].calls
-    return expect_calls({template: ASKED_A_TURN.get(template, 1) for template in templates}, model, prices)
+    if name == MODEL_ALONE:
+        return expect_calls({"generate": 1}, model, prices)
+    asked = {template: ASKED_A_TURN.get(template, 1) for template in SYSTEMS[name].calls}
+    for claiming in CLAIMING_A_TURN.keys() & asked:
+        asked |= CLAIMING_A_TURN[claiming]
+    return expect_calls(asked, model, prices)
 
 
 def expect_judgement(judge: str, prices: Mapping[str, Price]) -> Expectation:
@@ -79,7 +98,7 @@ def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str
     total = Expectation()
     for template, count in templates.items():
         prefix = sum(len(one.text) for one in render_prefix(template, PromptMode(folder=PROMPTS)))
-        length = REPLY_LENGTHS.get(template)
+        length = REPLY_LENGTHS.get("draft" if template == "answer" else template)
         written = length.tokens * length.items if length else OTHER_REPLY_TOKENS
         read = prefix / CHARACTERS_A_TOKEN + TURN_TOKENS
         price = prices.get(model)

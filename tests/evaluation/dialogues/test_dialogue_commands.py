@@ -1,5 +1,6 @@
 """One command holds dialogues, judges them and writes the report; it asks before it spends."""
 
+import csv
 import json
 
 import pytest
@@ -40,11 +41,14 @@ def test_one_command_holds_judges_and_reports_and_people_judge_after_it(run, tmp
     assert "stands in for a model: the judge" in done.stderr
     assert {file.name for file in (tmp_path / "run").iterdir()} >= {"run.json", "report.html", "judgements.jsonl"}
     assert run("sheet", str(tmp_path / "run")).exit_code == 0
-    filled = (tmp_path / "run" / "sheet-claims.csv").read_text().replace(',"\n', ",SUPPORTS\n")
-    (tmp_path / "anna.csv").write_text(filled)
-    assert (
-        json.loads(run("agreement", str(tmp_path / "run"), str(tmp_path / "anna.csv"), "--json").stdout)["schema"] == 1
-    )
+    with (tmp_path / "run" / "sheet-claims.csv").open(newline="") as file:
+        rows = [{**row, "verdict": "supports"} for row in csv.DictReader(file)]
+    with (tmp_path / "anna.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    told = json.loads(run("agreement", str(tmp_path / "run"), str(tmp_path / "anna.csv"), "--json").stdout)
+    assert [(one["column"], one["rows"]) for one in told["agreement"]] == [("verdict", len(rows))]
 
 
 def test_what_costs_more_than_settings_allow_is_asked_about_first(run, tmp_path):
