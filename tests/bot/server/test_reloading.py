@@ -15,7 +15,7 @@ from storage.types import EntryKind
 from tests.bot.server.server import run, serving, told
 from tests.thorough import THOROUGH
 
-CHANGES, AT_ONCE = (20, 4) if THOROUGH else (5, 2)
+CHANGES, AT_ONCE = (20, 4) if THOROUGH else (5, 1)
 CORPORA = ("salaries", "handbook")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
 REQUEST = TurnRequest("What do the vaults hold?", ASKER)
