@@ -66,7 +66,11 @@ STEPS = {
     "mattermost": (*TAKEN, Point("turn_closed", "after"), *SHOWN, *both("edit")),
     "mattermost, private": both("post", "edit", "final edit"),
 }
-SOME = {"editable": EVERYWHERE, "discord, command": STEPS["discord, command"]}
+SOME = {
+    "editable": EVERYWHERE,
+    "discord, command": STEPS["discord, command"],
+    "mattermost": (Point("post", "after"),),
+}
 """Each step is tried on one platform each time; on others the steps at which that platform itself is spoken to."""
 SPOKEN = {"post", "edit", "final edit", "ack", *(point.name for point in STREAMED), "chat.postMessage"}
 
@@ -75,7 +79,7 @@ def tried(kind: str, point: Point) -> bool:
     """Return whether a case is tried though there is little time."""
     if THOROUGH or kind in SOME:
         return THOROUGH or point in SOME[kind]
-    real = kind in {"slack, streamed", "slack, private", "discord", "discord, private", "mattermost"}
+    real = kind in {"slack, streamed", "slack, private", "discord", "discord, private"}
     return real and point.name in SPOKEN and point.moment == "after"
 
 

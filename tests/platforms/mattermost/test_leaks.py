@@ -27,7 +27,7 @@ IDS = {"C1": GENERAL, "C2": PIER, "C3": PRIVATE, "U1": ANA, "U2": BEN, "S1": mad
 SHARED = PRIVATE
 """The channel that is shared with other servers."""
 OPEN: Mapping[str, Sequence[str]] = dict.fromkeys(CORPORA, ("*", "C1", "C2", "C3", "U1", "U2"))
-ROUNDS = list(combinations()) if THOROUGH else list(combinations())[7::16]
+ROUNDS = list(combinations()) if THOROUGH else list(combinations())[7::30]
 
 
 @dataclass
