@@ -3,6 +3,8 @@
 import typer
 
 from evaluation.answers.answer_scores import answers
+from evaluation.answers.own.own_evaluation import EPILOG as MINE_EPILOG
+from evaluation.answers.own.own_evaluation import mine
 from evaluation.answers.retrieval import lazy, retrieval
 from evaluation.answers.system_comparison import systems
 from evaluation.claims.claim_report import claims
@@ -39,6 +41,7 @@ app.command()(lazy)
 app.command()(crashes)
 app.command()(injection)
 app.command()(hostile)
+app.command(epilog=MINE_EPILOG)(mine)
 app.command(epilog=REPORT_EPILOG)(report)
 app.command()(dialogues)
 app.command("judge")(judge_dialogues)

@@ -74,12 +74,12 @@ def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 
     if len(first) != len(second):
         raise ValueError("a paired test needs both values of each topic")
     mean, count = (float(differences.mean()) if len(differences) else 0.0), len(differences)
-    if count < 2 or np.ptp(differences) == 0:
+    if count < 2 or not differences.any():
         return PairedTest(mean, count, None, None)
     stats = import_measures("scipy.stats")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # differences that are nearly the same
-        by_t = float(stats.ttest_rel(first, second).pvalue)
+        by_t = float(stats.ttest_rel(first, second).pvalue) if np.ptp(differences) else None
     flipped = stats.permutation_test(
         (differences,),
         lambda values, axis=-1: values.mean(axis=axis),

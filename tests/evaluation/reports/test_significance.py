@@ -63,10 +63,18 @@ def test_paired_systems_are_tested_as_scipy_does():
     assert found.randomised == pytest.approx(expected, abs=0.01)
 
 
-@pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], [0.5]), ([1.0, 1.0], [0.5, 0.5])])
+@pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], [0.5]), ([1.0, 1.0], [1.0, 1.0])])
 def test_what_cannot_be_tested_has_no_p_value(first, second):
     found = compare_paired(first, second)
     assert (found.t_test, found.randomised) == (None, None)
+
+
+def test_a_lead_that_is_the_same_everywhere_is_no_chance():
+    """Student's t is not defined there; which sign each difference has still can be drawn."""
+    found = compare_paired([1.0] * 15, [0.0] * 15)
+    assert found.t_test is None
+    assert found.randomised is not None
+    assert found.randomised < 0.001
 
 
 def test_a_pair_needs_both():

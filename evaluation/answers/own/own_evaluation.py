@@ -1,0 +1,265 @@
+"""Ask a team's own questions of every system: `footnote evaluate mine`."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.answering import answer
+from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
+from bot.cli.terminal_output import build_document, show_progress
+from bot.desk.types import TurnRequest
+from bot.wiring import App
+from evaluation import EvaluationError
+from evaluation.answers.own.own_questions import OwnQuestion, QuestionMaking, read_questions, write_questions
+from evaluation.answers.question_sets import has_all_strings
+from evaluation.dialogues.dialogue_run import SystemVariant, parse_variant
+from evaluation.reports.significance import SIGNIFICANT, compare_paired, estimate_share
+from evaluation.reports.word_measures import f1
+from evaluation.workbench import TERMINAL, render_table
+from pipeline.systems import SYSTEMS
+from pipeline.types import Event
+
+ABSTAINED = frozenset({"abstained", "chatted"})
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOutcome:
+    """What a system made of a question."""
+
+    question: OwnQuestion
+    status: str
+    text: str
+    right: bool  # answered rightly, or abstained where nothing answers
+    overlap: float  # F1 of the words of the reply and the expected answer
+    seconds: float
+    tokens: int
+    cost: float | None
+
+
+def is_right(question: OwnQuestion, status: str, text: str, cited: Sequence[tuple[str, str, str]]) -> bool:
+    """Return whether a reply is right; `cited` are the corpus, document and section of each of its footnotes."""
+    if not question.answerable:
+        return status in ABSTAINED
+    if status != "answered":
+        return False
+    if question.answer:
+        return has_all_strings(question.answer, text)
+    return any(
+        (question.corpus or corpus, question.document, question.section or section) == (corpus, document, section)
+        for corpus, document, section in cited
+    )
+
+
+def mine(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The file of questions; it is made where it is not there.")],
+    system: Annotated[list[str] | None, typer.Option(help="A system, such as in-context.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every system that settings have a model for.")] = False,
+    corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given several times.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=10_000, help="How many questions are made.")] = 100,
+    more: Annotated[bool, typer.Option("--more", help="Make questions until there are so many, and ask all.")] = False,
+    by_model: Annotated[bool, typer.Option("--by-model", help="Have the model make them, in everyday words.")] = False,
+    ask: Annotated[bool, typer.Option(help="Ask the questions; --no-ask only makes them.")] = True,
+    seed: Annotated[int, typer.Option(help="What all chance follows from.")] = 0,
+    wrong: Annotated[bool, typer.Option(help="List what went wrong.")] = False,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Make questions about your own documents, and ask them of systems: which should you trust with them?
+
+    The file is yours: mend it, add to it, and run the command again.
+    """
+    with open_command(context, as_json=as_json) as ctx:
+        making = MakingOptions(corpus or (), count, seed, by_model=by_model, more=more)
+        run = partial(_run, ctx, file, making, (system or (), every) if ask else None)
+        questions, found = ctx.call(ctx.services.open_app(ctx.settings), run)
+        if not ask:
+            ctx.output.give(build_document(file=str(file), questions=questions), f"{questions} questions: {file}")
+            return
+        document = build_document(file=str(file), systems=summarise(found, seed))
+        ctx.output.give(document, render_outcomes(found, seed, wrong=wrong))
+
+
+EPILOG = format_examples(
+    "footnote evaluate mine questions.json --no-ask", "footnote evaluate mine questions.json --all --wrong"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MakingOptions:
+    """How questions are made."""
+
+    corpora: Sequence[str]
+    count: int
+    seed: int
+    by_model: bool
+    more: bool
+
+
+async def _run(
+    ctx: CommandContext, file: Path, making: MakingOptions, systems: tuple[Sequence[str], bool] | None, app: App
+) -> tuple[int, Mapping[str, Sequence[OwnOutcome]]]:
+    """Make questions where there are none or more are wanted, and ask them of `systems`; return how many there are."""
+    questions = await asyncio.to_thread(read_questions, file)
+    if making.more or not questions:
+        ctx.output.note(f"questions are made into {file}; this looks through all documents")
+        questions = await _make(app, questions, making)
+        await asyncio.to_thread(write_questions, file, questions)
+    used = [one for one in questions if one.use]
+    if not used:
+        raise EvaluationError(f"{file} has no question to ask.", hint="Add some, or make more with --more.")
+    if systems is None:
+        return len(questions), {}
+    variants = choose_variants(app, systems[0], every=systems[1])
+    there = [one.name for one in await app.manifest.corpora() if one.documents]
+    within = tuple(one for one in there if not making.corpora or one in making.corpora)
+    found: dict[str, list[OwnOutcome]] = {variant.label: [] for variant in variants}
+    with show_progress(ctx.output.err, label="mine", unit="questions") as progress:
+        for variant, question in product(variants, used):
+            found[variant.label].append(await ask_question(app, variant, question, within))
+            progress(sum(map(len, found.values())), len(used) * len(variants))
+    return len(questions), found
+
+
+async def _make(app: App, known: Sequence[OwnQuestion], making: MakingOptions) -> tuple[OwnQuestion, ...]:
+    there = [one.name for one in await app.manifest.corpora() if one.documents]
+    if unknown := [one for one in making.corpora if one not in there]:
+        hint = f"There are: {', '.join(there) or 'none yet'}."
+        raise EvaluationError(f"There is no corpus {unknown[0]!r} with documents.", hint=hint)
+    if making.by_model and not app.llm:
+        raise EvaluationError("No model is configured.", hint="Set [model], or make questions without --by-model.")
+    llm, now = (app.llm, datetime.now(app.settings.zone)) if making.by_model else (None, None)
+    made = await QuestionMaking(app, making.corpora or there, making.seed, llm, now).make(making.count, known)
+    if not any(one.answerable for one in made):
+        hint = "Write some into the file, or have a model make them with --by-model."
+        raise EvaluationError("No question could be made of these documents.", hint=hint)
+    return made
+
+
+def choose_variants(app: App, systems: Sequence[str], *, every: bool) -> tuple[SystemVariant, ...]:
+    """Return the systems to ask; those that need a model only where there is one. Raises `EvaluationError`."""
+    named = [*systems] or ([*SYSTEMS] if every else [app.system])
+    variants = [parse_variant(label) for label in dict.fromkeys(named)]
+    able = [one for one in variants if app.llm or not one.asks_model]
+    if lacking := [one.label for one in variants if one not in able and one.label in systems]:
+        raise EvaluationError(f"The system {lacking[0]} needs a model, and none is configured.", hint="Set [model].")
+    return tuple(able)
+
+
+async def ask_question(app: App, variant: SystemVariant, question: OwnQuestion, corpora: Sequence[str]) -> OwnOutcome:
+    """Ask one question, as the terminal would."""
+    began = time.perf_counter()
+    request = TurnRequest(question.question, TERMINAL, corpora=tuple(corpora), system=variant.name)
+    done = await answer(variant.apply(app), request, _watch_nothing)
+    cited = [(one.corpus, one.document, one.section) for one in done.answer.citations]
+    text = " ".join(one.text for one in done.answer.sentences)
+    return OwnOutcome(
+        question,
+        done.answer.status,
+        text,
+        is_right(question, done.answer.status, text, cited),
+        f1(text, " ".join(question.answer)) if question.answer else 0.0,
+        time.perf_counter() - began,
+        done.usage.prompt_tokens + done.usage.completion_tokens,
+        done.usage.cost,
+    )
+
+
+def _watch_nothing(_: Event) -> None:
+    """Nobody watches."""
+
+
+def summarise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> list[dict[str, Any]]:
+    """Return the figures of each system, as shares with their 95% intervals."""
+    return [{"system": label, **_measure(outcomes, seed)} for label, outcomes in found.items()]
+
+
+def _measure(outcomes: Sequence[OwnOutcome], seed: int) -> dict[str, Any]:
+    known = [one for one in outcomes if one.question.answerable]
+    unknown = [one for one in outcomes if not one.question.answerable]
+    silent = [one.status in ABSTAINED for one in known]
+    costs = [one.cost for one in outcomes if one.cost is not None]
+    return {
+        "questions": len(outcomes),
+        "right": _share([one.right for one in known], seed),
+        "wrong": _share([not one.right and not quiet for one, quiet in zip(known, silent, strict=True)], seed),
+        "abstained_wrongly": _share(silent, seed),
+        "abstained_rightly": _share([one.right for one in unknown], seed),
+        "words_in_common": _mean([one.overlap for one in known if one.question.answer]),
+        "seconds": _mean([one.seconds for one in outcomes]),
+        "tokens": _mean([one.tokens for one in outcomes]),
+        "cost": _mean(costs),
+        "failed": sum(one.status in {"failed", "refused"} for one in outcomes),
+    }
+
+
+def _share(values: Sequence[bool], seed: int) -> dict[str, float] | None:
+    found = estimate_share([float(one) for one in values], [1.0] * len(values), seed)
+    return {"value": found.value, "low": found.low, "high": found.high} if found else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def render_outcomes(found: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wrong: bool) -> str:
+    """Return the table, what follows from it, and if wanted what went wrong."""
+    head = (
+        "system", "right", "wrong", "abstained wrongly", "abstained rightly", "seconds", "tokens", "cost", "failed"
+    )  # fmt: skip
+    rows = [
+        (
+            one["system"],
+            *(_cell(one[name]) for name in ("right", "wrong", "abstained_wrongly", "abstained_rightly")),
+            f"{one['seconds'] or 0:.2f}",
+            f"{one['tokens'] or 0:.0f}",
+            "–" if one["cost"] is None else f"{one['cost']:.4f}",
+            one["failed"],
+        )
+        for one in summarise(found, seed)
+    ]
+    listed = (
+        "\n".join(line for label, outcomes in found.items() for line in _list_wrong(label, outcomes)) if wrong else ""
+    )
+    return "\n\n".join(filter(None, (render_table(head, rows), advise(found, seed), listed)))
+
+
+def _cell(share: Mapping[str, float] | None) -> str:
+    return "–" if share is None else f"{share['value']:.2f} ({share['low']:.2f}–{share['high']:.2f})"
+
+
+def _list_wrong(label: str, outcomes: Sequence[OwnOutcome]) -> Iterator[str]:
+    for one in outcomes:
+        if not one.right:
+            expected = "; ".join(one.question.answer) or (one.question.document or "nothing answers it")
+            yield f"{label}: {one.question.question}\n    expected: {expected}\n    {one.status}: {one.text or '–'}"
+
+
+def advise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
+    """Return the setting that follows: the system that is right most often, if that is surely no chance."""
+    if len(found) < 2:
+        return ""
+    scored = {label: [float(one.right) for one in outcomes] for label, outcomes in found.items()}
+    best, second = sorted(scored, key=lambda label: -sum(scored[label]))[:2]
+    test = compare_paired(scored[best], scored[second], seed)
+    rights = {label: f"{sum(values):.0f} times" for label, values in scored.items()}
+    more = f"{best} is right {rights[best]} of {len(scored[best])}, {second} {rights[second]}"
+    if test.randomised is None or test.randomised > SIGNIFICANT:
+        return f"{more}: that may be chance. Nothing follows but to take the cheaper one, or to ask more questions."
+    name, _, limits = best.partition(":")
+    lines = [f'system = "{name}"', *(["[limits]", *(_write_limit(one) for one in limits.split(","))] if limits else [])]
+    return f"{more} (p = {test.randomised:.3f}). In footnote.toml:\n" + "\n".join(f"    {line}" for line in lines)
+
+
+def _write_limit(said: str) -> str:
+    name, _, value = said.partition("=")
+    plain = value in {"true", "false"} or value.replace(".", "", 1).isdigit()
+    return f"{name} = {value}" if plain else f'{name} = "{value}"'

@@ -1,0 +1,289 @@
+"""Make a file of questions about a team's own documents, and keep what people changed in it.
+
+Questions are made by rule, and by a model where one is asked for; each is sought, and kept only where the search finds
+the passage that answers it. Questions that nothing answers are such as people ask at work, of whose words no passage
+has all; a model adds near misses.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bot.wiring import App
+from evaluation import EvaluationError
+from evaluation.answers.own.everyday_questions import EVERYDAY
+from evaluation.answers.own.prompts import PROMPTS
+from evaluation.answers.own.question_maker import make_questions
+from evaluation.answers.own.sentence_questions import MadeQuestion
+from evaluation.answers.question_sets import has_all_strings
+from evaluation.dialogues.run_folder import replace_file
+from pipeline.errors import ModelRefused, UnreadableReply
+from pipeline.model import LLM, Budget, BudgetMeter
+from pipeline.prompts.prompter import Prompter
+from pipeline.replies.reply_format import STRING, ReplyFormat, get_field, list_schema, object_schema
+from pipeline.stages.passage_retrieval import collect_sentences
+from storage.language.words import content_terms
+from storage.types import Document, Evidence, Hit, Passage, StoredVersion
+
+FOUND_AMONG = 10  # passages that the search looks through for the one that answers
+MOST_DOCUMENTS = 20_000  # of a corpus that are looked through
+MOST_OF_DOCUMENT, MOST_ALIKE = (3, 9), 2
+SHARES = {"heading": 12, "sentence": 6, "table": 1, "what": 1}
+"""How many questions of each kind are taken in turn, as long as there are any."""
+UNANSWERED_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuestion:
+    """A question of a file that people edit."""
+
+    question: str
+    answer: tuple[str, ...] = ()  # strings that must all stand in a right reply; none: it must cite the document
+    corpus: str = ""
+    document: str = ""
+    section: str = ""
+    passage: str = ""  # its text, for whoever looks the question over
+    kind: str = ""
+    answerable: bool = True
+    use: bool = True  # false: it was looked over and found bad; it is kept so that it is not made again
+
+    @property
+    def id(self) -> str:
+        return hashlib.sha256(self.question.casefold().encode()).hexdigest()[:12]
+
+
+def read_questions(path: Path) -> tuple[OwnQuestion, ...]:
+    """Read a file of questions; none where there is no file. Raises `EvaluationError` where it is damaged."""
+    if not path.exists():
+        return ()
+    try:
+        return tuple(_read_row(row) for row in json.loads(path.read_text("utf-8"))["questions"])
+    except (ValueError, KeyError, TypeError) as error:
+        hint = "Mend it, or name another file: nothing was changed in it."
+        raise EvaluationError(f"{path} cannot be read as questions: {error}.", hint=hint) from error
+
+
+def _read_row(row: Mapping[str, Any]) -> OwnQuestion:
+    known = {name: row[name] for name in OwnQuestion.__dataclass_fields__ if name in row}
+    if not isinstance(row["question"], str) or not row["question"].strip():
+        raise ValueError("a question is empty")
+    return OwnQuestion(**{**known, "answer": tuple(row.get("answer", ()))})
+
+
+def write_questions(path: Path, questions: Sequence[OwnQuestion]) -> None:
+    """Write a file of questions, whole or not at all. Raises `OSError`."""
+    said = {
+        "about": 'Edit freely: mend a question or its answer, add some, set "use": false where one is bad. What is '
+        "here stays as it is when more are made. `answer` has strings that must all stand in a right reply; without "
+        "any, a reply is right that cites the section.",
+        "questions": [{**asdict(one), "answer": list(one.answer)} for one in questions],
+    }  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, json.dumps(said, ensure_ascii=False, indent=1) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a question comes from: a passage, its document, and the text that is shown beside the question."""
+
+    passage: Passage
+    document: Document
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionMaking:
+    """Makes questions over the corpora of an open home."""
+
+    app: App
+    corpora: Sequence[str]
+    seed: int = 0
+    llm: LLM | None = None
+    now: datetime | None = None
+
+    async def make(self, count: int, known: Sequence[OwnQuestion] = ()) -> tuple[OwnQuestion, ...]:
+        """Return the questions there are and new ones, `count` in all that are used. Raises any `PipelineError`."""
+        random, asked = Random(self.seed), {one.id for one in known}
+        used = [one for one in known if one.use]
+        absent = [one async for one in self._find_absent(random) if one.id not in asked]
+        silent = max(0, round(UNANSWERED_SHARE * count) - sum(not one.answerable for one in used))
+        absent = absent[: min(silent, max(0, count - len(used)))]
+        made: list[OwnQuestion] = []
+        async for one in self._ask_model(random) if self.llm else self._apply_rules(random, used):
+            if len(made) + len(used) + len(absent) >= count:
+                break
+            if one.id not in asked:
+                asked.add(one.id)
+                made.append(one)
+        return (*known, *made, *absent)
+
+    async def _list_documents(self) -> AsyncIterator[StoredVersion]:
+        for corpus in self.corpora:
+            after, left = 0, MOST_DOCUMENTS
+            while left > 0 and (listed := await self.app.manifest.listed(corpus, after=after)):
+                for version in listed:
+                    yield version
+                after, left = listed[-1].number, left - len(listed)
+
+    async def _apply_rules(self, random: Random, used: Sequence[OwnQuestion]) -> AsyncIterator[OwnQuestion]:
+        """Yield questions made by rule whose section the search finds; many of a document when others have none."""
+        pool, sources = list[MadeQuestion](), dict[str, Source]()
+        async for version in self._list_documents():
+            passages = {one.id: one for one in version.passages}
+            for made in make_questions(version.passages, version.document):
+                pool.append(made)
+                passage = passages[made.passage]
+                section = "\n\n".join(one.text for one in version.passages if one.section == passage.section)
+                sources[made.passage + made.kind] = Source(
+                    passage, version.document, section if made.kind == "heading" else passage.text
+                )
+        left, per_document = [*order_questions(pool, random)], Counter((one.corpus, one.document) for one in used)
+        for most in MOST_OF_DOCUMENT:
+            later = list[MadeQuestion]()
+            for made in left:
+                source = sources[made.passage + made.kind]
+                place = source.document.corpus, source.document.key
+                if per_document[place] >= most:
+                    later.append(made)
+                elif await self._is_found(made.text, source):
+                    per_document[place] += 1
+                    yield _describe(made, source)
+            left = later
+
+    async def _search(self, text: str, k: int) -> tuple[Hit, ...]:
+        return await self.app.passages.search(text, self.corpora, k)
+
+    async def _is_found(self, question: str, source: Source) -> bool:
+        """Return whether the search brings the passage, or another of its section."""
+        hits = await self._search(question, FOUND_AMONG)
+        place = (source.document.corpus, source.document.key, source.passage.section)
+        return any((one.document.corpus, one.document.key, one.passage.section) == place for one in hits)
+
+    async def _is_absent(self, question: str, about: str) -> bool:
+        """Return whether no passage that the search finds has all the words of `about`."""
+        terms = set(content_terms(about))
+        hits = await self._search(f"{question} {about}", 2 * FOUND_AMONG)
+        return not any(terms <= set(content_terms(f"{hit.document.title} {hit.passage.text}")) for hit in hits)
+
+    async def _find_absent(self, random: Random) -> AsyncIterator[OwnQuestion]:
+        for text, about in random.sample(EVERYDAY, len(EVERYDAY)):
+            if await self._is_absent(text, about):
+                yield OwnQuestion(text, kind="absent", answerable=False)
+
+    async def _ask_model(self, random: Random) -> AsyncIterator[OwnQuestion]:
+        """Have the model make questions of passages drawn at random, a few of each document."""
+        drawn = [
+            Source(passage, version.document, passage.text)
+            async for version in self._list_documents()
+            for passage in random.sample(version.passages, min(MOST_OF_DOCUMENT[0], len(version.passages)))
+        ]
+        random.shuffle(drawn)
+        for source in drawn:
+            sentences = collect_sentences([Hit(source.passage, source.document, 0.0)])
+            if self.llm is None or sum(len(one.text) for one in sentences) < _LEAST_ASKED:
+                continue
+            for one in await self._ask_about(self.llm, sentences):
+                is_answered = self._is_found(one.question, source)
+                if await (is_answered if one.answerable else self._is_absent(one.question, one.question)):
+                    yield one
+
+    async def _ask_about(self, llm: LLM, sentences: tuple[Evidence, ...]) -> tuple[OwnQuestion, ...]:
+        now = self.now
+        assert now is not None  # noqa: S101 - it is given where a model is
+        spent = BudgetMeter(Budget(calls=4, tokens=20_000))
+        random = Random(f"{self.seed} {sentences[0].passage.id}")
+        prompter = Prompter(llm, spent, note=lambda *_: None, now=now, random=random, folder=PROMPTS)
+        try:
+            return await prompter.ask(
+                "own_questions", own_questions_format(sentences), stage="generate", sentences=sentences
+            )
+        except (UnreadableReply, ModelRefused):
+            return ()
+
+
+_LEAST_ASKED = 120  # characters of a passage that is worth a call
+
+
+def _describe(made: MadeQuestion, source: Source) -> OwnQuestion:
+    place = source.document.corpus, made.document, source.passage.section
+    return OwnQuestion(made.text, made.answer, *place, source.text[:_MOST_SHOWN], f"rule: {made.kind}")
+
+
+_MOST_SHOWN = 4000  # characters of a section
+
+
+def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[MadeQuestion]:
+    """Yield questions in the order in which they are tried: kinds by their shares, the best first.
+
+    What is asked in two places, or said in two documents, has no one passage that answers it.
+    """
+    answers, told, kinds = defaultdict[str, set[object]](set), defaultdict[str, set[str]](set), _Kinds(list)
+    for one in pool:
+        answers[_asked(one)].add((one.document, one.answer, one.passage))
+        told[one.sentence].add(one.document)
+    clear = [one for one in pool if len(answers[_asked(one)]) == 1 == len(told[one.sentence])]
+    alike = Counter[str]()
+    for one in random.sample(clear, len(clear)):
+        shape = _drop_title(one.text).partition("“")[0]  # rows of tables are all asked for in the same words
+        alike[shape] += 1
+        if alike[shape] <= MOST_ALIKE:
+            kinds[one.kind if one.kind in SHARES else "sentence"].append(one)
+    for ones in kinds.values():
+        ones.sort(key=lambda one: -one.quality)
+    while any(kinds.values()):
+        for name, share in SHARES.items():
+            yield from kinds[name][:share]
+            del kinds[name][:share]
+
+
+def _asked(made: MadeQuestion) -> str:
+    """Return what is asked: what something is has one answer, whichever page the question names."""
+    return (_drop_title(made.text) if made.kind == "what" else made.text).casefold()
+
+
+def _drop_title(text: str) -> str:
+    return text.rpartition(": ")[2].casefold()
+
+
+_Kinds = defaultdict[str, list[MadeQuestion]]
+
+
+def own_questions_format(sentences: Sequence[Evidence]) -> ReplyFormat[tuple[OwnQuestion, ...]]:
+    """Return the format of questions that a model makes of a passage; answers must stand in it, letter by letter."""
+    passage, document = sentences[0].passage, sentences[0].document
+    place = OwnQuestion("", (), document.corpus, document.key, passage.section, passage.text, "model")
+
+    def build(rows: Iterable[tuple[str, str]], unanswered: str) -> tuple[OwnQuestion, ...]:
+        made = [
+            replace(place, question=" ".join(question.split()), answer=(answer.strip(' .“”"'),))
+            for question, answer in rows
+            if question.strip() and answer.strip() and has_all_strings([answer.strip(' .“”"')], passage.text)
+        ]
+        near = OwnQuestion(unanswered.strip(), kind="model: near miss", answerable=False)
+        return (*made, *([near] if near.question.endswith("?") else []))
+
+    def from_text(text: str) -> tuple[OwnQuestion, ...]:
+        rows = [line.split("|") for line in re.findall(r"(?im)^\W*question\W*: *(.+)$", text)]
+        near = re.search(r"(?im)^\W*unanswered\W*: *(.+)$", text)
+        if not rows and not near and text.strip(" .*\n").casefold() != "none":
+            raise UnreadableReply("there is no line “Question: … | answer | number”, and no “None” either")
+        return build([(row[0], row[1]) for row in rows if len(row) > 1], near[1] if near else "")
+
+    def from_json(found: Any) -> tuple[OwnQuestion, ...]:
+        rows = get_field(found, "questions", list)
+        return build(
+            [(get_field(one, "question", str), get_field(one, "answer", str)) for one in rows],
+            get_field(found, "unanswered", str),
+        )
+
+    shape = object_schema(question=STRING, answer=STRING, sentence={"type": "integer"})
+    return ReplyFormat(
+        object_schema(questions=list_schema(shape), unanswered=STRING), from_json=from_json, from_text=from_text
+    )

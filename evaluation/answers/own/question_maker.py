@@ -1,0 +1,143 @@
+"""Make questions of documents by rule, each with the section that answers it: of headings, sentences, rows of tables.
+
+Pure; for English. What people wrote above an answer is how they ask for it, so a heading that asks is taken as it
+stands. A question that names nothing gets the title of its page before it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from evaluation.answers.own.sentence_questions import VAGUE, MadeQuestion, Prose, ask_sentence
+from pipeline.support.support_check import find_quotable_spans
+from storage.language.words import content_terms
+from storage.types import Document, Passage, PassageKind
+
+SECTION_MARK = " › "
+
+
+def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[MadeQuestion]:
+    """Yield the questions of a document; none of one in another language than English."""
+    if document.language and not document.language.startswith("en"):
+        return
+    for section, within in groupby(passages, lambda one: one.section):
+        stretch = tuple(within)
+        for made in (*_ask_heading(section, stretch), *(one for passage in stretch for one in _ask_passage(passage))):
+            is_about = made.kind != "what" or _is_about(made.text, f"{document.title} {section}")
+            if is_about and (text := _name_page(made.text, document.title, made.kind)):
+                yield replace(made, text=text, document=document.key)
+
+
+def _ask_passage(passage: Passage) -> Iterator[MadeQuestion]:
+    if passage.kind is PassageKind.TABLE:
+        yield from (replace(one, passage=passage.id) for one in ask_rows(passage.text))
+    elif passage.kind is PassageKind.PROSE:
+        words = Prose.read(passage.text)
+        for sentence in _split_sentences(passage):
+            yield from (replace(one, passage=passage.id) for one in ask_sentence(sentence, words))
+
+
+def _split_sentences(passage: Passage) -> tuple[str, ...]:
+    return tuple(" ".join(passage.text[start:end].split()) for start, end in find_quotable_spans(passage))
+
+
+def _is_about(question: str, headings: str) -> bool:
+    """Return whether what is asked for is what its page or section is about; elsewhere it is only mentioned."""
+    subject = re.sub(r"^What (?:is|are) (?:the )?|\?$", "", question)
+    return subject.casefold() in headings.casefold()
+
+
+_LEAST_HEADING, _MOST_HEADING, _LEAST_BELOW = 4, 16, 100
+_HEADINGS = (
+    (re.compile(r"How to ((?!guide)[a-z]\w+ [^?]+)\??"), "how do I {0}"),
+    (re.compile(r"How we ((?!re\b|are\b)[a-z]\w+ [^?]+)"), "how do we {0}"),
+    (re.compile(r"What to do ([^?]+)\??"), "what should I do {0}"),
+    (re.compile(r"((?:What|Who|Where|When|Why) (?:is|are|do|does|can|should) [^?]+)"), "{0}"),
+    (re.compile(r"((?:How|What|Why|When|Who|Where|Which|Can|Do|Does|Should|Is|Are|Will|May|Must) [^?]+)\?"), "{0}"),
+)
+_ASKS_READER = re.compile(
+    r"\b(?:are|have|did|is|do) (?:you|your|my)\b(?! (?:do|need|think)\b)|^(?:do|are) users", re.IGNORECASE
+)
+"""A heading that leads the reader through a decision: its answer is theirs."""
+_SAYS_NOTHING = re.compile(r"(?:see|please see|refer|tbd|todo|tba|coming soon|work in progress)\b", re.IGNORECASE)
+
+
+def ask_heading(heading: str) -> str:
+    """Return what a heading asks, as a question; empty where it asks nothing that stands alone."""
+    plain = heading.strip(" .:*").replace(" ?", "?")
+    if not _LEAST_HEADING <= len(plain.split()) <= _MOST_HEADING or VAGUE.search(plain) or _ASKS_READER.search(plain):
+        return ""
+    asked = next((words.format(found[1]) for pattern, words in _HEADINGS if (found := pattern.fullmatch(plain))), "")
+    return f"{asked[0].upper()}{asked[1:].strip()}?" if asked else ""
+
+
+def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQuestion]:
+    if not (asked := ask_heading(section.rpartition(SECTION_MARK)[2])):
+        return
+    sentences = [one for passage in passages if passage.kind is PassageKind.PROSE for one in _split_sentences(passage)]
+    if sum(map(len, sentences)) < _LEAST_BELOW or _SAYS_NOTHING.match(sentences[0]):
+        return
+    told = {term for passage in passages for term in content_terms(passage.text)}
+    if told & set(content_terms(asked)):  # else what stands there speaks of something else
+        yield MadeQuestion(asked, (), "heading", sentences[0], passages[0].id, quality=0.9)
+
+
+_MOST_VALUE, _LONG_HEAD, _ACRONYM = 6, 16, 4
+_CELL_HEAD, _CELL_LABEL = re.compile(r"[A-Z]\w{2,}(?: [A-Za-z]{3,}){0,2}"), re.compile(r"[\w '’&/().,-]{3,50}")
+_NO_HEAD = re.compile(
+    r"details?|values?|notes?|examples?|descriptions?|comments?|info|links?|status|type|date|version|total"
+    r"|your .+|(?:.* )?id|.* (?:by|to|for|if|in|least|most|top)"
+    r"|(?:the|a|an|you|we|i|if|who|what|how|when|where|why|is|has|can) .+"
+    r"|(?:.* )?(?:pays?|paid|\w+ed)(?: .*)?",
+    re.IGNORECASE,
+)
+"""Heads of columns that name no thing to ask for."""
+
+
+def ask_rows(table: str) -> Iterator[MadeQuestion]:
+    """Ask for the second cell of each row by the heads of its columns, where no other row has the same there."""
+    rows = [(row, [cell.partition(": ") for cell in row.split("; ")]) for row in table.splitlines()]
+    whole = [(row, cells) for row, cells in rows if len(cells) > 1 and all(mark for _, mark, _ in cells[:2])]
+    labels, values = (Counter(cells[at][2] for _, cells in whole) for at in (0, 1))
+    for row, ((label_head, _, label), (head, _, value), *_) in whole:
+        if (labels[label], values[value]) == (1, 1) and _may_ask_cell(label, head, value):
+            is_plain = len(label_head) <= _LONG_HEAD and not _NO_HEAD.fullmatch(label_head)
+            thing = f"{label_head.lower()} “{label}”" if is_plain else f"“{label}”"
+            are = "are" if re.search(r"(?<![su])s$", head, re.IGNORECASE) else "is"
+            named = head if len(head) < _ACRONYM else head.lower()
+            text = f"What {are} the {named} of {'the ' if is_plain else ''}{thing}?"
+            yield MadeQuestion(text, (value.strip(" .,;"),), "table", row, quality=0.8)
+
+
+def _may_ask_cell(label: str, head: str, value: str) -> bool:
+    names_thing = _CELL_HEAD.fullmatch(head) and _CELL_LABEL.fullmatch(label)
+    is_empty = _NO_HEAD.fullmatch(head) or _NO_HEAD.fullmatch(label) or not re.search(r"\w{2}", value)
+    return (
+        bool(names_thing)
+        and not (is_empty or VAGUE.search(f"{label} {head} {value}"))
+        and (len(value.split()) <= _MOST_VALUE)
+    )
+
+
+_GENERIC = re.compile(
+    r"\b(?:you|we|your|our|us|my|me|I|employees|staff|managers|contractors|everyone|candidates|teams|teammate)\b",
+    re.IGNORECASE,
+)
+_ALONE, _LONG_TITLE = 3, 50
+_NO_TITLE = re.compile(r"readme|index|^about$|overview|^(?:faqs?|resources|introduction|goals|welcome)$", re.IGNORECASE)
+
+
+def _name_page(text: str, title: str, kind: str) -> str:
+    """Return a question that stands alone: one without a name gets that of its page; empty where that is none."""
+    words = re.findall(r"[\w#&-]+", text)
+    folded = {word.casefold() for word in words}
+    named = any(re.match(r"[A-Z#]\w", word) for word in words[1:]) and len(words) > _ALONE
+    if named and kind != "table" and (kind == "heading" or not _GENERIC.search(text)):
+        return text
+    title = title.strip()
+    telling = {word.casefold() for word in re.findall(r"\w{4,}", title)}
+    if not telling or len(title) > _LONG_TITLE or _NO_TITLE.search(title):
+        return ""
+    return text if telling <= folded else f"{title}: {text[0].lower()}{text[1:]}"

@@ -1,0 +1,143 @@
+"""A file of a team's own questions: made, kept as people edited it, asked; and what follows from the figures."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli.entry_point import app
+from evaluation import EvaluationError
+from evaluation.answers.own.own_evaluation import OwnOutcome, advise, is_right, render_outcomes, summarise
+from evaluation.answers.own.own_questions import OwnQuestion, own_questions_format, read_questions, write_questions
+from pipeline.errors import UnreadableReply
+from storage.types import Document, Evidence, Passage
+from tests.handbook import copy_home
+
+PIER = OwnQuestion("How long is the pier?", ("90 metres",), "handbook", "pier.md", "Pier", "It is 90 metres long.")
+HOW = OwnQuestion("How is it kept?", (), "handbook", "pier.md", "Pier")
+NOBODY = OwnQuestion("Who painted it?", answerable=False)
+
+
+def run(home: Path, *said: str) -> Result:
+    (home / "footnote.toml").write_text(f'home = "{home}"\n', encoding="utf-8")
+    return CliRunner().invoke(app, ["--config", str(home / "footnote.toml"), "evaluate", "mine", *said])
+
+
+def test_questions_are_made_asked_and_kept_as_people_edited_them(handbook: Path, tmp_path: Path) -> None:
+    """Of the example handbook, without a model; one that was found bad is not made again, one written by hand stays."""
+    home, file = copy_home(handbook, tmp_path / "home"), tmp_path / "mine" / "questions.json"
+    made = run(home, str(file), "--count", "8", "--no-ask", "--seed", "3")
+    assert made.exit_code == 0, made.output
+    questions = read_questions(file)
+    assert len(questions) == 8
+    assert sum(not one.answerable for one in questions) == 2
+    assert all(one.document and one.passage for one in questions if one.answerable)
+
+    bad, *kept = questions
+    own = OwnQuestion("Who minds the bell?")
+    write_questions(file, [OwnQuestion(bad.question, use=False), *kept, own])
+    assert run(home, str(file), "--count", "10", "--more", "--no-ask", "--seed", "3").exit_code == 0
+    more = read_questions(file)
+    assert more[:9] == (OwnQuestion(bad.question, use=False), *kept, own)
+    assert len({one.id for one in more}) == len(more) == 11
+
+    write_questions(file, more[1:5])
+    asked = run(home, str(file), "--json")
+    figures = json.loads(asked.stdout)["systems"]
+    assert [(one["system"], one["questions"], one["failed"]) for one in figures] == [("extractive", 4, 0)]
+    assert figures[0]["right"]["value"] >= 0.5
+    assert read_questions(file) == more[1:5]
+
+    lacking = run(home, str(file), "--system", "wikichat")
+    assert (lacking.exit_code, "needs a model" in lacking.output) == (1, True)
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"questions": [{"question": " "}]}', '{"questions": [{}]}'])
+def test_a_damaged_file_is_refused_and_stays_as_it_is(damaged: str, tmp_path: Path) -> None:
+    file = tmp_path / "questions.json"
+    file.write_text(damaged, encoding="utf-8")
+
+    with pytest.raises(EvaluationError, match="cannot be read"):
+        read_questions(file)
+    assert file.read_text(encoding="utf-8") == damaged
+    assert read_questions(tmp_path / "none.json") == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "status", "text", "cited", "right"),
+    [
+        (PIER, "answered", "It has **90 metres**.", [], True),
+        (PIER, "answered", "It has 190 metres.", [("handbook", "pier.md", "Pier")], False),
+        (PIER, "abstained", "90 metres", [], False),
+        (NOBODY, "abstained", "", [], True),
+        (NOBODY, "answered", "Someone.", [], False),
+        (HOW, "answered", "So.", [("handbook", "pier.md", "Pier")], True),
+        (HOW, "answered", "So.", [("handbook", "pier.md", "Quay")], False),
+        (replace(HOW, section=""), "answered", "So.", [("handbook", "pier.md", "Quay")], True),
+        (replace(HOW, corpus=""), "answered", "So.", [("other", "pier.md", "Pier")], True),
+        (HOW, "answered", "So.", [("other", "pier.md", "Pier")], False),
+    ],
+)
+def test_a_reply_is_right_that_says_what_is_expected_or_cites_its_section(
+    question: OwnQuestion, status: str, text: str, cited: list[tuple[str, str, str]], right: object
+) -> None:
+    assert is_right(question, status, text, cited) is right
+
+
+def outcome(question: OwnQuestion, status: str, *, right: bool) -> OwnOutcome:
+    return OwnOutcome(question, status, "It is long.", right, 0.5, 2.0, 100, 0.01)
+
+
+def test_figures_and_the_setting_that_follows() -> None:
+    """A system is recommended only where its lead is surely no chance."""
+    good = [*[outcome(PIER, "answered", right=True)] * 14, outcome(NOBODY, "abstained", right=True)]
+    poor = [*[outcome(PIER, "answered", right=False)] * 12, *[outcome(PIER, "abstained", right=False)] * 2]
+    poor.append(outcome(NOBODY, "answered", right=False))
+    found = {"extractive": poor, "augmenter:policy=always,examples=3": good}
+
+    figures = summarise(found, 1)
+    named = ("right", "wrong", "abstained_wrongly", "abstained_rightly")
+    assert [[one[name]["value"] for name in named] for one in figures] == [
+        [0.0, pytest.approx(12 / 14), pytest.approx(2 / 14), 0.0],
+        [1.0, 0.0, 0.0, 1.0],
+    ]
+    advice = advise(found, 1)
+    assert 'system = "augmenter"\n    [limits]\n    policy = "always"\n    examples = 3' in advice
+    assert "that may be chance" in advise({"extractive": good, "wikichat": good}, 1)
+    assert advise({"extractive": good}, 1) == ""
+    shown = render_outcomes(found, 1, wrong=True)
+    assert "extractive: How long is the pier?\n    expected: 90 metres\n    answered: It is long." in shown
+    assert "expected: nothing answers it" in shown
+
+
+SENTENCE = Evidence(
+    "It is 90 metres long.",
+    Passage("p", "handbook", "pier.md", "Pier", "It is 90 metres long.", 0, "h"),
+    Document("handbook", "pier.md", "Pier"),
+    (0, 21),
+)
+
+
+@pytest.mark.parametrize(
+    ("reply", "made"),
+    [
+        ("Question: How far does the pier reach? | 90 metres | 1", [("How far does the pier reach?", ("90 metres",))]),
+        ("Question: How long is it? | 95 metres | 1\nUnanswered: Who built the pier?", [("Who built the pier?", ())]),
+        ("None.", []),
+    ],
+)
+def test_of_a_models_questions_those_count_whose_answer_stands_in_the_passage(reply: str, made: list[Any]) -> None:
+    found = own_questions_format([SENTENCE]).from_text(reply)
+
+    assert [(one.question, one.answer) for one in found] == made
+    assert [one.answerable for one in found] == [bool(answer) for _, answer in made]
+
+
+def test_a_reply_that_keeps_no_format_is_asked_for_again() -> None:
+    with pytest.raises(UnreadableReply):
+        own_questions_format([SENTENCE]).from_text("Here are some questions you might ask.")
+    rows = {"questions": [{"question": "How long?", "answer": "90 metres", "sentence": 1}], "unanswered": ""}
+    assert [one.question for one in own_questions_format([SENTENCE]).from_json(rows)] == ["How long?"]

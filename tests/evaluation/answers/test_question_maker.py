@@ -1,0 +1,160 @@
+"""Questions made by rule: what is asked of which sentence, heading and row, and of which nothing is."""
+
+from random import Random
+
+import pytest
+
+from evaluation.answers.own.own_questions import order_questions
+from evaluation.answers.own.question_maker import ask_heading, ask_rows, make_questions
+from evaluation.answers.own.sentence_questions import MadeQuestion, Prose, ask_sentence
+from storage.types import Document, Passage, PassageKind
+
+PAGE = Document("handbook", "ferry.md", "Harbour ferry", language="en")
+
+
+def passage(text: str, section: str = "", kind: PassageKind = PassageKind.PROSE, position: int = 0) -> Passage:
+    return Passage(f"p{position}", "handbook", "ferry.md", section, text, position, "h", kind)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "asked", "answer"),
+    [
+        ("The day ticket of the ferry is £12.50 a head.", "How much is the day ticket of the ferry?", ("£12.50",)),
+        (
+            "Repairs should be reported in the #boatyard Slack channel.",
+            "In which channel should repairs be reported?",
+            ("#boatyard",),
+        ),
+        (
+            "You must return the key within 3 working days of your last shift.",
+            "Within how many working days of your last shift must you return the key?",
+            ("3 working days",),
+        ),
+        (
+            "Skippers must book a berth at least 30 days in advance.",
+            "How many days in advance must skippers book a berth?",
+            ("30 days",),
+        ),
+        (
+            "The roster will be sent to you 2 hours before the tide.",
+            "How many hours before the tide will the roster be sent to you?",
+            ("2 hours",),
+        ),
+        (
+            "Logs are retained in the cabin for two years.",
+            "For how long are logs retained in the cabin?",
+            ("two years",),
+        ),
+        (
+            "Your timesheet must be handed in by 5pm on the last day.",
+            "By when must your timesheet be handed in on the last day?",
+            ("5pm",),
+        ),
+        ("The bell is rung at 06:30 on the pier.", "At what time is the bell rung on the pier?", ("06:30",)),
+        (
+            "The accounts are closed on 31 March by auditors.",
+            "On what date are the accounts closed by auditors?",
+            ("31 March",),
+        ),
+        (
+            "The crew is briefed on Mondays in the mess.",
+            "On which day of the week is the crew briefed in the mess?",
+            ("Mondays",),
+        ),
+        ("The old pier was rebuilt in May 1956.", "When was the old pier rebuilt?", ("May 1956",)),
+        ("We check the life jackets every two weeks.", "How often do we check the life jackets?", ("every two weeks",)),
+        ("You may claim up to 65 euros for a dinner.", "How much may you claim for a dinner?", ("65 euros",)),
+        (
+            "You may split the leave into as many as three blocks.",
+            "How many blocks may you split the leave into?",
+            ("three", "blocks"),
+        ),
+        (
+            "The Deck team is responsible for the mooring lines.",
+            "Who is responsible for the mooring lines?",
+            ("Deck team",),
+        ),
+        (
+            "The spare parts must be approved by the Yard team.",
+            "Who must the spare parts be approved by?",
+            ("Yard team",),
+        ),
+        ("HarbourLog is a notebook in which skippers write.", "What is HarbourLog?", ()),
+    ],
+)
+def test_a_statement_is_asked_for_its_value(sentence: str, asked: str, answer: tuple[str, ...]) -> None:
+    assert [(one.text, one.answer) for one in ask_sentence(sentence, Prose.read(sentence))] == [(asked, answer)]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It must be returned within 3 days of the trip.",  # what?
+        "You must not return the key within 3 days of a trip.",
+        "You may take 3 days in May or 5 days in June.",  # which?
+        "The berth is worth 300 euros in a year of storms.",
+        "We opened the second pier in 1956.",
+        "The team is responsible for the mooring lines.",  # any team
+        "The ferry can be seen from the second of three towers.",
+        "Made in 1956.",
+    ],
+)
+def test_of_a_sentence_that_points_elsewhere_nothing_is_asked(sentence: str) -> None:
+    assert list(ask_sentence(sentence, Prose.read(sentence))) == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "asked"),
+    [
+        ("How to moor a boat", "How do I moor a boat?"),
+        ("How we choose new boats", "How do we choose new boats?"),
+        ("What to do in a storm", "What should I do in a storm?"),
+        ("Who may use the crane?", "Who may use the crane?"),
+        ("What are the tides (by month) ?", "What are the tides (by month)?"),
+        ("What happens then?", ""),
+        ("Are you a new skipper?", ""),
+        ("What does this mean?", ""),
+        ("Mooring and anchoring of boats", ""),
+        ("Why?", ""),
+    ],
+)
+def test_a_heading_that_asks_is_taken(heading: str, asked: str) -> None:
+    assert ask_heading(heading) == asked
+
+
+def test_a_question_of_a_heading_stands_alone_and_its_section_answers_it() -> None:
+    """It gets the name of the page where it has none; not of a section that speaks of something else."""
+    answered = "The crane may be used by whoever has a licence of the yard. The licence is shown at the gate each time."
+    told = [
+        passage(answered, "Crane › Who may use the crane?"),
+        passage("Nothing to be seen in these two sentences. " * 3, "Who owns the hydrofoil?", position=1),
+        passage("See the other page about the crane and its licences. " * 2, "How to use a crane"),
+    ]
+
+    assert [(one.text, one.answer, one.passage) for one in make_questions(told, PAGE)] == [
+        ("Harbour ferry: who may use the crane?", (), "p0")
+    ]
+    named = [passage(answered.replace("crane", "Goliath"), "Who may use the Goliath?")]
+    assert [one.text for one in make_questions(named, PAGE)] == ["Who may use the Goliath?"]
+
+
+def test_a_row_is_asked_for_by_the_heads_of_columns_where_its_value_is_no_other_rows() -> None:
+    rows = "Office: Cobh; Address: 3 Hawser Lane\nOffice: Bergen; Address: Pier 4\nOffice: Hull; Address: Pier 4"
+    told = "Office: Cobh; The company pays: 9 percent\nVersion: 1.0; Date: 2026-01-01\nJob: Cook; Crew: see above"
+
+    assert [(one.text, one.answer) for one in ask_rows(rows)] == [
+        ("What is the address of the office “Cobh”?", ("3 Hawser Lane",))
+    ]
+    assert list(ask_rows(told)) == []
+
+
+def test_what_two_documents_say_is_not_asked_and_kinds_take_turns() -> None:
+    """Few are asked in the same words; headings and sentences come before tables."""
+    one = MadeQuestion("How long is the pier?", ("90",), "count", "It is.", "p", "a.md")
+    twice = [one, MadeQuestion("How deep is it?", ("9",), "count", "Deep.", "q", "a.md")]
+    twice.append(MadeQuestion("Ferry: how deep is it?", ("9",), "count", "Deep.", "r", "b.md"))
+    rows = [MadeQuestion(f"What is the cost of “{n}”?", (f"{n}",), "table", f"{n}", f"t{n}", "c.md") for n in range(9)]
+    made = [*order_questions([*rows, *twice], Random(1))]
+
+    assert made[0] == one
+    assert [made.kind for made in made] == ["count", "table", "table"]
