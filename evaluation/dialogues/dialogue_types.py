@@ -122,6 +122,8 @@ class JudgedTurn:
     non_repetitive: int | None = None
     temporally_correct: int | None = None  # 0 or 1
     reasons: Mapping[str, str] = field(default_factory=dict)  # by the name of the scale
+    draft_scores: Mapping[str, int] = field(default_factory=dict)
+    """How the reply was graded as it was before its refinement; empty where it was not refined."""
     citations: CitationCounts = CitationCounts()
     abstained: bool = False
     answerable: bool | None = None  # whether passages of the corpora answer the user; None where it was not asked

@@ -33,6 +33,7 @@ from storage.types import Document, Evidence, Hit, Passage, Verdict
 T = TypeVar("T")
 FindPassages = Callable[[str, int], Awaitable[tuple[Hit, ...]]]
 """Returns the passages that are nearest to a text."""
+MAX_MARK = 100  # the highest number of a note that a draft may refer to
 EVIDENCE = 5  # passages that a claim is held against
 UNCHECKED = "unchecked"  # the status of what a model said alone
 _CLAIMING = {Status.ANSWERED.value, UNCHECKED}
@@ -67,16 +68,19 @@ async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCa
         return JudgedTurn(failure=f"the turn {turn.status}, and there is no reply to judge")
     stated = turn.status in _CLAIMING
     said, _ = strip_marks(turn.reply, len(turn.passages))
+    draft, _ = strip_marks(turn.draft, MAX_MARK)
     async with open_task_group() as group:
         claims = group.create_task(_judge_claims(talk, said, calls)) if stated else None
         citations = group.create_task(_count_citations(talk, turn, calls))
-        graded = group.create_task(gather_all(_grade(scale, talk, said, calls) for scale in SCALES))
+        graded = group.create_task(_grade_all(talk, said, calls))
+        drafted = group.create_task(_grade_all(talk, draft, calls)) if stated and draft else None
         answerable = group.create_task(_judge_answerable(talk, calls)) if turn.status == Status.ABSTAINED else None
-    grades = {scale: grade for scale, grade in zip(SCALES, graded.result(), strict=True) if grade}
+    grades = graded.result()
     return JudgedTurn(
         claims.result() if claims else (),
         **{scale: grade.score for scale, grade in grades.items()},
         reasons={scale: grade.reasoning for scale, grade in grades.items()},
+        draft_scores={scale: grade.score for scale, grade in drafted.result().items()} if drafted else {},
         citations=citations.result(),
         abstained=turn.status == Status.ABSTAINED,
         answerable=answerable.result() if answerable else None,
@@ -146,6 +150,11 @@ def _quote_whole(passage: ShownPassage) -> Evidence:
     page = Document(passage.corpus, passage.document, passage.title)
     kept = Passage(passage.id, passage.corpus, passage.document, "", passage.text, passage.number, "")
     return Evidence(passage.text, kept, page, (0, len(passage.text)))
+
+
+async def _grade_all(talk: Conversation, said: str, calls: JudgeCalls) -> dict[str, Grade]:
+    grades = await gather_all(_grade(scale, talk, said, calls) for scale in SCALES)
+    return {scale: grade for scale, grade in zip(SCALES, grades, strict=True) if grade}
 
 
 async def _grade(scale: str, talk: Conversation, said: str, calls: JudgeCalls) -> Grade | None:

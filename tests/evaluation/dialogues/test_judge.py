@@ -1,5 +1,7 @@
 """Replies are judged by claims, citations and manner; what a judge replies is read strictly."""
 
+from dataclasses import replace
+
 import pytest
 
 from evaluation.dialogues.dialogue_types import CitationCounts, DialogueTurn, RepliedSentence, ShownPassage
@@ -119,6 +121,16 @@ async def test_what_the_judge_could_not_say_is_missing_and_named():
 async def test_a_model_that_cannot_be_reached_judges_nothing():
     with pytest.raises(ModelUnavailable):
         await judge(reply(("The pier is old.", (2,))), FakeJudge(natural=ModelUnavailable("gone")))
+
+
+async def test_a_refined_reply_is_graded_beside_its_draft():
+    refined = replace(reply(("The pier is old.", (2,))), draft="The pier is old [12].")
+    judged_by = FakeJudge()
+    judged, _ = await judge(refined, judged_by)
+    assert judged.draft_scores == dict.fromkeys(SCALES, 1)
+    assert sum(stage == "grade" for stage, _ in judged_by.asked) == 2 * len(SCALES)
+    plain, _ = await judge(replace(refined, draft=""))
+    assert plain.draft_scores == {}
 
 
 async def test_a_turn_that_failed_is_not_judged():
