@@ -141,6 +141,16 @@ def _count_needed(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
     return judged.citations.needed, judged.citations.citations
 
 
+def _gain(scale: str) -> Take:
+    """Take how much better a reply is graded than the draft that it was refined from."""
+
+    def take(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
+        after, before = getattr(judged, scale), judged.draft_scores.get(scale)
+        return None if after is None or before is None else (after - before, 1)
+
+    return take
+
+
 def _overlap(turn: DialogueTurn, _: JudgedTurn) -> float | None:
     quotes = [passage.quote or passage.text for passage in turn.passages]
     return knowledge_f1(turn.reply, quotes) if quotes else None
@@ -154,6 +164,10 @@ SCALES = (
     Measure("non_repetitive", "Non-repetitive", "", _score("non_repetitive")),
 )
 TEMPORAL = Measure("temporal", "Temporal", "%", _score("temporally_correct"))
+GAINS = tuple(
+    Measure(f"{name}_gain", title, unit, _gain(name))
+    for name, title, unit in (*((one.name, one.title, "") for one in SCALES), ("temporally_correct", "Temporal", "%"))
+)
 COSTS = (
     Measure("claim_cost", "Cost a claim", "", _per_claim(lambda turn: turn.cost), higher_is_better=False),
     Measure("claim_seconds", "Seconds a claim", "s", _per_claim(_seconds), higher_is_better=False),

@@ -20,6 +20,7 @@ from evaluation.reports.run_figures import (
     COSTS,
     FACTUAL,
     FAILED,
+    GAINS,
     MEASURES,
     ORIGINS,
     SCALES,
@@ -227,6 +228,9 @@ def _write_tables(
         yield "## Refinement"
         yield "As WikiChat's table 14: BLEU-4 of the reply, with the draft before its refinement as the reference."
         yield render_table(("system", "BLEU-4"), [(arm, f"{100 * score:.1f}") for arm, score in refined])
+    if graded := [one for one in dialogues if any(judged.draft_scores for _, judged in one.turns)]:
+        yield "As WikiChat's table 15: how much better replies are graded than the drafts that they were refined from."
+        yield _tabulate(graded, GAINS, seed)
     yield "## Citations and knowledge"
     yield "Sentences that what they cite supports, citations that are needed, and words in common with what is cited."
     yield _tabulate(dialogues, (*CITATIONS, FAILED), seed, kinds=(ALL,))

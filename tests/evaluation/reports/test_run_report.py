@@ -191,3 +191,15 @@ def test_a_plot_tells_its_values_to_who_cannot_see_it():
     drawn = draw_plot(Plot("Seconds", (PlotPoint("a <system>", 1.0, 0.5, 3.0),), 2.0, lambda value: f"{value:g} s"))
     assert 'aria-label="a &lt;system&gt;: 1 s"' in drawn
     assert 'x2="790.0"' in drawn  # what lies beyond the axis ends at it
+
+
+def test_a_refined_reply_is_held_against_its_draft(tmp_path: Path) -> None:
+    """As table 15: grades of the reply less those of the draft; nothing where nothing was refined."""
+    plain = (judged(S), judged(S), judged(S))
+    refined = (judged(S, draft_scores={"relevant": 2, "temporally_correct": 0}), *plain[1:])
+    write_report(write_run(tmp_path / "refined", refined, plain))
+    text = (tmp_path / "refined" / "report.md").read_text()
+    assert "table 15" in text
+    assert "| head | good · m | 2 | – | – | – | 100.0 |" in text
+    write_report(write_run(tmp_path / "plain", plain, plain))
+    assert "table 15" not in (tmp_path / "plain" / "report.md").read_text()
