@@ -61,7 +61,7 @@ DEVIATIONS = (
         "turns that abstained, and whether the judge finds a passage that answers",
     ),
     ("WikiChat, table 14", "BLEU of the refined reply, with the draft as its target", "the same, by sacrebleu"),
-    ("WikiChat, table 15", "scores of drafts and of refined replies", "drafts are not judged: no such table"),
+    ("WikiChat, table 15", "scores of drafts and of refined replies", "drafts are graded by the judge, as replies are"),
     (
         "LLM-Augmenter, tables 1 and 2, figure 4",
         "human replies and golden knowledge of news chat and customer service",

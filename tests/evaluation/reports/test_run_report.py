@@ -199,7 +199,7 @@ def test_a_refined_reply_is_held_against_its_draft(tmp_path: Path) -> None:
     refined = (judged(S, draft_scores={"relevant": 2, "temporally_correct": 0}), *plain[1:])
     write_report(write_run(tmp_path / "refined", refined, plain))
     text = (tmp_path / "refined" / "report.md").read_text()
-    assert "table 15" in text
+    assert "As WikiChat's table 15" in text
     assert "| head | good · m | 2 | – | – | – | 100.0 |" in text
     write_report(write_run(tmp_path / "plain", plain, plain))
-    assert "table 15" not in (tmp_path / "plain" / "report.md").read_text()
+    assert "As WikiChat's table 15" not in (tmp_path / "plain" / "report.md").read_text()
