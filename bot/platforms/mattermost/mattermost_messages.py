@@ -30,7 +30,8 @@ from storage.language.lazy_pattern import lazy_compile
 Names = Mapping[str, str]
 """The names of people by their ids, of those who are to be mentioned."""
 
-_FORMATTING = lazy_compile(r"[\\`*_~|{}\[\]()>#-]")
+# A backslash before a letter is one, there and in CommonMark; two of them would be two.
+_FORMATTING = lazy_compile(r"\\(?!\w)|[`*_~|{}\[\]()>#-]")
 _CHANNEL = lazy_compile(r"~(?=\S|\Z)")
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity, is_to_others, read_own_text, split_command
@@ -69,6 +69,7 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
 
 @settings(max_examples=25)
 @given(text=texts)
+@example(text="C:\\data\\\\x \\d \\* \\")
 def test_what_is_escaped_reads_as_it_was_and_comes_back_so(text: str) -> None:
     """A post of ours that is read again has the same words."""
     made = escape_markdown(text)

@@ -8,7 +8,8 @@ from tests.platforms.mattermost.world import Post
 
 _LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\((https?://[^\s()]+)\)")
 _CHANNEL = re.compile(r"~\w")
-_ESCAPED = re.compile(r"\\([\\`*{}\[\]()#+\-.!_>~|])")
+_ESCAPED = re.compile(r"\\([`*{}\[\]()#+\-.!_>~|]|\\(?!\w))", re.ASCII)
+"""A backslash before a letter is one, as its clients read it."""
 _STYLE = re.compile(r"(?<!\\)\*+|^> ", re.MULTILINE)
 _MENTION = re.compile(r"(?<!\w)@([a-z0-9][\w.-]*)", re.IGNORECASE)
 _SIGNS = {"🛑": "stop", "🔍": "evidence", "👍": "up", "👎": "down", "🙋": "ask", "📢": "share", "🗑": "retract"}
