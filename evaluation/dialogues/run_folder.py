@@ -54,7 +54,7 @@ class RunFolder:
         _append_line(self.path / "dialogues.jsonl", {**head, **asdict(turn)})
 
     def read_dialogues(self) -> tuple[Dialogue, ...]:
-        """Return the dialogues with the turns they have so far, in the order in which they began."""
+        """Return the dialogues with the turns they have so far, in an order that no clock and no kill changes."""
         heads, turns = dict[str, dict[str, Any]](), defaultdict[str, dict[int, DialogueTurn]](dict)
         file = self.path / "dialogues.jsonl"
         for where, line in _read_lines(file):
@@ -63,7 +63,7 @@ class RunFolder:
             heads.setdefault(str(head["id"]), head)
         return tuple(
             _parse(Dialogue, {**head, "turns": [asdict(turns[name][one]) for one in sorted(turns[name])]}, str(file))
-            for name, head in heads.items()
+            for name, head in sorted(heads.items())
         )
 
     def append_judgement(self, key: TurnKey, judged: JudgedTurn) -> None:

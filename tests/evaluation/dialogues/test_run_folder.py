@@ -91,6 +91,16 @@ def test_a_turn_that_was_killed_in_the_middle_of_its_line_was_never_kept(folder)
         assert folder.read_dialogues() == (replace(DIALOGUE, turns=(TURN, TURN)),)
 
 
+def test_dialogues_come_in_one_order_whichever_ended_first(folder, tmp_path):
+    other = RunFolder(tmp_path / "other")
+    other.path.mkdir()
+    dialogues = (DIALOGUE, replace(DIALOGUE, id="fast/m/2"), replace(DIALOGUE, id="alone/m/1"))
+    for one, another in zip(dialogues, reversed(dialogues), strict=True):
+        folder.append_turn(one, TURN)
+        other.append_turn(another, TURN)
+    assert folder.read_dialogues() == other.read_dialogues()
+
+
 def test_a_line_that_cannot_be_read_is_named(folder):
     (folder.path / "dialogues.jsonl").write_text('{"id": "a", "turn": 1}\n')
     with pytest.raises(EvaluationError, match=r"line 1 of .*dialogues.jsonl cannot be read"):
