@@ -24,11 +24,13 @@ from tests.pipeline.world import registered
 from tests.platforms.bots import text
 from tests.platforms.contract import Street
 from tests.platforms.houses import HOUSES, TRIED
+from tests.platforms.systems import Gated
 from tests.storage.stores import kept, opened
 from tests.thorough import THOROUGH
 
 CHANGES, AT_ONCE = (20, 2) if THOROUGH else (6, 1)
 WRONG = ("visible_too = []", "[[corpus]", "[limits]\nseconds = 'long'", "[[channel]]\nid = 'slack:T1/C1'\nsystem = 'x'")
+ASKED = "What do the vaults hold?"
 Scope = frozenset[str]
 
 
@@ -42,6 +44,7 @@ class Office:
     platform: str
     """What else its file says."""
     reloading: SettingsReload
+    system: Gated
     scopes: list[Scope] = field(default_factory=list)
     """What could be read in the first channel, version after version."""
     asked: dict[str, int] = field(default_factory=dict)
@@ -62,9 +65,7 @@ class Office:
 
     async def ask(self, number: int) -> str:
         street, version = self.street, len(self.scopes) - 1
-        asks: str = await street.say(
-            f"What do the vaults hold? {number}", user=street.people[0], channel=street.channels[0]
-        )
+        asks: str = await street.say(f"{ASKED} {number}", user=street.people[0], channel=street.channels[0])
         self.asked[asks] = version
         return asks
 
@@ -88,12 +89,13 @@ async def office(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -
     async with HOUSES[request.param]() as street, AsyncExitStack() as stack:
         store = stack.enter_context(opened(home))
         live = LiveSettings(load_settings(file))
-        app = App(live, store, systems=registered(extractive=telling_all), **kept(store))
+        system = Gated(telling_all)
+        app = App(live, store, systems=registered(extractive=system), **kept(store))
         await stack.enter_async_context(street.joined(app))
         reloading = SettingsReload(live, partial(load_settings, file), ScopeRecord(app.audit))
         await reloading.begin()
         admits = (f"{key} = {json.dumps(value)}" for key, value in list_scope(live.current).items() if value)
-        yield Office(street, app, file, "\n".join([f"home = '{home}'", *admits]), reloading)
+        yield Office(street, app, file, "\n".join([f"home = '{home}'", *admits]), reloading, system)
 
 
 async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_much(office: Office) -> None:
@@ -126,3 +128,18 @@ async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_m
     assert {(row.state, row.outcome) for row in rows if row} == {("done", "delivered")}
     assert len(rows) == len({row.turn_id for row in rows if row}) > CHANGES
     assert len(office.street.seen(office.street.channels[0], by=office.street.people[0])) == stand
+
+
+async def test_a_turn_keeps_its_scope_but_shows_nothing_that_was_taken_away_meanwhile(office: Office) -> None:
+    """What was given meanwhile is for the next question; for what was taken the question is answered anew."""
+    first, second, *_ = CORPORA
+    for before, after, shown in ((0, 2, {first}), (2, 1, {second})):
+        await office.change(before)
+        office.system.shut.add(f"{ASKED} {before}")
+        turns = len(office.system.talks)
+        asks = await office.ask(before)
+        await office.system.until_asked(turns + 1)
+        await office.change(after)
+        await office.system.open()
+        assert await office.answered(asks) == shown
+        assert await office.answered(await office.ask(9)) == office.scopes[-1]
