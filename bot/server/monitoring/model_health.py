@@ -23,8 +23,8 @@ class WatchedModel:
     def __init__(self, llm: LLM) -> None:
         self._llm, self._doubted = llm, asyncio.Event()
         self._doubted.set()
-        self.fault = ""
-        """Why it cannot be asked, in a line; empty where it can, or where nobody knows yet."""
+        self.fault = "It is being asked whether it answers."
+        """Why it cannot be asked, in a line; empty where it can."""
 
     def structured(self, stage: str) -> bool:
         return self._llm.structured(stage)
