@@ -55,7 +55,7 @@ async def list_channels(table: "SlackSettings", _: str) -> Mapping[str, str]:
 SETUP = PlatformSetup(
     steps=(
         "Open https://api.slack.com/apps, press Create New App, From a manifest, and choose your workspace.",
-        "Paste slack-manifest.yaml, press Create, then Install to Workspace.",
+        "Paste slack-manifest.yaml, of Footnote's own folder; press Create, then Install to Workspace.",
     ),
     list_questions=list_questions,
     try_answer=try_answer,
