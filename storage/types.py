@@ -357,6 +357,7 @@ class NewQuestion:
     body: Mapping[str, Any]  # all else that is needed to answer it, as JSON; its words stand under `text`
     handle: str = field(default="", repr=False)
     """A secret of the platform, such as an interaction's token; forgotten when the question is done."""
+    sending: bool = False  # whether its answer may be posted already
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import socket
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from bot.access import Asker
@@ -75,10 +76,15 @@ class Desk:
         """Release at once, at the end of `running`, what is under way."""
         self._scheduler.stop_now()
 
-    async def take(self, question: Question) -> IntakeStatus:
-        """Store a question. When this returns NEW it is on the disk, and will be answered."""
+    async def take(self, question: Question, *, missed: bool = False) -> IntakeStatus:
+        """Store a question. When this returns NEW it is on the disk, and will be answered.
+
+        One that was `missed` may have an answer that a restored record does not know: the platform is asked for it.
+        """
+        platform = self._platforms.get(question.place.platform)
+        sending = missed and platform is not None and platform.ways(question).reads_back
         try:
-            row, new = await self._queue.put(encode_question(question))
+            row, new = await self._queue.put(replace(encode_question(question), sending=sending))
         except Exception as error:  # noqa: BLE001 - whatever it is, the asker is told, and the desk goes on
             log_event(logging.ERROR, "a question could not be taken", question, error)
             self._refuse(question)

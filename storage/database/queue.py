@@ -38,7 +38,8 @@ class Queue:
 
         Raises `TypeError` or `ValueError` for a body that is no strict JSON.
         """
-        named = {name: getattr(question, name) for name in ("key", "channel", "conversation", "message", "handle")}
+        taken_over = ("key", "channel", "conversation", "message", "handle", "sending")
+        named = {name: getattr(question, name) for name in taken_over}
         stored = {"asker": question.user, "body": encode_json(question.body), "taken_at": self.clock()}
         row = {**_NEW_STATE, **named, **stored}
         # Before all other writes, also those about other questions.

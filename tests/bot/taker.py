@@ -48,7 +48,8 @@ class Taker:
             raise self.faults.pop()
         return self.made(written)
 
-    async def take(self, asked: Question) -> IntakeStatus:
+    async def take(self, asked: Question, *, missed: bool = False) -> IntakeStatus:
+        assert missed
         if any(one.key == asked.key for one in self.taken):
             return IntakeStatus.KNOWN
         self.taken.append(asked)

@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from bot.desk.types import DeliveryOutcome
 from bot.views.catalog import translate
+from storage.home.backup import restore_backup, write_backup
 from storage.record.record_search import RecordFilter, RecordSearch
 from tests.bot.test_pinned_answers import pin
 from tests.platforms.bots import Bot, finished, text
@@ -425,3 +427,21 @@ async def test_it_introduces_itself_once_where_it_is_invited(bot: Bot) -> None:
     assert text(street.seen(first, by=street.people[0])).count(translate("intro_mention", "en")) == 1
     assert translate("intro_mention", "en") not in text(street.seen(second, by=street.people[0]))
     assert street.refused == street.pings == []
+
+
+async def test_what_was_answered_after_a_backup_is_not_answered_twice_once_it_is_restored(bot: Bot) -> None:
+    """It is asked again, since nobody knows of it; its answer is found where it stands."""
+    await bot.start()
+    await bot.answered(await bot.ask(RISES, channel=1))
+    kept = bot.home.with_name("kept.tar")
+    write_backup(bot.home, kept, version="1", made=datetime.now(UTC), progress=lambda *_: None)
+    asks = await bot.ask()
+    before = await bot.answered(asks)
+    await bot.stop()
+    (bot.home / "footnote.db").unlink()
+    restore_backup(kept, bot.home, lambda *_: None)
+
+    await bot.start()
+    await bot.system.until_asked(3)
+    await bot.done(asks)
+    assert [one.id for one in bot.street.answer(asks)] == [one.id for one in before]

@@ -180,7 +180,7 @@ class CatchUpRun:
         question = missed.question
         if question.unasked:
             return 0
-        taken = await self._desk.take(question)
+        taken = await self._desk.take(question, missed=True)
         if taken is IntakeStatus.KNOWN and missed.edited:
             await self._desk.edit_question(question.key, question.text)
         return int(taken is IntakeStatus.NEW)

@@ -183,7 +183,7 @@ class Record:
     def add(self, told: Told) -> int:
         """Put a turn on record as answered; return its ticket."""
         number = len(self.rows) + 1
-        new = encode_question(told.question(number))
+        new = replace(encode_question(told.question(number)), sending=True)
         self.rows[number] = QueuedQuestion(
             ticket=number,
             **{name: getattr(new, name) for name in new.__dataclass_fields__},
@@ -191,7 +191,6 @@ class Record:
             outcome="delivered",
             taken_at=DAY,
             turn_id=f"turn{number}",
-            sending=True,
             posted=(f"m{number}",),
             owner="",
             lease_until=None,

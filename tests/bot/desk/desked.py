@@ -127,7 +127,7 @@ class MemoryQueue:
             return known, False
         ticket = len(self.world.rows) + 1
         asked = {name: getattr(new, name) for name in NewQuestion.__slots__}
-        fresh = {"state": "waiting", "outcome": "", "taken_at": DAY, "turn_id": "", "sending": False}
+        fresh = {"state": "waiting", "outcome": "", "taken_at": DAY, "turn_id": ""}
         row = QueuedQuestion(ticket, **asked, **fresh, posted=(), owner="", lease_until=None)
         self.world.rows[ticket] = row
         await self.world.fuse.step()
