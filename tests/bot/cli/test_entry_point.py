@@ -1,10 +1,10 @@
 """Small commands start fast: what is heavy is imported by those who need it."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 from tests.storage.stores import open_empty_database
 
@@ -21,38 +21,35 @@ HEAVY = (
     "alembic",
 )
 SCRIPT = """
-import runpy, sys
-sys.argv = ["footnote", *sys.argv[1:]]
-try:
-    runpy.run_module("bot", run_name="__main__")
-except SystemExit as end:
-    print(f"exit {end.code}", file=sys.stderr)
+import json, runpy, sys
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["footnote", *arguments]
+    try:
+        runpy.run_module("bot", run_name="__main__")
+    except SystemExit as end:
+        print(f"exit {end.code}", file=sys.stderr)
 print(*sorted(sys.modules), file=sys.stderr)
 """
 
 
-def _modules(here: Path, *arguments: str) -> set[str]:
-    """Return what a command has imported when it is done."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments], cwd=here, capture_output=True, text=True, check=True, timeout=60
-    )
-    *_, status, modules = done.stderr.splitlines()
-    assert status == "exit 0", done.stderr
-    return set(modules.split())
+def _modules(here: Path, *commands: Sequence[str]) -> set[str]:
+    """Return what commands, one after the other in one process, have imported when they are done."""
+    given = [sys.executable, "-c", SCRIPT, json.dumps(commands)]
+    done = subprocess.run(given, cwd=here, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr.count("exit 0") == len(commands), done.stderr
+    return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("arguments", [("--version",), ("init",)])
-def test_what_opens_nothing_loads_nothing_heavy(arguments: tuple[str, ...], here: Path) -> None:
+def test_what_opens_nothing_loads_nothing_heavy(here: Path) -> None:
     """No index, no model, no converter."""
-    assert not _modules(here, *arguments) & {*HEAVY}
+    assert not _modules(here, ["--version"], ["init"]) & {*HEAVY}
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("ask", "--help"), ("ingest", "folder", "--help")])
-def test_help_waits_for_no_settings_and_no_database(arguments: tuple[str, ...], here: Path) -> None:
+def test_help_waits_for_no_settings_and_no_database(here: Path) -> None:
     """Nor for views, let alone an index: all of these are loaded by the command that runs."""
-    late = {"bot.settings.settings_tables", "sqlalchemy", "bot.cli.rendering.json_documents"}
+    late = {"bot.settings.settings_tables", "sqlalchemy", "bot.cli.rendering.json_documents", "evaluation.cli"}
 
-    assert not _modules(here, *arguments) & {*HEAVY, *late}
+    assert not _modules(here, ["--help"], ["ask", "--help"], ["ingest", "folder", "--help"]) & {*HEAVY, *late}
 
 
 def test_what_only_reads_the_record_loads_the_database_alone(here: Path) -> None:
@@ -60,8 +57,7 @@ def test_what_only_reads_the_record_loads_the_database_alone(here: Path) -> None
     with open_empty_database(here / ".footnote"):
         pass
 
-    for arguments in (("corpora",), ("audit", "list"), ("ingest", "status")):
-        assert not _modules(here, *arguments) & {*HEAVY}
+    assert not _modules(here, ["corpora"], ["audit", "list"], ["ingest", "status"]) & {*HEAVY}
 
 
 def test_asking_loads_no_model_s_client_where_none_is_asked(here: Path) -> None:
@@ -69,16 +65,15 @@ def test_asking_loads_no_model_s_client_where_none_is_asked(here: Path) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "quay.md").write_text("# Quay\n\nThe quay opens at seven.\n", encoding="utf-8")
     (here / "footnote.toml").write_text('system = "extractive"\n[model]\nname = "m"\napi_key = "k"\n', encoding="utf-8")
-    _modules(here, "ingest", "folder", "docs", "--corpus", "docs")
+    _modules(here, ["ingest", "folder", "docs", "--corpus", "docs"])
 
-    loaded = _modules(here, "ask", "When does the quay open?")
+    loaded = _modules(here, ["ask", "When does the quay open?"])
     assert {"openai", "storage.indexes.token_states"}.isdisjoint(loaded)
 
 
 def test_other_packages_commands_are_loaded_when_they_are_named(here: Path) -> None:
-    """And not before."""
-    assert "evaluation.cli" not in _modules(here, "--help")
-    assert "evaluation.cli" in _modules(here, "evaluate", "--help")
+    """And not before, as help shows."""
+    assert "evaluation.cli" in _modules(here, ["evaluate", "--help"])
 
 
 def test_who_presses_ctrl_c_while_it_is_being_imported_sees_no_traceback(tmp_path: Path) -> None:
