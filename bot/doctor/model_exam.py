@@ -3,7 +3,6 @@
 `examiner` asks one model in one variant; here are all of them, under one budget.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
@@ -28,6 +27,7 @@ from bot.doctor.prompt_variants import (
     list_prompt_variants,
     measure_variant,
 )
+from bot.settings.settings_lines import format_toml
 from bot.settings.settings_tables import Settings
 from bot.views.sanitize import sanitize_line
 from pipeline.errors import PipelineError
@@ -56,7 +56,7 @@ def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings
     return tuple(
         line
         for table, values in tables.items()
-        for line in (f"[{table}]", *(f"{key} = {_format_toml(value)}" for key, value in values.items()))
+        for line in (f"[{table}]", *(f"{key} = {format_toml(value)}" for key, value in values.items()))
     )
 
 
@@ -65,12 +65,6 @@ def _list_stage_settings(stages: Mapping[str, StageSettings]) -> dict[str, dict[
         stage: {key: value for key, value in asdict(own).items() if value is not None} for stage, own in stages.items()
     }
     return {stage: own for stage, own in plain.items() if own}
-
-
-def _format_toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_format_toml(one)}" for key, one in value.items()) + " }"
-    return json.dumps(value, ensure_ascii=False)
 
 
 NO_FIGURE = "–"

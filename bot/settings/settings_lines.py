@@ -1,7 +1,9 @@
-"""Find the lines of a TOML file that set its keys, which `tomllib` does not tell. Pure."""
+"""Find the lines of a TOML file that set its keys, which `tomllib` does not tell, and write values as TOML. Pure."""
 
+import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from storage.language.lazy_pattern import lazy_compile
 
@@ -71,3 +73,12 @@ def _find_end(lines: list[str], start: int) -> int:
             continue
         return end
     return start + 1
+
+
+def format_toml(value: Any) -> str:
+    """Format a value as TOML: text, number, truth, list or table, in one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {format_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(format_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.settings.settings_errors import SettingsError
-from bot.settings.settings_lines import Key, index_lines
+from bot.settings.settings_lines import Key, format_toml, index_lines
 
 _OLD_NAMES = {"visible_to": "readers"}
-
-
-def format_toml(value: Any) -> str:
-    """Format a value as TOML: text, number, truth, list or table, in one line."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {format_toml(one)}" for key, one in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(format_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def set_value(text: str, key: Key, value: Any, comment: str = "") -> str:
