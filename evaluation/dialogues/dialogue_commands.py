@@ -107,7 +107,8 @@ async def _hold(
     else:
         manifest = await build_manifest(app, options)
     held = folder.read_dialogues()
-    expected = expect_run(manifest, ctx.settings.model.plain().prices, held)
+    judged = len(folder.read_judgements())
+    expected = expect_run(manifest, ctx.settings.model.plain().prices, held, judged)
     dialogues = len(plan_dialogues(manifest))
     ctx.output.note(f"{dialogues} dialogues of {manifest.turns} turns about {count_kinds(manifest.topics)} topics")
     for line in manifest.stand_ins:

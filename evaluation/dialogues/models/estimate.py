@@ -65,16 +65,18 @@ class Expectation:
         return Expectation(self.calls * count, *tokens, cost, self.seconds * count)
 
 
-def expect_run(manifest: RunManifest, prices: Mapping[str, Price], held: Sequence[Dialogue] = ()) -> Expectation:
-    """Return what is left of a run: dialogues and their judgement."""
+def expect_run(
+    manifest: RunManifest, prices: Mapping[str, Price], held: Sequence[Dialogue] = (), judged: int = 0
+) -> Expectation:
+    """Return what is left of a run: dialogues, and their judgement but for the turns that are judged."""
     begun = {one.id: one for one in held}
-    total = Expectation()
-    for planned in plan_dialogues(manifest):
+    dialogues = plan_dialogues(manifest)
+    total = expect_judgement(manifest.judge, prices).times(len(dialogues) * manifest.turns - judged)
+    for planned in dialogues:
         left = manifest.turns - len(begun.get(planned.id, planned).turns)
-        judged = expect_judgement(manifest.judge, prices).times(manifest.turns)
         user = expect_calls({"simulated_user": 1}, manifest.simulator, prices)
         own = _mean_turn(held, planned) or expect_turn(planned.system, planned.model, prices)
-        total += (own + user).times(left) + judged
+        total += (own + user).times(left)
     return total
 
 

@@ -157,6 +157,7 @@ async def test_a_run_names_its_stand_ins_goes_on_under_its_options_and_is_estima
     expected = expect_run(manifest, prices)
     assert expected.calls > 2 * len(plan_dialogues(manifest)) * manifest.turns
     assert expected.cost == pytest.approx((expected.prompt_tokens + 2 * expected.completion_tokens) / 1e6)
+    assert expect_run(manifest, prices, judged=2).calls < expected.calls
     assert "no price is set" in describe_expectation(expect_run(manifest, {}), 4)
 
 
