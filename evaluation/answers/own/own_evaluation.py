@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -111,7 +111,8 @@ async def _run(
     questions = await asyncio.to_thread(read_questions, file)
     if making.more or not questions:
         ctx.output.note(f"questions are made into {file}; this looks through all documents")
-        questions = await _make(app, questions, making)
+        with show_progress(ctx.output.err, label="making", unit="questions") as progress:
+            questions = await _make(app, questions, making, progress)
         await asyncio.to_thread(write_questions, file, questions)
     used = [one for one in questions if one.use]
     if not used:
@@ -129,7 +130,9 @@ async def _run(
     return len(questions), found
 
 
-async def _make(app: App, known: Sequence[OwnQuestion], making: MakingOptions) -> tuple[OwnQuestion, ...]:
+async def _make(
+    app: App, known: Sequence[OwnQuestion], making: MakingOptions, progress: Callable[[int, int], object]
+) -> tuple[OwnQuestion, ...]:
     there = [one.name for one in await app.manifest.corpora() if one.documents]
     if unknown := [one for one in making.corpora if one not in there]:
         hint = f"There are: {', '.join(there) or 'none yet'}."
@@ -137,7 +140,7 @@ async def _make(app: App, known: Sequence[OwnQuestion], making: MakingOptions) -
     if making.by_model and not app.llm:
         raise EvaluationError("No model is configured.", hint="Set [model], or make questions without --by-model.")
     llm, now = (app.llm, datetime.now(app.settings.zone)) if making.by_model else (None, None)
-    made = await QuestionMaking(app, making.corpora or there, making.seed, llm, now).make(making.count, known)
+    made = await QuestionMaking(app, making.corpora or there, making.seed, llm, now, progress).make(making.count, known)
     if not any(one.answerable for one in made):
         hint = "Write some into the file, or have a model make them with --by-model."
         raise EvaluationError("No question could be made of these documents.", hint=hint)

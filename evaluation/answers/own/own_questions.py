@@ -5,11 +5,12 @@ the passage that answers it. Questions that nothing answers are such as people a
 has all; a model adds near misses.
 """
 
+import asyncio
 import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -35,9 +36,10 @@ from storage.types import Document, Evidence, Hit, Passage, StoredVersion
 FOUND_AMONG = 10  # passages that the search looks through for the one that answers
 MOST_DOCUMENTS = 20_000  # of a corpus that are looked through
 MOST_OF_DOCUMENT, MOST_ALIKE = (3, 9), 2
-SHARES = {"heading": 12, "sentence": 6, "table": 1, "what": 1}
+SHARES = {"heading": 14, "sentence": 4, "table": 1, "what": 1}
 """How many questions of each kind are taken in turn, as long as there are any."""
 UNANSWERED_SHARE = 0.2
+AT_ONCE = 8  # calls of the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class QuestionMaking:
     seed: int = 0
     llm: LLM | None = None
     now: datetime | None = None
+    progress: Callable[[int, int], object] = lambda *_: None
 
     async def make(self, count: int, known: Sequence[OwnQuestion] = ()) -> tuple[OwnQuestion, ...]:
         """Return the questions there are and new ones, `count` in all that are used. Raises any `PipelineError`."""
@@ -114,14 +117,18 @@ class QuestionMaking:
         used = [one for one in known if one.use]
         absent = [one async for one in self._find_absent(random) if one.id not in asked]
         silent = max(0, round(UNANSWERED_SHARE * count) - sum(not one.answerable for one in used))
-        absent = absent[: min(silent, max(0, count - len(used)))]
-        made: list[OwnQuestion] = []
+        silent = min(silent, max(0, count - len(used)))
+        absent = absent[: silent // 2 if self.llm else silent]  # the model makes near misses as well
+        near, made = 0, list[OwnQuestion]()
         async for one in self._ask_model(random) if self.llm else self._apply_rules(random, used):
             if len(made) + len(used) + len(absent) >= count:
                 break
-            if one.id not in asked:
-                asked.add(one.id)
-                made.append(one)
+            if one.id in asked or (not one.answerable and near >= silent - len(absent)):
+                continue
+            asked.add(one.id)
+            made.append(one)
+            near += not one.answerable
+            self.progress(len(made), count - len(used) - len(absent))
         return (*known, *made, *absent)
 
     async def _list_documents(self) -> AsyncIterator[StoredVersion]:
@@ -185,27 +192,31 @@ class QuestionMaking:
             for passage in random.sample(version.passages, min(MOST_OF_DOCUMENT[0], len(version.passages)))
         ]
         random.shuffle(drawn)
-        for source in drawn:
-            sentences = collect_sentences([Hit(source.passage, source.document, 0.0)])
-            if self.llm is None or sum(len(one.text) for one in sentences) < _LEAST_ASKED:
-                continue
-            for one in await self._ask_about(self.llm, sentences):
-                is_answered = self._is_found(one.question, source)
-                if await (is_answered if one.answerable else self._is_absent(one.question, one.question)):
+        for at in range(0, len(drawn), AT_ONCE):
+            for found in await asyncio.gather(*map(self._ask_about, drawn[at : at + AT_ONCE])):
+                for one in found:
                     yield one
 
-    async def _ask_about(self, llm: LLM, sentences: tuple[Evidence, ...]) -> tuple[OwnQuestion, ...]:
-        now = self.now
-        assert now is not None  # noqa: S101 - it is given where a model is
-        spent = BudgetMeter(Budget(calls=4, tokens=20_000))
-        random = Random(f"{self.seed} {sentences[0].passage.id}")
-        prompter = Prompter(llm, spent, note=lambda *_: None, now=now, random=random, folder=PROMPTS)
+    async def _ask_about(self, source: Source) -> tuple[OwnQuestion, ...]:
+        """Have the model make questions of a passage; return those that the search bears out."""
+        sentences = collect_sentences([Hit(source.passage, source.document, 0.0)])
+        if self.llm is None or self.now is None or sum(len(one.text) for one in sentences) < _LEAST_ASKED:
+            return ()
+        spent, random = BudgetMeter(Budget(calls=4, tokens=20_000)), Random(f"{self.seed} {source.passage.id}")
+        prompter = Prompter(self.llm, spent, note=lambda *_: None, now=self.now, random=random, folder=PROMPTS)
         try:
-            return await prompter.ask(
+            found = await prompter.ask(
                 "own_questions", own_questions_format(sentences), stage="generate", sentences=sentences
             )
         except (UnreadableReply, ModelRefused):
             return ()
+        held = [
+            await (
+                self._is_found(one.question, source) if one.answerable else self._is_absent(one.question, one.question)
+            )
+            for one in found
+        ]
+        return tuple(one for one, holds in zip(found, held, strict=True) if holds)
 
 
 _LEAST_ASKED = 120  # characters of a passage that is worth a call

@@ -26,7 +26,7 @@ def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[
         stretch = tuple(within)
         for made in (*_ask_heading(section, stretch), *(one for passage in stretch for one in _ask_passage(passage))):
             is_about = made.kind != "what" or _is_about(made.text, f"{document.title} {section}")
-            if is_about and (text := _name_page(made.text, document.title, made.kind)):
+            if is_about and (text := _name_page(made, document.title, section)):
                 yield replace(made, text=text, document=document.key)
 
 
@@ -49,7 +49,7 @@ def _is_about(question: str, headings: str) -> bool:
     return subject.casefold() in headings.casefold()
 
 
-_LEAST_HEADING, _MOST_HEADING, _LEAST_BELOW = 4, 16, 100
+_LEAST_HEADING, _MOST_HEADING, _LEAST_BELOW, _LEAST_SENTENCE = 4, 16, 100, 30
 _HEADINGS = (
     (re.compile(r"How to ((?!guide)[a-z]\w+ [^?]+)\??"), "how do I {0}"),
     (re.compile(r"How we ((?!re\b|are\b)[a-z]\w+ [^?]+)"), "how do we {0}"),
@@ -58,10 +58,14 @@ _HEADINGS = (
     (re.compile(r"((?:How|What|Why|When|Who|Where|Which|Can|Do|Does|Should|Is|Are|Will|May|Must) [^?]+)\?"), "{0}"),
 )
 _ASKS_READER = re.compile(
-    r"\b(?:are|have|did|is|do) (?:you|your|my)\b(?! (?:do|need|think)\b)|^(?:do|are) users", re.IGNORECASE
+    r"\b(?:are|have|did|is|do) (?:you|your|my)\b(?! (?:do|need|think)\b)|^(?:do|are) users|^what about\b", re.IGNORECASE
 )
 """A heading that leads the reader through a decision: its answer is theirs."""
-_SAYS_NOTHING = re.compile(r"(?:see|please see|refer|tbd|todo|tba|coming soon|work in progress)\b", re.IGNORECASE)
+_GOES_ON = re.compile(r":$|\b(?:following|below)\b[^.\n]*[.:]?$", re.IGNORECASE)
+"""The end of a section whose answer was a picture, or stands in the sections beneath it."""
+_SAYS_NOTHING = re.compile(
+    r"(?:see|please see|here (?:is|are)|refer|tbd|todo|tba|coming soon|work in progress)\b", re.IGNORECASE
+)
 
 
 def ask_heading(heading: str) -> str:
@@ -77,15 +81,18 @@ def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQues
     if not (asked := ask_heading(section.rpartition(SECTION_MARK)[2])):
         return
     sentences = [one for passage in passages if passage.kind is PassageKind.PROSE for one in _split_sentences(passage)]
-    if sum(map(len, sentences)) < _LEAST_BELOW or _SAYS_NOTHING.match(sentences[0]):
+    is_told = any(len(one) >= _LEAST_SENTENCE and one[-1] in ".!?" for one in sentences)  # else it is a list of links
+    if not is_told or sum(map(len, sentences)) < _LEAST_BELOW or _SAYS_NOTHING.match(sentences[0]):
         return
     told = {term for passage in passages for term in content_terms(passage.text)}
-    if told & set(content_terms(asked)):  # else what stands there speaks of something else
+    goes_on = _GOES_ON.search(passages[-1].text.strip())
+    if told & set(content_terms(asked)) and not goes_on:  # else what stands there speaks of something else
         yield MadeQuestion(asked, (), "heading", sentences[0], passages[0].id, quality=0.9)
 
 
 _MOST_VALUE, _LONG_HEAD, _ACRONYM = 6, 16, 4
-_CELL_HEAD, _CELL_LABEL = re.compile(r"[A-Z]\w{2,}(?: [A-Za-z]{3,}){0,2}"), re.compile(r"[\w '’&/().,-]{3,50}")
+_CELL_HEAD, _CELL_LABEL = re.compile(r"[A-Z]\w{2,}(?: [A-Za-z]{3,})?"), re.compile(r"[\w '’&/().,-]{3,50}")
+_MANY = re.compile(r"(?<![su])s$", re.IGNORECASE)
 _NO_HEAD = re.compile(
     r"details?|values?|notes?|examples?|descriptions?|comments?|info|links?|status|type|date|version|total"
     r"|your .+|(?:.* )?id|.* (?:by|to|for|if|in|least|most|top)"
@@ -99,20 +106,24 @@ _NO_HEAD = re.compile(
 def ask_rows(table: str) -> Iterator[MadeQuestion]:
     """Ask for the second cell of each row by the heads of its columns, where no other row has the same there."""
     rows = [(row, [cell.partition(": ") for cell in row.split("; ")]) for row in table.splitlines()]
-    whole = [(row, cells) for row, cells in rows if len(cells) > 1 and all(mark for _, mark, _ in cells[:2])]
+    whole = [(row, cells) for row, cells in rows if len(cells) > 1 and all(mark for _, mark, _ in cells)]
     labels, values = (Counter(cells[at][2] for _, cells in whole) for at in (0, 1))
     for row, ((label_head, _, label), (head, _, value), *_) in whole:
-        if (labels[label], values[value]) == (1, 1) and _may_ask_cell(label, head, value):
+        if (
+            (labels[label], values[value]) == (1, 1)
+            and _may_ask_cell(label, head, value)
+            and not _MANY.search(label_head)
+        ):
             is_plain = len(label_head) <= _LONG_HEAD and not _NO_HEAD.fullmatch(label_head)
             thing = f"{label_head.lower()} “{label}”" if is_plain else f"“{label}”"
-            are = "are" if re.search(r"(?<![su])s$", head, re.IGNORECASE) else "is"
+            are = "are" if _MANY.search(head) else "is"
             named = head if len(head) < _ACRONYM else head.lower()
             text = f"What {are} the {named} of {'the ' if is_plain else ''}{thing}?"
             yield MadeQuestion(text, (value.strip(" .,;"),), "table", row, quality=0.8)
 
 
 def _may_ask_cell(label: str, head: str, value: str) -> bool:
-    names_thing = _CELL_HEAD.fullmatch(head) and _CELL_LABEL.fullmatch(label)
+    names_thing = _CELL_HEAD.fullmatch(head) and _CELL_LABEL.fullmatch(label) and re.search(r"[A-Z\d]", value)
     is_empty = _NO_HEAD.fullmatch(head) or _NO_HEAD.fullmatch(label) or not re.search(r"\w{2}", value)
     return (
         bool(names_thing)
@@ -126,18 +137,24 @@ _GENERIC = re.compile(
     re.IGNORECASE,
 )
 _ALONE, _LONG_TITLE = 3, 50
-_NO_TITLE = re.compile(r"readme|index|^about$|overview|^(?:faqs?|resources|introduction|goals|welcome)$", re.IGNORECASE)
+_NO_TITLE = re.compile(
+    r"readme|index|^about$|overview|^(?:faqs?|resources|introduction|goals|welcome|general|process|other|questions|details|notes)$",
+    re.IGNORECASE,
+)
 
 
-def _name_page(text: str, title: str, kind: str) -> str:
+def _name_page(made: MadeQuestion, title: str, section: str) -> str:
     """Return a question that stands alone: one without a name gets that of its page; empty where that is none."""
-    words = re.findall(r"[\w#&-]+", text)
-    folded = {word.casefold() for word in words}
+    words = re.findall(r"[\w#&-]+", made.text)
     named = any(re.match(r"[A-Z#]\w", word) for word in words[1:]) and len(words) > _ALONE
-    if named and kind != "table" and (kind == "heading" or not _GENERIC.search(text)):
-        return text
-    title = title.strip()
-    telling = {word.casefold() for word in re.findall(r"\w{4,}", title)}
+    if named and made.kind != "table" and (made.kind == "heading" or not _GENERIC.search(made.text)):
+        return made.text
+    title, telling = title.strip(), {word.casefold() for word in re.findall(r"\w{4,}", title)}
     if not telling or len(title) > _LONG_TITLE or _NO_TITLE.search(title):
         return ""
-    return text if telling <= folded else f"{title}: {text[0].lower()}{text[1:]}"
+    above = section.split(SECTION_MARK)[-2 if made.kind == "heading" else -1 :][0].strip(" :")
+    if re.fullmatch(r"[A-Z]\w{3,}", above) and not _NO_TITLE.search(above) and above not in title:
+        title = f"{title}, {above}"  # a page about several things has a section of each
+    elif telling <= {word.casefold() for word in words}:
+        return made.text
+    return f"{title}: {made.text[0].lower()}{made.text[1:]}"

@@ -87,11 +87,16 @@ _DEFINED = re.compile(
 VAGUE = re.compile(
     r"""
     \b (?: this|these|those|its?|they|them|their|he|she|his|her|here|there|above|below|following|former|latter|such|same
-         | other|another|said|our\ example|page|section|document|link|see|e\.g|etc|then|likely|also|already ) \b
+         | other|another|said|our\ example|page|section|document|link|see|e\.g|etc|then|likely|also|already
+         | the\ (?:(?:entire|whole)\ )?process ) \b
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 """Words that point elsewhere, so that a question with them does not stand alone."""
+_ANY = re.compile(
+    r"(?:all |any )?(?:questions?|requests?|approvals?|issues?|changes|results|updates|feedback)\b", re.IGNORECASE
+)
+"""Subjects of which only the page knows which are meant."""
 _NEGATION = re.compile(r"\b(?:not|never|no longer|nobody|none|only)\b|n['’]t\b")
 _INNER_CLAUSE = re.compile(r"\b(?:we|you|I|have|has|are|is|be|if|when|who|that|which)\b")
 _SEVERAL = re.compile(r",|/|\b(?:and|or)\b")
@@ -104,7 +109,7 @@ _BINDS = re.compile(
 """Words that bind what follows them, so that it cannot be asked for alone."""
 _HANGING = re.compile(
     r"\b(?:and|or|to|of|the|a|an|with|that|which|for|than|least|most|about|also|every|once|be)$"
-    r"|\b(?:of|to|for|with) (?:and|or|per|for|in|on|at)\b"
+    r"|\b(?:of|to|for|with) (?:and|or|per|for|in|on|at)\b|\b(?:respond|reply|approve|review|decide|follow up)$"
 )
 _ARTICLES = re.compile(rf"(?:The|A|An|Our|Your|All|Each|Every|New|{_GENERAL})\b")
 _LEAST_WORDS, _MOST_WORDS = 6, 26
@@ -189,7 +194,7 @@ def _may_ask_amount(statement: _Statement, before: str, kind: str) -> bool:
 
 def _is_plain(subject: str, rest: str) -> bool:
     clause = _CLAUSE_BEGINS.search(rest)
-    unclear = _INNER_CLAUSE.search(subject) or _SEVERAL.search(rest) or _NEGATION.search(rest)
+    unclear = _ANY.match(subject) or _INNER_CLAUSE.search(subject) or _SEVERAL.search(rest) or _NEGATION.search(rest)
     return not (unclear or VAGUE.search(f"{subject} {rest}") or (clause and clause.start() < _EARLY))
 
 

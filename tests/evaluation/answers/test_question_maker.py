@@ -1,5 +1,6 @@
 """Questions made by rule: what is asked of which sentence, heading and row, and of which nothing is."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -97,6 +98,8 @@ def test_a_statement_is_asked_for_its_value(sentence: str, asked: str, answer: t
         "The team is responsible for the mooring lines.",  # any team
         "The ferry can be seen from the second of three towers.",
         "Made in 1956.",
+        "All questions should be directed to the #boatyard channel.",
+        "The harbour team will reply within 3 days.",
     ],
 )
 def test_of_a_sentence_that_points_elsewhere_nothing_is_asked(sentence: str) -> None:
@@ -112,6 +115,7 @@ def test_of_a_sentence_that_points_elsewhere_nothing_is_asked(sentence: str) -> 
         ("Who may use the crane?", "Who may use the crane?"),
         ("What are the tides (by month) ?", "What are the tides (by month)?"),
         ("What happens then?", ""),
+        ("What about the old pier?", ""),
         ("Are you a new skipper?", ""),
         ("What does this mean?", ""),
         ("Mooring and anchoring of boats", ""),
@@ -126,7 +130,8 @@ def test_a_question_of_a_heading_stands_alone_and_its_section_answers_it() -> No
     """It gets the name of the page where it has none; not of a section that speaks of something else."""
     answered = "The crane may be used by whoever has a licence of the yard. The licence is shown at the gate each time."
     told = [
-        passage(answered, "Crane › Who may use the crane?"),
+        passage(answered, "Who may use the crane?"),
+        passage(answered + " The crane is moved by the steps below:", "How to move the crane", position=3),
         passage("Nothing to be seen in these two sentences. " * 3, "Who owns the hydrofoil?", position=1),
         passage("See the other page about the crane and its licences. " * 2, "How to use a crane"),
     ]
@@ -136,11 +141,19 @@ def test_a_question_of_a_heading_stands_alone_and_its_section_answers_it() -> No
     ]
     named = [passage(answered.replace("crane", "Goliath"), "Who may use the Goliath?")]
     assert [one.text for one in make_questions(named, PAGE)] == ["Who may use the Goliath?"]
+    inner = [passage(answered, "Cranes › Who may use the crane?")]
+    assert [one.text for one in make_questions(inner, PAGE)] == ["Harbour ferry, Cranes: who may use the crane?"]
+    listed = "- The licences of all the cranes of the yard\n- The crane of the second pier, and how it is moved"
+    links = [passage(listed, "Who may use the crane?")]
+    assert list(make_questions(links, PAGE)) == []
+    german = replace(PAGE, language="de")
+    assert list(make_questions(named, german)) == []
 
 
 def test_a_row_is_asked_for_by_the_heads_of_columns_where_its_value_is_no_other_rows() -> None:
     rows = "Office: Cobh; Address: 3 Hawser Lane\nOffice: Bergen; Address: Pier 4\nOffice: Hull; Address: Pier 4"
     told = "Office: Cobh; The company pays: 9 percent\nVersion: 1.0; Date: 2026-01-01\nJob: Cook; Crew: see above"
+    told = f"{told}\nFlag: Red; Use: Storm; Fire"
 
     assert [(one.text, one.answer) for one in ask_rows(rows)] == [
         ("What is the address of the office “Cobh”?", ("3 Hawser Lane",))
