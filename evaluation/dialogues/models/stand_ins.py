@@ -32,7 +32,7 @@ RULE_JUDGE = "rules"
 USER_STAND_IN = "the user: seven questions in a fixed order, two of which name what was said before"
 JUDGE_STAND_IN = (
     "the judge: claims are sentences, verdicts those of the local check, which is also at the gate, and scales are "
-    "counted from words in common; naturalness and time are not judged but set to their middle"
+    "counted from words in common; naturalness and time are not judged: every turn has 3 and 1"
 )
 
 
