@@ -58,11 +58,15 @@ _HEADINGS = (
     (re.compile(r"((?:How|What|Why|When|Who|Where|Which|Can|Do|Does|Should|Is|Are|Will|May|Must) [^?]+)\?"), "{0}"),
 )
 _ASKS_READER = re.compile(
-    r"\b(?:are|have|did|is|do) (?:you|your|my)\b(?! (?:do|need|think)\b)|^(?:do|are) users|^what about\b", re.IGNORECASE
+    r"\b(?:are|have|did|is|do) (?:you|your|my)\b(?! (?:do|need|think)\b)|^(?:do|are) users|^what about\b"
+    r"|[\[<{]|\bI['’]m\b",
+    re.IGNORECASE,
 )
-"""A heading that leads the reader through a decision: its answer is theirs."""
+"""A heading that leads the reader through a decision, or has a gap: its answer is theirs."""
 _GOES_ON = re.compile(r":$|\b(?:following|below)\b[^.\n]*[.:]?$", re.IGNORECASE)
 """The end of a section whose answer was a picture, or stands in the sections beneath it."""
+_STEPS = re.compile(r"\b(?:steps|instructions) below\b|\bfollowing (?:steps|instructions)\b", re.IGNORECASE)
+_LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
 _SAYS_NOTHING = re.compile(
     r"(?:see|please see|here (?:is|are)|refer|tbd|todo|tba|coming soon|work in progress)\b", re.IGNORECASE
 )
@@ -85,7 +89,8 @@ def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQues
     if not is_told or sum(map(len, sentences)) < _LEAST_BELOW or _SAYS_NOTHING.match(sentences[0]):
         return
     told = {term for passage in passages for term in content_terms(passage.text)}
-    goes_on = _GOES_ON.search(passages[-1].text.strip())
+    text = "\n".join(passage.text.strip() for passage in passages)
+    goes_on = _GOES_ON.search(text) or (_STEPS.search(text) and not _LISTED.search(text))
     if told & set(content_terms(asked)) and not goes_on:  # else what stands there speaks of something else
         yield MadeQuestion(asked, (), "heading", sentences[0], passages[0].id, quality=0.9)
 
@@ -153,7 +158,7 @@ def _name_page(made: MadeQuestion, title: str, section: str) -> str:
     if not telling or len(title) > _LONG_TITLE or _NO_TITLE.search(title):
         return ""
     above = section.split(SECTION_MARK)[-2 if made.kind == "heading" else -1 :][0].strip(" :")
-    if re.fullmatch(r"[A-Z]\w{3,}", above) and not _NO_TITLE.search(above) and above not in title:
+    if re.fullmatch(r"[A-Z]\w{3,}", above) and not _NO_TITLE.search(above) and above not in f"{title} {made.text}":
         title = f"{title}, {above}"  # a page about several things has a section of each
     elif telling <= {word.casefold() for word in words}:
         return made.text

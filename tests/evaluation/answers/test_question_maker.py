@@ -116,6 +116,7 @@ def test_of_a_sentence_that_points_elsewhere_nothing_is_asked(sentence: str) -> 
         ("What are the tides (by month) ?", "What are the tides (by month)?"),
         ("What happens then?", ""),
         ("What about the old pier?", ""),
+        ("Who may use the [name of crane]?", ""),
         ("Are you a new skipper?", ""),
         ("What does this mean?", ""),
         ("Mooring and anchoring of boats", ""),
@@ -132,6 +133,7 @@ def test_a_question_of_a_heading_stands_alone_and_its_section_answers_it() -> No
     told = [
         passage(answered, "Who may use the crane?"),
         passage(answered + " The crane is moved by the steps below:", "How to move the crane", position=3),
+        passage(f"{answered} Follow the steps below. Take care.", "How to paint the crane", position=4),
         passage("Nothing to be seen in these two sentences. " * 3, "Who owns the hydrofoil?", position=1),
         passage("See the other page about the crane and its licences. " * 2, "How to use a crane"),
     ]
