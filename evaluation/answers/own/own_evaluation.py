@@ -109,12 +109,15 @@ async def _run(
 ) -> tuple[int, Mapping[str, Sequence[OwnOutcome]]]:
     """Make questions where there are none or more are wanted, and ask them of `systems`; return how many there are."""
     questions = await asyncio.to_thread(read_questions, file)
-    if making.more or not questions:
+    if is_short := making.more or not questions:
         ctx.output.note(f"questions are made into {file}; this looks through all documents")
         with show_progress(ctx.output.err, label="making", unit="questions") as progress:
             questions = await _make(app, questions, making, progress)
         await asyncio.to_thread(write_questions, file, questions)
     used = [one for one in questions if one.use]
+    if is_short and len(used) < making.count:
+        hint = "" if making.by_model else "; a model may find more: --by-model"
+        ctx.output.note(f"only {len(used)} of {making.count} questions could be made{hint}")
     if not used:
         raise EvaluationError(f"{file} has no question to ask.", hint="Add some, or make more with --more.")
     if systems is None:

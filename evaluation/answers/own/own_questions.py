@@ -25,7 +25,7 @@ from evaluation.answers.own.question_maker import make_questions
 from evaluation.answers.own.sentence_questions import MadeQuestion
 from evaluation.answers.question_sets import has_all_strings
 from evaluation.dialogues.run_folder import replace_file
-from pipeline.errors import ModelRefused, UnreadableReply
+from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
 from pipeline.model import LLM, Budget, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import STRING, ReplyFormat, get_field, list_schema, object_schema
@@ -120,15 +120,19 @@ class QuestionMaking:
         silent = min(silent, max(0, count - len(used)))
         absent = absent[: silent // 2 if self.llm else silent]  # the model makes near misses as well
         near, made = 0, list[OwnQuestion]()
-        async for one in self._ask_model(random) if self.llm else self._apply_rules(random, used):
-            if len(made) + len(used) + len(absent) >= count:
-                break
-            if one.id in asked or (not one.answerable and near >= silent - len(absent)):
-                continue
-            asked.add(one.id)
-            made.append(one)
-            near += not one.answerable
-            self.progress(len(made), count - len(used) - len(absent))
+        try:
+            async for one in self._ask_model(random) if self.llm else self._apply_rules(random, used):
+                if len(made) + len(used) + len(absent) >= count:
+                    break
+                if one.id in asked or (not one.answerable and near >= silent - len(absent)):
+                    continue
+                asked.add(one.id)
+                made.append(one)
+                near += not one.answerable
+                self.progress(len(made), count - len(used) - len(absent))
+        except ModelUnavailable:
+            if not made:
+                raise  # else what it made is kept; the command says how many are lacking
         return (*known, *made, *absent)
 
     async def _list_documents(self) -> AsyncIterator[StoredVersion]:
@@ -202,13 +206,16 @@ class QuestionMaking:
         sentences = collect_sentences([Hit(source.passage, source.document, 0.0)])
         if self.llm is None or self.now is None or sum(len(one.text) for one in sentences) < _LEAST_ASKED:
             return ()
-        spent, random = BudgetMeter(Budget(calls=4, tokens=20_000)), Random(f"{self.seed} {source.passage.id}")
+        spent, random = (
+            BudgetMeter(Budget(calls=4, tokens=20_000, seconds=600)),
+            Random(f"{self.seed} {source.passage.id}"),
+        )
         prompter = Prompter(self.llm, spent, note=lambda *_: None, now=self.now, random=random, folder=PROMPTS)
         try:
             found = await prompter.ask(
                 "own_questions", own_questions_format(sentences), stage="generate", sentences=sentences
             )
-        except (UnreadableReply, ModelRefused):
+        except (UnreadableReply, ModelRefused, BudgetExceeded):
             return ()
         held = [
             await (
