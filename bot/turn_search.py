@@ -20,8 +20,8 @@ from storage.passages import PassageStore
 from storage.types import Corpus, Document, Evidence, Hit, SearchQuery, is_web_corpus
 
 if TYPE_CHECKING:
-    from bot.settings.search_engine_settings import SearchEngineSettings
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.search_engine_settings import SearchEngineSettings
+    from bot.settings.tables.settings_tables import Settings
     from ingest.web.search_engines.web_search import WebSearch
 
 FindDocument = Callable[[str, str], Awaitable[Document | None]]

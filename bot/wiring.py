@@ -22,7 +22,7 @@ from bot import read_version
 from bot.access import Asker, select_readable
 from bot.curation.example_pool import load_demos
 from bot.settings.live.live_settings import LiveSettings, SettingsSource, read_current
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.turn_search import (
     build_engine,
     build_find_document,

@@ -15,7 +15,7 @@ import typer
 from bot.access import Asker
 from bot.answering import check
 from bot.desk.types import TurnRequest
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import render_reason
 from bot.wiring import open_app
 from evaluation import EvaluationError

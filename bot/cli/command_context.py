@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.server.refresh.run_history import RefreshHistory
     from bot.server.service import BotService
     from bot.settings.live.live_settings import LiveSettings
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
     from bot.wiring import App, Records
     from pipeline.llm.model_settings import ModelSettings
     from pipeline.model import LLM

@@ -14,16 +14,11 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.cli import (
-    chat_session,
-    corpus_commands,
-    example_commands,
-    ingest_commands,
-    operator_commands,
-    question_commands,
-)
+from bot.cli import example_commands, operator_commands
 from bot.cli.audit import audit_commands, backup_commands, erase_command
 from bot.cli.command_context import find_cli_state, format_examples
+from bot.cli.corpora import corpus_commands, ingest_commands
+from bot.cli.questions import chat_session, question_commands
 from bot.cli.setup import setup_command
 from bot.cli.terminal_output import CommandError, open_output, report_errors
 from bot.settings.environment_file import adopt_variables, locate_variables

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.cli.rendering.audit_view import ListedExample, ListedPin
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
     from bot.wiring import Records
 
 BY = "terminal"  # who approves here: whoever owns the machine

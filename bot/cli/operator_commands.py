@@ -21,7 +21,7 @@ from bot.cli.command_context import (
     open_bare_command,
     open_command,
 )
-from bot.cli.question_commands import identify_terminal_user
+from bot.cli.questions.question_commands import identify_terminal_user
 from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from bot.doctor.diagnosis import CheckResult
     from bot.doctor.model_exam import ExamRequest, ExamResults
     from bot.settings.live.live_settings import ReloadReport
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
 
 
 def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
     """Write a footnote.toml with every setting, explained and at its default."""
     with open_bare_command(context, as_json=as_json) as output:
-        from bot.settings.settings_tables import FILE_NAME
+        from bot.settings.tables.settings_tables import FILE_NAME
 
         path = write_starter(find_cli_state(context).config or FILE_NAME)
         public = make_record_key(path)
@@ -150,7 +150,7 @@ async def _run_all_checks(config: "Path | None", services: "Services") -> "Seque
     from bot.doctor.diagnosis import CheckResult, inspect_home, report_error, run_checks
     from bot.settings.environment_file import is_exposed, locate_variables
     from bot.settings.settings_reader import list_old_keys, load_settings
-    from bot.settings.settings_tables import FILE_NAME
+    from bot.settings.tables.settings_tables import FILE_NAME
 
     try:
         settings = load_settings(config)
@@ -343,7 +343,7 @@ def token(
 ) -> None:
     """Make a token by which a program asks `footnote serve`. It is shown once; settings keep only its digest."""
     with open_bare_command(context, as_json=as_json) as output:
-        from bot.settings.mcp_settings import format_token_line
+        from bot.settings.tables.mcp_settings import format_token_line
 
         secret = secrets.token_urlsafe(32)
         try:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from bot.access import Asker
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import has_message, translate
 from bot.wiring import App, find_visible_corpora
 from storage.errors import StorageError

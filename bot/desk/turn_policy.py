@@ -22,7 +22,7 @@ from bot.desk.types import DeliveryOutcome, Failure, Question, TurnResult, build
 from bot.platforms.registry import is_admin
 from bot.platforms.shared.platform_contract import Platform
 from bot.server.supervisor import Clock
-from bot.settings.settings_tables import BudgetSettings
+from bot.settings.tables.settings_tables import BudgetSettings
 from bot.views import view_reducer
 from bot.views.catalog import list_asked_claims, translate
 from bot.views.turn_view import View

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from bot.cli.rendering.text_layout import Hanging, Text
 from bot.server.control.control_socket import connect_service
 from bot.settings.live.scope_record import ScopeRecord
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM

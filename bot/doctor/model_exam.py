@@ -28,7 +28,7 @@ from bot.doctor.prompt_variants import (
     measure_variant,
 )
 from bot.settings.settings_lines import format_toml
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.sanitize import sanitize_line
 from pipeline.errors import PipelineError
 from pipeline.llm.model_settings import ModelSettings, StageSettings

@@ -27,8 +27,8 @@ from bot.pages.sign_in import (
 )
 from bot.server.http_server import RequestLog
 from bot.settings.live.live_settings import SettingsSource, read_current
-from bot.settings.pages_settings import PagesSettings, Role
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.pages_settings import PagesSettings, Role
+from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import ReportableError, explain_error
 
 COOKIE = "footnote"

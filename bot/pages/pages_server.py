@@ -15,7 +15,7 @@ from bot.server.http_server import serve_http
 from bot.server.refresh.run_history import RefreshHistory
 from bot.settings.live.live_settings import SettingsSource, read_current
 from bot.settings.settings_errors import find_exposure
-from bot.settings.settings_tables import HttpSettings
+from bot.settings.tables.settings_tables import HttpSettings
 from bot.wiring import Records
 
 if TYPE_CHECKING:

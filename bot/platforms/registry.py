@@ -18,8 +18,8 @@ from pydantic import AfterValidator, SecretStr
 
 from bot.access import EVERYONE, Asker
 from bot.platforms.secret_shapes import SecretShape
-from bot.settings.field_types import LIVE, SettingsTable
-from bot.settings.mcp_settings import is_mcp_reader
+from bot.settings.tables.field_types import LIVE, SettingsTable
+from bot.settings.tables.mcp_settings import is_mcp_reader
 from storage.language.lazy_pattern import lazy_compile
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.doctor.diagnosis import HealthCheck
     from bot.platforms.platform_setup import PlatformSetup
     from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatform
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
     from bot.wiring import App
 
 GROUP = "footnote.platforms"  # the entry points by which a package brings platforms: each names a `PlatformEntry`

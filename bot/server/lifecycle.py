@@ -41,7 +41,7 @@ from bot.settings.live.live_settings import LiveSettings, SettingsSource
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.live.settings_reload import SettingsReload
 from bot.settings.settings_errors import find_serving_faults, join_errors
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App, build_records, open_app
 from ingest.refresh.night_schedule import system_clock
 from pipeline.model import LLM

@@ -16,7 +16,7 @@ from pathlib import Path
 from bot.desk.types import Place
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
 from bot.server.supervisor import run_beside
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from storage.database.engine import Database
 from storage.database.refresh_log import Leases
 from storage.errors import StorageError

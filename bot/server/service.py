@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from bot.server.control.remote_service import RemoteService
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.settings.live.live_settings import ReloadReport
-    from bot.settings.settings_tables import DenseChoice, EmbeddingSettings
-    from bot.settings.source_settings import SourceContext, SourceSettings
+    from bot.settings.tables.settings_tables import DenseChoice, EmbeddingSettings
+    from bot.settings.tables.source_settings import SourceContext, SourceSettings
     from bot.wiring import App
     from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshReport
     from pipeline.types import Event
@@ -175,7 +175,7 @@ class LocalService:
 
     @property
     def _around(self) -> SourceContext:
-        from bot.settings.source_settings import SourceContext
+        from bot.settings.tables.source_settings import SourceContext
 
         return SourceContext(self.app.settings.home, os.environ, programs=self.app.settings.ingest.programs)
 

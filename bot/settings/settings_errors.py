@@ -12,10 +12,10 @@ from pydantic_core import ErrorDetails
 
 from bot.platforms.registry import PlatformEntry, PlatformSettings, load_platforms
 from bot.platforms.secret_shapes import find_misplaced_secret
-from bot.settings.model_values import PriceValues, StageValues
 from bot.settings.settings_lines import Key, find_line
-from bot.settings.settings_tables import CORPUS_NAME_RULE, Settings
-from bot.settings.source_settings import SOURCE_ENTRIES
+from bot.settings.tables.model_values import PriceValues, StageValues
+from bot.settings.tables.settings_tables import CORPUS_NAME_RULE, Settings
+from bot.settings.tables.source_settings import SOURCE_ENTRIES
 
 
 class SettingsError(Exception):

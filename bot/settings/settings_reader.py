@@ -13,8 +13,6 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from bot.platforms.registry import load_platforms
-from bot.settings.field_types import SettingsTable, expand_home
-from bot.settings.record_settings import KEY_NAME, RecordSettings
 from bot.settings.settings_errors import (
     ENV_PREFIX,
     SettingsError,
@@ -24,8 +22,10 @@ from bot.settings.settings_errors import (
     format_key,
     join_errors,
 )
-from bot.settings.settings_tables import FILE_NAME, Settings
-from bot.settings.source_settings import SOURCE_ENTRIES
+from bot.settings.tables.field_types import SettingsTable, expand_home
+from bot.settings.tables.record_settings import KEY_NAME, RecordSettings
+from bot.settings.tables.settings_tables import FILE_NAME, Settings
+from bot.settings.tables.source_settings import SOURCE_ENTRIES
 from storage.language.lazy_pattern import lazy_compile
 
 OTHER_VARIABLES = frozenset({"config", "debug", "data"})

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.settings.settings_tables import EmbeddingSettings
+from bot.settings.tables.settings_tables import EmbeddingSettings
 from bot.wiring import App
 from evaluation.answers.answer_scores import CachingEmbedder
 from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set_source, read_set

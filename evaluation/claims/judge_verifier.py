@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from random import Random
 from time import perf_counter
 
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import LazyModel
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim

@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
-from bot.settings.settings_tables import LimitSettings
+from bot.settings.tables.settings_tables import LimitSettings
 from bot.wiring import App
 from evaluation import EvaluationError
 from evaluation.answers.model_alone import ask_alone

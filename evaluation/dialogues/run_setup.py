@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bot.settings.model_values import EvaluationModel, ModelValues
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.model_values import EvaluationModel, ModelValues
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App, LazyModel, digest_files, digest_settings
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_run import MODEL_ALONE, OpenTurnModel, parse_variant

@@ -20,7 +20,7 @@ from bot.access import Asker
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import open_desk
 from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
-from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings
+from bot.settings.tables.settings_tables import CorpusSettings, DeskSettings, LimitSettings
 from bot.views.turn_view import View
 from bot.wiring import App
 from evaluation.answers.question_sets import Exam, read_exam

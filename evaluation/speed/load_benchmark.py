@@ -16,8 +16,8 @@ import typer
 
 from bot.answering import answer
 from bot.desk.types import TurnRequest
-from bot.settings.model_values import ModelValues
-from bot.settings.settings_tables import LimitSettings
+from bot.settings.tables.model_values import ModelValues
+from bot.settings.tables.settings_tables import LimitSettings
 from bot.wiring import App
 from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel

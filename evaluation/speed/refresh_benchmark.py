@@ -21,7 +21,7 @@ import typer
 
 from bot.answering import answer
 from bot.desk.types import TurnRequest
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App, open_app
 from evaluation import EvaluationError
 from evaluation.speed.workload import generate_texts, quantile, watch_event_loop

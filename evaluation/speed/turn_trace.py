@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from bot.answering import answer
 from bot.desk.types import TurnRequest
-from bot.settings.model_values import ModelValues
-from bot.settings.settings_tables import LimitSettings
+from bot.settings.tables.model_values import ModelValues
+from bot.settings.tables.settings_tables import LimitSettings
 from bot.wiring import App, LazyModel
 from evaluation import EvaluationError
 from evaluation.simulated_model.model_pace import SimulatedModel, count_tokens, join_messages

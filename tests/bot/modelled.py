@@ -8,8 +8,8 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import TurnRequest
-from bot.settings.model_values import ModelValues
-from bot.settings.settings_tables import LimitSettings, Settings
+from bot.settings.tables.model_values import ModelValues
+from bot.settings.tables.settings_tables import LimitSettings, Settings
 from bot.wiring import App, LazyModel
 from evaluation.simulated_model.chat_protocol import ChatRequest, Ending, Fault, Reply, encode_reply
 from evaluation.simulated_model.model_replies import detect_kind

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from bot.settings.source_settings import SOURCE_ENTRIES, SourceSettings
+from bot.settings.tables.source_settings import SOURCE_ENTRIES, SourceSettings
 
 WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
     "folder": {"path": "/srv/hand book/é", "include": ["*.md"], "newest_days": 30},

@@ -8,10 +8,10 @@ import pytest
 
 from bot.access import Asker
 from bot.answering import answer, close_abandoned, close_interrupted
-from bot.cli.chat_session import extend_history
+from bot.cli.questions.chat_session import extend_history
 from bot.desk.turn_record import read_turn_record
 from bot.desk.types import TurnRequest
-from bot.settings.settings_tables import LimitSettings, Settings
+from bot.settings.tables.settings_tables import LimitSettings, Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.errors import UnknownSystem

@@ -8,7 +8,7 @@ import pytest
 
 from bot.answering import answer
 from bot.curation.example_pool import UnfitExample, approve_turn, build_demo, load_demos, read_demo
-from bot.settings.settings_tables import LimitSettings
+from bot.settings.tables.settings_tables import LimitSettings
 from bot.wiring import find_forgotten_documents
 from pipeline.prompts.demonstrations import load_own_demos
 from pipeline.types import DemoClaim, Demonstration, Status

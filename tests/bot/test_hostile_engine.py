@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest
-from bot.settings.search_engine_settings import SearchEngineSettings
+from bot.settings.tables.search_engine_settings import SearchEngineSettings
 from ingest.web.search_engines.engine import EngineAccess, SearxngEngine
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from pipeline.types import Status

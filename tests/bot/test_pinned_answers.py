@@ -18,7 +18,7 @@ from bot.curation.pinned_answers import (
 )
 from bot.desk.turn_record import read_turn_record
 from bot.desk.types import TurnRequest, TurnResult
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.views.view_reducer import finish_view, start_view
 from bot.wiring import App, find_forgotten_documents, open_text_check

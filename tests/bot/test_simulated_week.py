@@ -16,8 +16,8 @@ from bot.cli.rendering.corpus_view import render_refreshes
 from bot.cli.rendering.json_documents import build_refreshes_document as as_document
 from bot.server.refresh.nightly import NightLease, NightReport, render_admin_lines, schedule_nights
 from bot.server.refresh.run_history import RefreshHistory, build_history
-from bot.settings.settings_tables import Settings
-from bot.settings.source_settings import SourceSettings
+from bot.settings.tables.settings_tables import Settings
+from bot.settings.tables.source_settings import SourceSettings
 from ingest.refresh.refresh_run import record_run
 from ingest.types import RefreshProgress, RefreshReport, SourceUnavailable
 from storage.database.engine import open_database

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.settings.live.live_settings import LiveSettings
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import Page

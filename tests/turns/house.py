@@ -13,7 +13,7 @@ from typing import Any
 from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import DocumentSource

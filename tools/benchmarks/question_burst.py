@@ -16,7 +16,7 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from bot.server.supervisor import Clock
-from bot.settings.settings_tables import CorpusSettings, Settings
+from bot.settings.tables.settings_tables import CorpusSettings, Settings
 from bot.wiring import App, open_app
 from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop

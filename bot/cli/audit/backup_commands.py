@@ -12,7 +12,7 @@ from rich.console import Group
 from bot import read_version
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, find_cli_state, open_command
-from bot.cli.corpus_commands import rebuild_indexes
+from bot.cli.corpora.corpus_commands import rebuild_indexes
 from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document, format_count, show_progress
 from bot.views.error_messages import Fault
@@ -20,7 +20,7 @@ from bot.views.error_messages import Fault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
     from storage.database.engine import Database
     from storage.home.backup import BackupManifest, Progress
     from storage.record.proof.record_check import RecordCheck
@@ -105,7 +105,7 @@ def _refuse_server(settings: "Settings") -> None:
 def _read_plain_settings(context: typer.Context, settings: "Settings") -> bytes:
     """Return the settings file's text with all secrets hidden; nothing where there is no file."""
     from bot.server.monitoring.server_log import build_redactor, collect_secrets
-    from bot.settings.settings_tables import FILE_NAME
+    from bot.settings.tables.settings_tables import FILE_NAME
 
     path = find_cli_state(context).config or FILE_NAME
     if not path.exists():

@@ -20,9 +20,9 @@ from bot.cli.setup.setup_choices import (
     name_corpus,
 )
 from bot.doctor.diagnosis import CheckResult
-from bot.settings.field_types import expand_home
-from bot.settings.settings_tables import CORPUS_NAME_RULE, CorpusSettings, Settings
-from bot.settings.source_settings import FolderSettings
+from bot.settings.tables.field_types import expand_home
+from bot.settings.tables.settings_tables import CORPUS_NAME_RULE, CorpusSettings, Settings
+from bot.settings.tables.source_settings import FolderSettings
 from bot.views.error_messages import Fault, explain_error
 
 NONE = "none"

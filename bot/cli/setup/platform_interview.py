@@ -11,7 +11,7 @@ from bot.doctor.diagnosis import CheckResult
 from bot.platforms.platform_setup import BotLocation, SetupQuestion, Workspace
 from bot.platforms.registry import PlatformEntry, PlatformSettings, load_platforms
 from bot.platforms.secret_shapes import find_misplaced_secret
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
 
 NONE = "none"

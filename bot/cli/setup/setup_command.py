@@ -10,9 +10,9 @@ import typer
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, Services, find_cli_state, open_bare_command
-from bot.cli.ingest_commands import refresh_corpus
+from bot.cli.corpora.ingest_commands import refresh_corpus
 from bot.cli.operator_commands import make_record_key
-from bot.cli.question_commands import build_request, detect_question_language
+from bot.cli.questions.question_commands import build_request, detect_question_language
 from bot.cli.setup.setup_terminal import Terminal
 from bot.cli.terminal_output import EXIT_INTERRUPTED, CommandError, Output
 from bot.settings.environment_file import adopt_variables, locate_variables, read_variables
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.cli.setup.setup_choices import SetupChoices
     from bot.cli.setup.setup_plan import SetupPlan
     from bot.server.service import BotService
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
 
 INTRO = (
     "This sets Footnote up: your documents, where people ask, and a language model if you want one. Each answer is "
@@ -83,7 +83,7 @@ def setup(
     """
     with open_bare_command(context, as_json=False) as output:
         from bot.cli.setup.interview import GivenAnswers
-        from bot.settings.settings_tables import FILE_NAME
+        from bot.settings.tables.settings_tables import FILE_NAME
 
         state = find_cli_state(context)
         given = GivenAnswers(
@@ -248,7 +248,7 @@ def find_unwritten(
 
 def read_time_zone() -> str:
     """Return this machine's time zone by its name; empty where it has none."""
-    from bot.settings.settings_tables import load_time_zone
+    from bot.settings.tables.settings_tables import load_time_zone
 
     named = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from bot.cli.setup.setup_choices import SetupChoices, edit_settings, edit_variables, list_variables
 from bot.settings.environment_file import locate_variables
 from bot.settings.settings_reader import load_settings
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 
 _OWN = 0o600
 _PUBLIC = 0o644

@@ -14,9 +14,9 @@ from bot.doctor.checks.server_checks import check_model
 from bot.doctor.diagnosis import CheckResult, Inspection, OpenModel, report_error, run_checks
 from bot.platforms.registry import PlatformEntry, PlatformSettings
 from bot.server.refresh.source_factory import build_folder
-from bot.settings.model_values import ModelValues
-from bot.settings.settings_tables import Settings
-from bot.settings.source_settings import FolderSettings
+from bot.settings.tables.model_values import ModelValues
+from bot.settings.tables.settings_tables import Settings
+from bot.settings.tables.source_settings import FolderSettings
 
 T = TypeVar("T")
 

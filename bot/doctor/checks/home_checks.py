@@ -10,7 +10,7 @@ from types import MappingProxyType
 from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, Inspection, report_error
 from bot.server.control.control_socket import connect_service
-from bot.settings.source_settings import WikipediaSettings
+from bot.settings.tables.source_settings import WikipediaSettings
 from bot.wiring import locate_chroma
 from storage.errors import REINDEX_HINT, StorageError
 from storage.home.home_folder import free_bytes, lock_home, probe_folder, used_bytes

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from bot.access import EVERYONE
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection
 from bot.platforms.registry import PlatformEntry, load_platforms, platform_of
-from bot.settings.mcp_settings import MCP, TOKENS, is_mcp_reader, list_token_ids
-from bot.settings.pages_settings import LOOPBACK
 from bot.settings.settings_errors import find_exposure, find_platform_faults
-from bot.settings.settings_tables import ChannelValues, Settings
+from bot.settings.tables.mcp_settings import MCP, TOKENS, is_mcp_reader, list_token_ids
+from bot.settings.tables.pages_settings import LOOPBACK
+from bot.settings.tables.settings_tables import ChannelValues, Settings
 from ingest.refresh.night_schedule import night_after
 from pipeline.errors import UnknownSystem
 from pipeline.systems import find_system

@@ -11,11 +11,11 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_val
 
 from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
 from bot.platforms.secret_shapes import SecretShape
-from bot.settings.field_types import LIVE, RESTART, SCOPE, validate_web_address
+from bot.settings.tables.field_types import LIVE, RESTART, SCOPE, validate_web_address
 from storage.language.lazy_pattern import lazy_compile
 
 if TYPE_CHECKING:
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
 
 _SNOWFLAKE = lazy_compile(r"\d{1,20}")
 

@@ -61,7 +61,7 @@ from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import AccessDenied, Platform, PlatformError
 from bot.server.supervisor import Clock, TaskSupervisor
 from bot.settings.live.channel_names import NamedChannel
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.wiring import App
 from storage.language.lazy_pattern import lazy_compile

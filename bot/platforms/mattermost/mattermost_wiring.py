@@ -27,7 +27,7 @@ from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import AccessDenied, Platform
 from bot.server.supervisor import Clock, TaskSupervisor
 from bot.settings.live.channel_names import NamedChannel
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App
 
 log = logging.getLogger(__name__)

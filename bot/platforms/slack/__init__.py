@@ -10,11 +10,11 @@ from pydantic import AfterValidator, SecretStr
 
 from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
 from bot.platforms.secret_shapes import SecretShape
-from bot.settings.field_types import LIVE, RESTART, SCOPE, validate_web_address
+from bot.settings.tables.field_types import LIVE, RESTART, SCOPE, validate_web_address
 from storage.language.lazy_pattern import lazy_compile
 
 if TYPE_CHECKING:
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
 
 _REQUIRED_SECRETS = {"socket": ("bot_token", "app_token"), "http": ("bot_token", "signing_secret")}
 

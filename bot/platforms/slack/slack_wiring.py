@@ -34,7 +34,7 @@ from bot.platforms.slack.slack_platform import SlackPlatform
 from bot.platforms.slack.slack_transport import HttpTransport, SlackTransport, SocketTransport, SocketWatch
 from bot.server.supervisor import TaskSupervisor
 from bot.settings.live.channel_names import NamedChannel
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.views.introduction_view import Introduction, render_introduction
 from bot.views.sanitize import WORD_JOINER

@@ -47,8 +47,8 @@ from bot.server.mcp.shared_home import SharedHome
 from bot.server.mcp.tool_calls import INSTRUCTIONS, TOOLS, ToolCall, ToolService, is_failed, make_token_asker
 from bot.server.mcp.tool_results import render_result
 from bot.server.supervisor import cancel_tasks, run_beside
-from bot.settings.pages_settings import LOOPBACK
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.pages_settings import LOOPBACK
+from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import ReportableError, explain_error
 from bot.views.view_reducer import apply_event, start_view
 from storage.language.detection import detect_language

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.access import Asker, select_readable
 from bot.desk.types import TurnRequest
 from bot.server.mcp import tool_results as results
-from bot.settings.mcp_settings import MCP, TOKENS, list_token_ids
+from bot.settings.tables.mcp_settings import MCP, TOKENS, list_token_ids
 from bot.turn_search import validate_query
 from pipeline.types import Status
 from storage.errors import UnknownCorpus
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.desk.types import TurnResult
-    from bot.settings.settings_tables import Settings
+    from bot.settings.tables.settings_tables import Settings
     from pipeline.types import Event
     from storage.types import CorpusInfo, Hit
 

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from bot import read_version
 from bot.server.http_server import METRICS
 from bot.server.monitoring.health import Readiness
-from bot.settings.settings_tables import HttpSettings
+from bot.settings.tables.settings_tables import HttpSettings
 from bot.wiring import App
 from storage.database.schema import REVISION
 from storage.errors import StorageError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from bot.server.refresh.source_factory import open_source
-from bot.settings.source_settings import SourceContext, SourceSettings
+from bot.settings.tables.source_settings import SourceContext, SourceSettings
 from bot.views.error_messages import ReportableError
 from bot.wiring import App
 from ingest.refresh.document_refresh import forget_documents, refresh_document

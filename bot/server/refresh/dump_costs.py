@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from ingest.sources.dumps.dump_estimate import DumpEstimate, estimate_dump, sample_dump
 from ingest.sources.dumps.worker_pool import count_cores
 from storage.indexes.embedding import open_embedder

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import open_record_database
 from ingest.refresh.night_schedule import night_after
 from ingest.refresh.refresh_run import name_lease

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot import read_version
-from bot.settings.source_settings import (
+from bot.settings.tables.source_settings import (
     SOURCE_ENTRIES,
     ConfluenceExportSettings,
     ConfluencePages,

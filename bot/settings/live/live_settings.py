@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic.fields import FieldInfo
 
-from bot.settings.field_types import RESTART, Effect, SettingsTable
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.field_types import RESTART, Effect, SettingsTable
+from bot.settings.tables.settings_tables import Settings
 
 Table = TypeVar("Table", bound=SettingsTable)
 _NAMES = ("name", "id")  # the key that an element of a list of tables is known by

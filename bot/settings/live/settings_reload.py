@@ -13,7 +13,7 @@ from bot.settings.live.channel_names import BY_ID, ListChannels, NameReading, ap
 from bot.settings.live.live_settings import LiveSettings, ReloadReport, list_changes, list_scope, take_live
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.settings_errors import SettingsError, find_serving_faults, join_errors
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from pipeline.errors import UnknownSystem
 from pipeline.systems import find_system
 

@@ -11,7 +11,7 @@ from bot.answering import answer
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from bot.desk.types import TurnRequest
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.test_answering import PAGES, SYSTEMS, TERMINAL

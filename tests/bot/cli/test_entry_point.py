@@ -47,7 +47,7 @@ def test_what_opens_nothing_loads_nothing_heavy(here: Path) -> None:
 
 def test_help_waits_for_no_settings_and_no_database(here: Path) -> None:
     """Nor for views, let alone an index: all of these are loaded by the command that runs."""
-    late = {"bot.settings.settings_tables", "sqlalchemy", "bot.cli.rendering.json_documents", "evaluation.cli"}
+    late = {"bot.settings.tables.settings_tables", "sqlalchemy", "bot.cli.rendering.json_documents", "evaluation.cli"}
 
     assert not _modules(here, ["--help"], ["ask", "--help"], ["ingest", "folder", "--help"]) & {*HEAVY, *late}
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli.chat_session import run_interruptible
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
+from bot.cli.questions.chat_session import run_interruptible
 from bot.server.service import LocalService
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from tests.bot.house import House
 
 

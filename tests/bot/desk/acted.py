@@ -11,7 +11,7 @@ from bot.desk.authorized_turn import ActionDenied
 from bot.desk.jobs.job import encode_question
 from bot.desk.turn_record import build_closing_entries, build_opening
 from bot.desk.types import DeliveryCapabilities, Place, PostedMessages, Question, TurnRequest, TurnResult
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Turn, Usage
 from storage.database.engine import to_json_value

@@ -19,7 +19,7 @@ from bot.desk.authorized_turn import ActionDenied
 from bot.desk.jobs.job import encode_question as kept_question
 from bot.desk.turn_policy import open_desk
 from bot.desk.types import IntakeStatus, Question
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App, find_forgotten_documents
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.refresh.document_refresh import forget_documents

@@ -12,7 +12,7 @@ from bot.answering import answer
 from bot.desk.jobs.job import encode_question as row_of
 from bot.desk.types import ConversationMessage, Place, Question, TurnRequest, TurnResult
 from bot.platforms.shared.platform_contract import PlatformError
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.types import CitedSentence, Status, Turn

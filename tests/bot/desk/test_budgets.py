@@ -15,7 +15,7 @@ from bot.desk.turn_policy import (
     find_day,
     find_month,
 )
-from bot.settings.settings_tables import LimitSettings, Settings
+from bot.settings.tables.settings_tables import LimitSettings, Settings
 from bot.wiring import App
 from storage.database.queue import Queue
 from storage.record.audit_log import AuditLog

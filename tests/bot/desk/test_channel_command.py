@@ -8,7 +8,7 @@ import pytest
 from bot.access import Asker
 from bot.desk.channel_command import DIGEST_DAYS, MAX_LISTED, ChannelCommand, render_digest, write_digest
 from bot.desk.jobs.job import encode_question
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import list_languages, translate
 from bot.wiring import App
 from pipeline.types import Status

@@ -12,7 +12,7 @@ from bot.desk.channel_settings import (
     plan_channel_change,
     resolve_channel_settings,
 )
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App
 from storage.types import EntryKind
 from tests.storage.stores import kept, opened

@@ -10,7 +10,7 @@ from bot.desk.channel_settings import (
     read_channel_table,
     resolve_channel_settings,
 )
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 
 CHANNEL = "slack:T1/C1"
 CORPORA = ("handbook", "kitchen", "board")

@@ -8,7 +8,7 @@ from bot.access import Asker
 from bot.answering import answer, check, close_interrupted
 from bot.desk.turn_record import read_turn_record
 from bot.desk.types import Place, TurnRequest
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App, find_forgotten_documents
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.systems import extractive

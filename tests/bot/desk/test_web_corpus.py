@@ -15,8 +15,8 @@ from bot.desk.authorized_turn import ActionDenied
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.types import TurnRequest
 from bot.server.refresh.document_lookup import NoSuchDocument, forget_document, reread_document
-from bot.settings.settings_tables import ChannelValues
-from bot.settings.source_settings import SourceContext
+from bot.settings.tables.settings_tables import ChannelValues
+from bot.settings.tables.source_settings import SourceContext
 from bot.wiring import App
 from ingest.web.search_engines.engine import EngineAccess, SearxngEngine
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch

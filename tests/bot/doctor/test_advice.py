@@ -11,7 +11,7 @@ from bot.doctor import advice
 from bot.doctor.advice import RULES, STRONGER_MODEL, Advice, ExamFacts, collect_advice
 from bot.doctor.model_exam import format_settings
 from bot.doctor.prompt_variants import Figures, VariantFigures
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from pipeline.errors import ModelUnavailable
 from pipeline.llm.model_settings import ModelSettings, StageSettings
 from storage.types import Verdict

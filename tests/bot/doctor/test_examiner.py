@@ -10,8 +10,8 @@ from bot.doctor.advice import Advice
 from bot.doctor.examiner import MAX_DEAD_CASES
 from bot.doctor.model_exam import ExamRequest, ExamResults, ModelReport, build_report, plan_exam, run_exam
 from bot.doctor.prompt_variants import Figures
-from bot.settings.model_values import ModelValues
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.model_values import ModelValues
+from bot.settings.tables.settings_tables import Settings
 from evaluation.simulated_model.chat_protocol import HANG, ChatRequest, Reply
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable
 from pipeline.llm.model_client import open_model

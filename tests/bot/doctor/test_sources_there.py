@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bot.doctor.checks.server_checks import examine_sources
-from bot.settings.settings_tables import Settings
-from bot.settings.source_settings import SourceContext
+from bot.settings.tables.settings_tables import Settings
+from bot.settings.tables.source_settings import SourceContext
 
 GIT = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "DOCS_TOKEN"}
 SECRET = "glpat-hush"

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 
 from bot.pages.pages_server import build_app
 from bot.server.refresh.run_history import build_history
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import Records, build_records
 from storage.database.engine import open_database
 from storage.types import EntryKind, LogEntry, hash_passage

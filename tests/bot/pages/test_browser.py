@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.pages.pages_server import serve_pages
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from tests.bot.house import House
 from tests.bot.pages.made_record import READER, Texts, make_turn, opened_records
 

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from bot.pages.page_router import HEADERS, PUBLIC
 from bot.pages.pages_server import serve_pages, share_service
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.sanitize import strip_invisible
 from bot.wiring import Records
 from pipeline.errors import QuestionWithoutWords

@@ -9,8 +9,8 @@ import pytest
 from bot.server.refresh.document_lookup import NoSuchDocument, SeveralDocuments, select_documents
 from bot.server.service import LocalService
 from bot.settings.settings_errors import SettingsError
-from bot.settings.settings_tables import Settings
-from bot.settings.source_settings import WikipediaSettings
+from bot.settings.tables.settings_tables import Settings
+from bot.settings.tables.source_settings import WikipediaSettings
 from bot.views.error_messages import ReportableError
 from bot.wiring import App
 from ingest.sources.folder import FolderError

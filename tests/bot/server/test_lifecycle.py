@@ -40,7 +40,7 @@ from bot.server.control.control_socket import connect_service, find_socket
 from bot.server.lifecycle import exit_in_parallel, serve
 from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_readiness
 from bot.settings.settings_errors import SettingsError
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
 from bot.views.turn_view import View
 from bot.wiring import App, open_app

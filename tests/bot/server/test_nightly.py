@@ -11,8 +11,8 @@ import pytest
 
 from bot.server.refresh.nightly import NightLease, NightReport, find_last_refresh, refresh_every_source, schedule_nights
 from bot.server.refresh.run_history import RefreshHistory, build_history
-from bot.settings.settings_tables import Settings
-from bot.settings.source_settings import SourceSettings
+from bot.settings.tables.settings_tables import Settings
+from bot.settings.tables.source_settings import SourceSettings
 from ingest.types import RefreshProgress, RefreshRefused, RefreshReport
 from storage.database.engine import open_database
 from storage.database.refresh_log import NIGHT_LEASE, NightLog

@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from bot.platforms.shared.platform_contract import PlatformUnavailable
 from bot.server.record_upkeep import RecordUpkeep, build_outlets
-from bot.settings.record_settings import RecordSettings
-from bot.settings.settings_tables import HttpSettings, ScheduleSettings, Settings
+from bot.settings.tables.record_settings import RecordSettings
+from bot.settings.tables.settings_tables import HttpSettings, ScheduleSettings, Settings
 from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
 from storage.record.proof.checkpoints import Checkpoints

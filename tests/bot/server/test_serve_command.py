@@ -13,7 +13,7 @@ from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.settings.live.live_settings import LiveSettings
-from bot.settings.settings_tables import LogSettings, Settings
+from bot.settings.tables.settings_tables import LogSettings, Settings
 from storage.errors import HomeLocked
 from tests.bot.house import House
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bot.server.service import LocalService
 from bot.settings.live.live_settings import LiveSettings
-from bot.settings.settings_tables import DenseChoice, Settings
+from bot.settings.tables.settings_tables import DenseChoice, Settings
 from bot.wiring import App
 from storage.types import DenseMode
 from tests.storage.stores import kept, opened

@@ -8,7 +8,7 @@ import pytest
 from bot.cli.operator_commands import write_starter
 from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_reader import load_settings
-from bot.settings.settings_tables import ChannelValues, LimitSettings
+from bot.settings.tables.settings_tables import ChannelValues, LimitSettings
 from pipeline.kit import Limits
 
 CORPORA = "[[corpus]]\nname = 'handbook'\n[[corpus]]\nname = 'wiki'\n"

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from bot.server.monitoring.server_log import collect_secrets
 from bot.settings.settings_reader import load_settings
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.turn_search import open_web_search
 from bot.wiring import digest_settings
 

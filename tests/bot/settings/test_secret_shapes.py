@@ -5,7 +5,7 @@ import pytest
 from bot.platforms.registry import load_platforms
 from bot.platforms.secret_shapes import find_misplaced_secret
 from bot.settings.settings_errors import find_serving_faults
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 
 DISCORD = "MTE4ODAwMDAwMDAwMDAwMDAw.GabcdE.abcdefghijklmnopqrstuvwxyz0123456789AB"
 HEX = "0123456789abcdef" * 2

@@ -12,8 +12,8 @@ from bot.cli.operator_commands import write_starter
 from bot.settings.settings_errors import SettingsError, list_keys
 from bot.settings.settings_lines import find_line
 from bot.settings.settings_reader import list_old_keys, load_settings
-from bot.settings.settings_tables import Settings, load_time_zone
-from bot.settings.source_settings import FolderSettings, WikipediaSettings
+from bot.settings.tables.settings_tables import Settings, load_time_zone
+from bot.settings.tables.source_settings import FolderSettings, WikipediaSettings
 from bot.wiring import locate_chroma
 from storage.indexes.chroma_connection import ChromaServer
 

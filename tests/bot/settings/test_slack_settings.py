@@ -6,7 +6,7 @@ import pytest
 
 from bot.settings.settings_errors import SettingsError, find_platform_faults
 from bot.settings.settings_reader import load_settings
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import digest_settings
 
 BOT, APP, SIGNING = "xoxb-hush-1", "xapp-hush-2", "hush-3"

@@ -14,7 +14,7 @@ from bot.cli.terminal_output import CommandError
 from bot.doctor.diagnosis import CheckResult
 from bot.platforms.platform_setup import BotLocation, Workspace
 from bot.platforms.registry import PlatformEntry, PlatformSettings
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from tests.bot.setup.terminals import ScriptedTerminal
 
 BOT, APP = "xoxb-1-2-right", "xapp-1-right"

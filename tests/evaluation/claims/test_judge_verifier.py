@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from evaluation import EvaluationError
 from evaluation.claims.judge_verifier import ask_configured_judge, judge_by_model
 from evaluation.claims.labelled_claims import LabelledClaim

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from bot.settings.record_settings import DistillationSettings
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.record_settings import DistillationSettings
+from bot.settings.tables.settings_tables import Settings
 from bot.wiring import build_records, open_record_database
 from evaluation.answers.question_sets import read_exam
 from evaluation.answers.system_comparison import compare_systems

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.platforms.mattermost.mattermost_messages import LIMITS, hash_key, read_mark
 from bot.platforms.shared.platform_contract import Platform
-from bot.settings.settings_tables import ChannelValues
+from bot.settings.tables.settings_tables import ChannelValues
 from bot.wiring import App
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER

@@ -18,7 +18,7 @@ from bot.platforms.shared.platform_contract import Platform
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
 from bot.server.supervisor import Clock
-from bot.settings.settings_tables import HttpSettings
+from bot.settings.tables.settings_tables import HttpSettings
 from bot.wiring import App
 from tests.platforms.desks import HASTY
 from tests.platforms.mattermost.server import FakeMattermost

@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.platforms.shared.platform_contract import Platform
 from bot.platforms.slack.slack_messages import SECTIONS
-from bot.settings.settings_tables import ChannelValues
+from bot.settings.tables.settings_tables import ChannelValues
 from bot.wiring import App
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER

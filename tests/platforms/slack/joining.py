@@ -13,7 +13,7 @@ from bot.platforms.slack.slack_wiring import open_workspace
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
 from bot.server.supervisor import Clock
-from bot.settings.settings_tables import HttpSettings
+from bot.settings.tables.settings_tables import HttpSettings
 from bot.wiring import App
 from tests.platforms.desks import HASTY
 from tests.platforms.slack.state import FakeSlack, Mode

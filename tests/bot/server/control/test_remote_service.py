@@ -21,7 +21,7 @@ from bot.server.control.remote_service import RemoteError, RemoteService, Server
 from bot.server.http_server import serve_socket
 from bot.server.service import LocalService
 from bot.settings.live.live_settings import ReloadReport
-from bot.settings.source_settings import FolderSettings
+from bot.settings.tables.source_settings import FolderSettings
 from bot.views.error_messages import ReportableError, explain_error
 from ingest.types import RefreshProgress, RefreshRefused
 from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, SentencePassed, Status

@@ -18,7 +18,7 @@ from bot.platforms.shared.platform_contract import CannotPost, RateLimited
 from bot.platforms.shared.rate_limit import retry_call
 from bot.server.monitoring.metrics import ServerMetrics, ServerState, StateCollector
 from bot.server.monitoring.telemetry import Telemetry, open_telemetry
-from bot.settings.settings_tables import HttpSettings
+from bot.settings.tables.settings_tables import HttpSettings
 from storage.database.refresh_log import RunTotal
 from storage.types import CorpusInfo, LogEntry, RunState
 from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_delivery, make_opening

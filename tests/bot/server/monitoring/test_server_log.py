@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from structlog.contextvars import bound_contextvars
 
 from bot.server.monitoring.server_log import HIDDEN, build_redactor, collect_secrets, configure_logging
-from bot.settings.settings_tables import EmbeddingSettings, Settings
+from bot.settings.tables.settings_tables import EmbeddingSettings, Settings
 
 SHAPED = [
     "xoxb-123456789012-abcdefABCDEF",

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from bot.settings.field_types import Effect
 from bot.settings.live.live_settings import find_effect, list_changes, list_scope, take_live
 from bot.settings.settings_errors import _find_models
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.field_types import Effect
+from bot.settings.tables.settings_tables import Settings
 
 CORPUS = {"name": "handbook", "visible_to": ["*"], "source": {"type": "folder", "path": "/handbook"}}
 

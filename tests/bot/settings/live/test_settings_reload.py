@@ -13,7 +13,7 @@ from bot.settings.live.live_settings import LiveSettings
 from bot.settings.live.scope_record import SCOPE_ID, ScopeRecord
 from bot.settings.live.settings_reload import SettingsReload
 from bot.settings.settings_errors import SettingsError
-from bot.settings.settings_tables import Settings
+from bot.settings.tables.settings_tables import Settings
 from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
 from tests.storage.stores import open_empty_database

@@ -17,7 +17,14 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsTable, require, validate_web_address
+from bot.settings.tables.field_types import (
+    EMPTY_IS_NONE,
+    Contact,
+    FullPath,
+    SettingsTable,
+    require,
+    validate_web_address,
+)
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.git import git_program as git_address

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from bot.settings.field_types import SettingsTable, require
+from bot.settings.tables.field_types import SettingsTable, require
 
 Role = Literal["reader", "editor", "admin"]
 ROLES: tuple[Role, ...] = ("reader", "editor", "admin")

@@ -20,7 +20,12 @@ import typer  # noqa: TC002 - typer reads the annotations of commands
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
-from bot.cli.question_commands import CorpusOption, SystemOption, detect_question_language, identify_terminal_user
+from bot.cli.questions.question_commands import (
+    CorpusOption,
+    SystemOption,
+    detect_question_language,
+    identify_terminal_user,
+)
 from bot.cli.rendering.text_layout import Text
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable, sanitize_line

@@ -20,7 +20,7 @@ from ingest.types import Site
 if TYPE_CHECKING:
     from bot.server.service import BotService
     from bot.settings.settings_errors import SettingsError
-    from bot.settings.source_settings import FolderSettings, SourceSettings
+    from bot.settings.tables.source_settings import FolderSettings, SourceSettings
     from ingest.types import EngineName, RefreshProgress, RefreshReport
 
 
@@ -29,7 +29,7 @@ RefreshResults = tuple[list["RefreshReport"], dict[str, Fault]]
 
 
 def _validate_corpus_name(name: str) -> str:
-    from bot.settings.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
+    from bot.settings.tables.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
 
     if not re.fullmatch(CORPUS_NAME, name):
         raise typer.BadParameter(f"A corpus is named by {CORPUS_NAME_RULE}.")
@@ -41,7 +41,7 @@ def _validate_given_name(name: str | None) -> str | None:
 
 
 def _validate_address(url: str) -> str:
-    from bot.settings.field_types import validate_web_address
+    from bot.settings.tables.field_types import validate_web_address
 
     try:
         return validate_web_address(url)
@@ -142,7 +142,7 @@ def folder(
     if corpus is None and not dry_run:
         raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
     with open_command(context, as_json=as_json) as ctx:
-        from bot.settings.source_settings import FolderSettings
+        from bot.settings.tables.source_settings import FolderSettings
 
         given = {"path": path, "url_base": url_base, "site": site}
         given |= {"include": tuple(include or ("**/*",)), "exclude": tuple(exclude or ())}
@@ -212,7 +212,7 @@ class SourcesCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Add the types to the help."""
-        from bot.settings.source_settings import SOURCE_ENTRIES
+        from bot.settings.tables.source_settings import SOURCE_ENTRIES
 
         types = "; ".join(f"{name}: {entry.summary}" for name, entry in SOURCE_ENTRIES.items())
         self.help = f"{self.help}\n\nTypes of source: {types}."
@@ -390,7 +390,7 @@ def _settings_error(message: str, hint: str) -> "SettingsError":
 def _build_wikipedia_source(given: Mapping[str, object]) -> "SourceSettings":
     from pydantic import ValidationError
 
-    from bot.settings.source_settings import WikipediaSettings
+    from bot.settings.tables.source_settings import WikipediaSettings
 
     try:
         return WikipediaSettings.model_validate({"type": "wikipedia", **given})

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from bot.settings.field_types import RESTART, SCOPE, SettingsTable
+from bot.settings.tables.field_types import RESTART, SCOPE, SettingsTable
 from storage.language.lazy_pattern import lazy_compile
 
 MCP = "mcp"  # the platform of what comes over MCP, in ids and in the record

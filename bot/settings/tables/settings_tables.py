@@ -27,7 +27,7 @@ from bot.platforms.registry import (
     load_platforms,
     platform_of,
 )
-from bot.settings.field_types import (
+from bot.settings.tables.field_types import (
     EMPTY_IS_NONE,
     LIVE,
     RESTART,
@@ -38,12 +38,12 @@ from bot.settings.field_types import (
     require,
     validate_web_address,
 )
-from bot.settings.mcp_settings import McpSettings
-from bot.settings.model_values import EvaluationSettings, ModelValues
-from bot.settings.pages_settings import PagesSettings
-from bot.settings.record_settings import DistillationSettings, RecordSettings
-from bot.settings.search_engine_settings import SearchEngineSettings
-from bot.settings.source_settings import AnySource, SourceSettings
+from bot.settings.tables.mcp_settings import McpSettings
+from bot.settings.tables.model_values import EvaluationSettings, ModelValues
+from bot.settings.tables.pages_settings import PagesSettings
+from bot.settings.tables.record_settings import DistillationSettings, RecordSettings
+from bot.settings.tables.search_engine_settings import SearchEngineSettings
+from bot.settings.tables.source_settings import AnySource, SourceSettings
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.types import EngineName
 from pipeline.kit import Limits, Policy, Utility

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from bot.settings.field_types import EMPTY_IS_NONE, SettingsTable, validate_web_address
+from bot.settings.tables.field_types import EMPTY_IS_NONE, SettingsTable, validate_web_address
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
 from pipeline.stages import STAGES
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, validate_web_address
+from bot.settings.tables.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, validate_web_address
 
 KEY_NAME = "footnote-record.key"
 

@@ -1,0 +1,1 @@
+"""Commands of corpora: read in, list, forget."""

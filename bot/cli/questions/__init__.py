@@ -1,0 +1,1 @@
+"""Commands that ask, and the conversation in the terminal."""

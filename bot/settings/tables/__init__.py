@@ -1,0 +1,1 @@
+"""The tables of settings: what each may hold, with its defaults."""
