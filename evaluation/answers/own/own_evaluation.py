@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import product
+from itertools import count, islice, product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +27,7 @@ from evaluation.workbench import TERMINAL, render_table
 from pipeline.systems import SYSTEMS
 from pipeline.types import Event
 
+AT_ONCE = 4  # questions that are asked at the same time
 ABSTAINED = frozenset({"abstained", "chatted"})
 
 
@@ -125,12 +126,17 @@ async def _run(
     variants = choose_variants(app, systems[0], every=systems[1])
     there = [one.name for one in await app.manifest.corpora() if one.documents]
     within = tuple(one for one in there if not making.corpora or one in making.corpora)
-    found: dict[str, list[OwnOutcome]] = {variant.label: [] for variant in variants}
+    free, done = asyncio.Semaphore(AT_ONCE), count()
     with show_progress(ctx.output.err, label="mine", unit="questions") as progress:
-        for variant, question in product(variants, used):
-            found[variant.label].append(await ask_question(app, variant, question, within))
-            progress(sum(map(len, found.values())), len(used) * len(variants))
-    return len(questions), found
+
+        async def ask(variant: SystemVariant, question: OwnQuestion) -> OwnOutcome:
+            async with free:
+                outcome = await ask_question(app, variant, question, within)
+            progress(next(done) + 1, len(used) * len(variants))
+            return outcome
+
+        outcomes = iter(await asyncio.gather(*(ask(*each) for each in product(variants, used))))
+    return len(questions), {variant.label: [*islice(outcomes, len(used))] for variant in variants}
 
 
 async def _make(
