@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli.command_context import JsonOption, format_examples, open_bare_command
-from bot.cli.terminal_output import build_document
+from bot.cli.terminal_output import build_document, format_count
 from evaluation.dialogues.dialogue_types import RunManifest
 from evaluation.dialogues.run_folder import RunFolder, replace_file
 from evaluation.reports.report_page import Plot, PlotPoint, render_page
@@ -141,13 +141,15 @@ Rows are put here by `footnote evaluate report RUN --leaderboard docs/leaderboar
 
 def _list_standings(manifest: RunManifest, dialogues: Sequence[MeasuredDialogue]) -> Iterator[tuple[object, ...]]:
     corpora = ", ".join(one.name for one in manifest.corpora)
-    stand_ins = "; ".join(manifest.stand_ins) or "none"
+    stand_ins = [said.partition(":")[0] for said in manifest.stand_ins]  # such as "the judge: claims are sentences, …"
+    models = {arm.model for arm in list_arms(dialogues)}
     for arm in list_arms(dialogues):
         own = select(dialogues, arm)
         measured = (FACTUAL, CITATIONS[0], SILENT, COSTS[3])
         cells = (_cell(measure(own, one, manifest.seed), one) for one in measured)
         model = arm.model or "none"
-        yield manifest.id, corpora, len(own), arm.system, model, manifest.judge, stand_ins, *cells
+        own_stand_ins = ", ".join(one for one in stand_ins if one == arm.model or one not in models) or "none"
+        yield manifest.id, corpora, len(own), arm.system, model, manifest.judge, own_stand_ins, *cells
 
 
 def build_figures(folder: RunFolder) -> list[dict[str, Any]]:
@@ -183,7 +185,7 @@ def _write_sections(
     judged = sum(bool(judgement.claims or judgement.relevant) for one in dialogues for _, judgement in one.turns)
     yield "# Systems in simulated dialogues"
     yield (
-        f"{len(dialogues)} dialogues of {manifest.turns} turns over {len(manifest.topics)} topics; "
+        f"{len(dialogues)} dialogues of {format_count(manifest.turns, 'turn')} over {len(manifest.topics)} topics; "
         f"{judged} of {turns} turns judged; seed {seed}. Figures stand with their 95% intervals over dialogues."
     )
     if manifest.stand_ins:
@@ -365,10 +367,11 @@ def _list_facts(manifest: RunManifest) -> Iterator[tuple[str, str]]:
 
 def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, ...]:
     """Lay out what people would rather look at: factuality with its intervals, and what it costs in time."""
+    arms, kinds = list_arms(dialogues), list_kinds(dialogues)
     points = [
         PlotPoint(f"{arm} · {kind}", found.interval.value, found.interval.low, found.interval.high)
-        for arm in list_arms(dialogues)
-        for kind in list_kinds(dialogues)
+        for arm in arms
+        for kind in (kinds if len(arms) <= _FEW_ARMS else kinds[-1:])
         if (found := measure(select(dialogues, arm, kind), FACTUAL, seed))
     ]
     plots = [Plot("Claims that passages support, with 95% intervals", tuple(points), 1.0, _percent)]
@@ -380,6 +383,9 @@ def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, 
     top = max((point.high for point in times), default=0.0)
     plots.append(Plot("Seconds a turn", tuple(times), top or 1.0, _plain_seconds))
     return tuple(plot for plot in plots if plot.points)
+
+
+_FEW_ARMS = 6  # of more, a plot by kinds of topics is longer than a look; its table has them
 
 
 def _percent(value: float) -> str:

@@ -48,7 +48,7 @@ MANIFEST = RunManifest(
     id="r1", created="2026-03-01T10:00:00+00:00", commit="abc", version="0.1", python="3.11", prompts="p", settings="s",
     systems=("good", "model-alone"), models=("m",), simulator="u", judge="j",
     corpora=(CorpusState("handbook", 3, 9),), topics=TOPICS, turns=1, seed=5, today="2026-03-01", currency="USD",
-    stand_ins=("the judge is a script",), deviations=("one turn",),
+    stand_ins=("the judge: a script",), deviations=("one turn",),
 )  # fmt: skip
 TURN = DialogueTurn(
     "How long is it?", "It is 90 metres long.", "answered", seconds=2.0, cost=0.02, calls=4, bullets=3,
@@ -120,7 +120,7 @@ def test_what_a_cache_replied_has_no_seconds_and_still_its_cost(tmp_path: Path):
 def test_the_report_has_the_papers_tables_and_says_what_stood_in(run: RunFolder):
     page = write_report(run)
     text = (run.path / "report.md").read_text("utf-8")
-    assert "the judge is a script" in text
+    assert "the judge: a script" in text
     assert "| all | good · m | 75.0" in text
     assert "| tail | good · m | 50.0 | 4.0 ± 0.0 |" in text
     assert "| where | the paper | here |" in text
@@ -168,7 +168,7 @@ def test_a_leaderboard_has_each_run_once_and_keeps_what_people_wrote(run: RunFol
     enter_run(board, run)
     assert board.read_text("utf-8") == first
     assert len(re.findall(r"^\| r1 \| handbook \| 3 \|", first, re.MULTILINE)) == 2
-    assert "the judge is a script" in first
+    assert "| j | the judge |" in first
     assert first.startswith("# Ours")
     assert first.endswith("A remark.\n")
 
@@ -177,7 +177,7 @@ def test_a_run_without_a_turn_is_reported_as_such(tmp_path: Path):
     folder = RunFolder(tmp_path)
     folder.write_manifest(MANIFEST)
     write_report(folder)
-    assert "0 dialogues of 1 turns" in (tmp_path / "report.md").read_text("utf-8")
+    assert "0 dialogues of 1 turn over" in (tmp_path / "report.md").read_text("utf-8")
     assert build_figures(folder) == []
 
 
