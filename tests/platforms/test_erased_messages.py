@@ -75,7 +75,7 @@ async def test_what_the_asker_alone_was_shown_goes_where_they_shared_it(bot: Bot
     await bot.start()
     asks = await bot.ask(only_asker=True)
     await bot.answered(asks)
-    await bot.done(asks)
+    await bot.street.until(lambda: any("share" in one.buttons for one in bot.street.answer(asks)))
     await bot.press("share", asks)
     here, (asker, other, _) = bot.street.channels[0], bot.street.people
     await bot.street.until(lambda: translate("share_done", "en") in text(bot.street.seen(here, by=asker)))
