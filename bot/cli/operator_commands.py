@@ -214,15 +214,15 @@ def serve(context: typer.Context) -> None:
     with open_command(context, as_json=False) as ctx:
         from bot.server.monitoring.server_log import build_live_redactor, configure_logging, set_own_level
         from bot.settings.live.live_settings import LiveSettings
-        from bot.settings.settings_reader import load_settings
+        from bot.settings.settings_reader import SettingsFile
 
-        live, config = LiveSettings(ctx.settings), find_cli_state(context).config
+        live, file = LiveSettings(ctx.settings), SettingsFile(find_cli_state(context).config)
         if not ctx.output.debug:
             live.observers.append(lambda settings: set_own_level(settings.log.level))
         redact = build_live_redactor(lambda: live.current)
         with configure_logging(sys.stderr, level=ctx.settings.log.level, redact=redact, debug=ctx.output.debug):
             try:
-                asyncio.run(ctx.services.serve(live, lambda: load_settings(config)))
+                asyncio.run(ctx.services.serve(live, file.read))
             except Exception as error:
                 fault = explain_error(error).redacted(redact)
                 if not isinstance(error, ReportableError | OSError):

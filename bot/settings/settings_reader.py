@@ -68,7 +68,34 @@ def load_settings(config: Path | None = None, *, must_exist: bool = True) -> Set
     tells all that is wrong at once.
     """
     path = config or FILE_NAME
-    text = _read_text(path, must_exist=must_exist and config is not None)
+    return _build_settings(path, _read_text(path, must_exist=must_exist and config is not None))
+
+
+class SettingsFile:
+    """The settings of a server, which it reads again: a file that held some is not gone without a word."""
+
+    def __init__(self, config: Path | None) -> None:
+        self._path, self._named = config or FILE_NAME, config is not None
+        self._held = False
+        with suppress(SettingsError):
+            self._held = self._holds(_read_text(self._path, must_exist=False))
+
+    def read(self) -> Settings:
+        """Read them as they are written now. Raises `SettingsError`, also where the file is gone, or emptied."""
+        text = _read_text(self._path, must_exist=self._named and not self._held)
+        holds = self._holds(text)
+        if self._held and not holds:
+            said = "holds no setting any more" if self._path.exists() else "is not there any more"
+            raise SettingsError(f"{self._path} {said}.", hint="Put it back; to do without it, restart the server.")
+        settings = _build_settings(self._path, text)
+        self._held = holds
+        return settings
+
+    def _holds(self, text: str) -> bool:
+        return _holds_key(_parse_toml(self._path, text))
+
+
+def _build_settings(path: Path, text: str) -> Settings:
     surroundings = SettingsOrigin(path, text, os.environ)
     faults = list(_find_unknown_variables(os.environ))
     held, owners = _read_secret_files(os.environ, faults), _read_owners_secrets(os.environ, faults)
@@ -138,6 +165,11 @@ def _parse_toml(path: Path, text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         hint = next((hint for said, hint in _TOML_HINTS.items() if said in str(error)), "Text stands in quotes.")
         raise SettingsError(f"{path} is not valid TOML: {error}.", hint=f"Correct that line. {hint}") from error
+
+
+def _holds_key(value: Any) -> bool:
+    """Return whether anything is set in a table, or in those within it."""
+    return any(map(_holds_key, value.values())) if isinstance(value, dict) else True
 
 
 def _anchor_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Protocol
 from bot.server.monitoring.model_health import WatchedModel
 from bot.server.monitoring.server_log import Redact
 from bot.server.supervisor import run_beside
+from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import explain_error
 from bot.wiring import App
 from storage.errors import contain_panics
@@ -53,11 +54,11 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
         await app.passages.probe()
         return ""
 
-    own = {"database": database, "disk": disk, "index": index, **_build_answer_checks(app)}
+    own = {"database": database, "disk": disk, "index": index, **_build_answer_checks(app, served=bool(platforms))}
     return {**own, **{name: _connection_check(platform) for name, platform in platforms.items()}}
 
 
-def _build_answer_checks(app: App) -> Mapping[str, ReadinessCheck]:
+def _build_answer_checks(app: App, *, served: bool) -> Mapping[str, ReadinessCheck]:
     """Build the checks of what answers come from: documents, and the model."""
 
     async def documents() -> str:
@@ -66,12 +67,8 @@ def _build_answer_checks(app: App) -> Mapping[str, ReadinessCheck]:
         return "Nothing is read in, so nothing can be answered: `footnote setup` or `footnote ingest` does that."
 
     async def corpora() -> str:
-        read = {corpus.name for corpus in await app.manifest.catalogue() if corpus.refreshed}
-        unread = [corpus.name for corpus in app.settings.corpus if corpus.name not in read]
-        if not unread:
-            return ""
-        how = "`footnote ingest all` reads what has a source"
-        return f"{', '.join(unread)}: of the settings, and never read in to the end: {how}."
+        read = [corpus.name for corpus in await app.manifest.catalogue() if corpus.refreshed]
+        return " ".join(list_corpus_reasons(app.settings, read, served=served))
 
     async def model() -> str:
         entry = app.systems.get(app.system)
@@ -82,6 +79,15 @@ def _build_answer_checks(app: App) -> Mapping[str, ReadinessCheck]:
         return app.llm.fault if isinstance(app.llm, WatchedModel) else ""
 
     return {"documents": documents, "corpora": corpora, "model": model}
+
+
+def list_corpus_reasons(settings: Settings, read: Sequence[str], *, served: bool) -> Iterator[str]:
+    """Tell how the settings and the corpora that were read in differ; `served` is whether a platform is."""
+    if unread := [corpus.name for corpus in settings.corpus if corpus.name not in read]:
+        how = "`footnote ingest all` reads what has a source"
+        yield f"{', '.join(unread)}: of the settings, and never read in to the end: {how}."
+    if served and (unnamed := [name for name in read if name not in settings.visible_to]):
+        yield f"{', '.join(unnamed)}: read in, and in no [[corpus]] of the settings: only the terminal reads it."
 
 
 def _file_identity(file: Path | None) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.cli.operator_commands import write_starter
 from bot.settings.settings_errors import SettingsError, list_keys
 from bot.settings.settings_lines import find_line
-from bot.settings.settings_reader import list_old_keys, load_settings
+from bot.settings.settings_reader import SettingsFile, list_old_keys, load_settings
 from bot.settings.tables.settings_tables import Settings, load_time_zone
 from bot.settings.tables.source_settings import FolderSettings, WikipediaSettings
 from bot.wiring import locate_chroma
@@ -263,6 +263,23 @@ def test_a_named_file_must_be_there() -> None:
     """A missing footnote.toml is no error, a missing --config is."""
     with pytest.raises(SettingsError, match=r"no settings file other\.toml"):
         load_settings(Path("other.toml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [(None, "is not there any more"), ("", "holds no setting"), ("# gone\n[limits]", "holds no setting")],
+)
+def test_a_server_refuses_to_reload_a_file_that_is_gone_or_emptied(text: str | None, fault: str) -> None:
+    """A file that came while it ran counts as well; where there was none, none is needed."""
+    file = SettingsFile(None)
+    assert file.read() == Settings()
+    for system in ("extractive", "direct"):
+        path = _file(f"system = '{system}'")
+        assert file.read().system == system
+    path.unlink() if text is None else path.write_text(text)
+    for asked in (file, file):
+        with pytest.raises(SettingsError, match=fault):
+            asked.read()
 
 
 def test_a_file_that_is_not_utf8_is_an_error() -> None:

@@ -1,10 +1,11 @@
-"""A loop that stands still is told of."""
+"""A loop that stands still is told of, and corpora that the settings and the database do not share."""
 
 import asyncio
 
 import pytest
 
-from bot.server.monitoring.health import LAG_SAMPLE_SECONDS, watch_event_loop
+from bot.server.monitoring.health import LAG_SAMPLE_SECONDS, list_corpus_reasons, watch_event_loop
+from bot.settings.tables.settings_tables import Settings
 
 
 async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -24,3 +25,14 @@ async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCa
     assert LAG_SAMPLE_SECONDS < 1.0
     (record,) = caplog.records
     assert (record.message, record.seconds) == ("the event loop was blocked", 1.5)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("read", "served", "told"),
+    [(["news"], True, []), (["news", "old"], False, []), (["old"], True, ["news: of the", "old: read in, and in no"])],
+)
+def test_corpora_that_only_one_side_knows_are_told(read: list[str], *, served: bool, told: list[str]) -> None:
+    """What no setting names is read by the terminal, which is all there is where no platform is served."""
+    reasons = list(list_corpus_reasons(Settings.model_validate({"corpus": [{"name": "news"}]}), read, served=served))
+
+    assert [reason.startswith(start) for reason, start in zip(reasons, told, strict=True)] == [True] * len(told)
