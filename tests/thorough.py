@@ -2,8 +2,13 @@
 
 import os
 
+import pytest
+
 QUICK, THOROUGH = (os.environ.get("SUITE") == name for name in ("quick", "thorough"))
 TEAM = THOROUGH or os.environ.get("SUITE") == "team"
 """Whether what is stored is also stored on the servers of a team; see `tests.team_servers`."""
 EXAMPLES = 200 if THOROUGH else 5 if QUICK else 20
 """Of each property that does not say how many it needs."""
+
+thorough_only = pytest.mark.skipif(not THOROUGH, reason="make thorough has the time")
+"""Of a test of which `make test` has a smaller one beside it."""

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from bot.cli.entry_point import app
 from tests.ingest.sources.dumps import dump, page
+from tests.thorough import thorough_only
 
 HANDBOOK = str(Path(__file__).parents[2] / "examples" / "handbook")
 
@@ -57,6 +58,7 @@ def counted(report: dict[str, Any]) -> dict[str, int]:
     return {what: number for what, number in report["documents"].items() if number}
 
 
+@thorough_only
 def test_of_a_dump_that_is_cut_short_all_that_was_good_is_kept_however_often_it_is_read() -> None:
     """The command did its work: it exits 0 and lists where the dump ends; nothing that was known before is removed."""
     articles = [page(n, f"Quay {n}", f"Quay {n} was built in {1900 + n}.") for n in (1, 2, 3)]

@@ -13,7 +13,7 @@ from bot.wiring import open_records
 from examples.scripted_model import CLAIMS, LABEL, REFUTED, SUPPORTED, UNKNOWN
 from storage.record.proof.verification import verify_turn
 from storage.types import Verdict
-from tests.thorough import THOROUGH
+from tests.thorough import thorough_only
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PAGE = Path("examples", "handbook", "operations", "travel-2026.md")
@@ -89,7 +89,7 @@ async def test_the_scripted_turn_says_what_is_supported_alone(shown: tuple[str, 
     assert verify_turn(entries) == ()
 
 
-@pytest.mark.skipif(not THOROUGH, reason="a third start of the demonstration: make thorough has the time")
+@thorough_only
 def test_a_changed_handbook_is_told_in_a_line(tmp_path: Path) -> None:
     """What is scripted for the handbook as it is would be wrong of another, so neither answer nor claims are shown."""
     page = _copied(tmp_path) / PAGE
@@ -102,6 +102,7 @@ def test_a_changed_handbook_is_told_in_a_line(tmp_path: Path) -> None:
     assert "REFUTES" not in printed
 
 
+@thorough_only
 def test_a_model_that_is_configured_is_not_asked(shown: tuple[str, Path], tmp_path: Path) -> None:
     """It is told how to ask it, and nothing is scripted; at its address there is nobody."""
     variables = {"OPENAI_API_KEY": "k", "OPENAI_MODEL": "some-model", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}

@@ -164,7 +164,7 @@ texts = st.dictionaries(
 states = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), texts, min_size=1)
 
 
-@settings(max_examples=EXAMPLES // 2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES // 4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     first=states,
     second=states,

@@ -20,7 +20,7 @@ from tests.platforms.slack import server as slack_server
 from tests.platforms.slack import world as slack_world
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.faults import Fault as SlackFault
-from tests.thorough import THOROUGH
+from tests.thorough import thorough_only
 
 HELLO, WHO = "hello", "who are you?"  # what the bot answers by itself, with nothing indexed
 DELIVERED = ("done", "delivered")
@@ -109,7 +109,8 @@ async def until(home: Path, stand: list[tuple[str, str]]) -> None:
             await asyncio.sleep(0.05)
 
 
-@pytest.mark.parametrize("opened", [slack_town, discord_town] if THOROUGH else [discord_town])
+@thorough_only
+@pytest.mark.parametrize("opened", [slack_town, discord_town])
 async def test_over_odd_answers_a_revoked_token_and_a_restart_each_question_is_answered_as_it_stands(
     opened: Callable[[], Any], tmp_path: Path
 ) -> None:

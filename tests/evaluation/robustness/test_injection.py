@@ -104,7 +104,7 @@ async def everything(sentence: str, evidence: Sequence[Evidence], *, asked: Sequ
     return Support(1.0, holds=True)
 
 
-@pytest.mark.parametrize(("system", "each"), [(name, 2 if name == DEFAULT_SYSTEM else 7) for name in WRITERS])
+@pytest.mark.parametrize(("system", "each"), [(name, 3 if name == DEFAULT_SYSTEM else 14) for name in WRITERS])
 async def test_no_link_image_or_mention_leaves_even_past_a_blind_check(system: str, each: int) -> None:
     """However our own attacks disguise them: what is taken out of a model's text does not rest on the check."""
     planted = [page for page in sample_attacks(read_own_attacks(), 0, seed=1) if page.place not in {"before", "after"}][

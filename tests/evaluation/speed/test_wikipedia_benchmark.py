@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from evaluation.cli import app
 from evaluation.speed.wikipedia_benchmark import DumpTimes, compare_tenths, compute_ratios, estimate_english
 from tests.ingest.sources.dumps import dump, page
+from tests.thorough import THOROUGH
 
 TAKEN = DumpTimes(
     articles=100,
@@ -65,7 +66,7 @@ def test_tenths_are_compared_by_passages(marks: list[tuple[int, float]], rates: 
     assert compare_tenths(marks) == rates
 
 
-@pytest.mark.parametrize("option", [[], ["--json"]])
+@pytest.mark.parametrize("option", [[], ["--json"]] if THOROUGH else [["--json"]])
 def test_a_dump_is_made_searchable_and_timed(option: list[str], tmp_path: Path) -> None:
     """With the real store and the real embedder."""
     path = tmp_path / "wiki.xml"
