@@ -56,10 +56,16 @@ def open_run(app, manifest, path, write=None, held=None):
 
 
 def read_plain(path):
-    """Return the lines of a run but for times, in the order of their dialogues."""
+    """Return the lines of a run in the order of their dialogues, but for times and what judged claims were held against.
+
+    Of passages that score alike, Chroma's approximate search may bring another on a busy machine.
+    """
     files = [path / name for name in ("dialogues.jsonl", "judgements.jsonl")]
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     kept = [{key: value for key, value in line.items() if key not in {*TIMES, "from_cache"}} for line in lines]
+    for one in kept:
+        claims = [{key: claim[key] for key in ("text", "verdict")} for claim in one.get("claims", ())]
+        one["claims"] = claims
     return sorted(kept, key=lambda one: (one["id"], one["turn"], "user" in one))
 
 
