@@ -75,12 +75,12 @@ def write_backup(
     The file has its name only once it is whole; a name that ends in `gz` has it compressed. `settings` are the settings
     file's text without secrets. Raises `StorageError`: there is no database, the disk is full, `target` is there.
     """
-    if target.exists():
-        raise HomeUnusable(f"{target} is already there.", hint="Give another name, or a folder.")
     file = home / DATABASE
     if not file.exists():
         raise HomeUnusable(f"There is no database in {home}, so there is nothing to back up.")
-    with _explain_full_disk(target.parent), TemporaryDirectory(dir=target.parent, prefix=".footnote-") as folder:
+    with explain_target_errors(target), TemporaryDirectory(dir=target.parent, prefix=".footnote-") as folder:
+        if target.exists():
+            raise HomeUnusable(f"{target} is already there.", hint="Give another name, or a folder.")
         copy, part = Path(folder, DATABASE), Path(folder, "part")
         _require_room(target.parent, 2 * file.stat().st_size)
         make_private_file(copy)
@@ -162,11 +162,20 @@ def _pack(
 
 
 @contextmanager
-def _explain_full_disk(folder: Path) -> Iterator[None]:
+def explain_target_errors(target: Path) -> Iterator[None]:
+    """Say what errors of the system mean for the file that a backup is written into."""
     try:
         yield
     except OSError as error:
-        raise explain_folder_error(error, folder) from error
+        raise explain_folder_error(error, target.parent, instead="name a file in another folder") from error
+
+
+@contextmanager
+def _explain_home_errors(home: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise explain_folder_error(error, home, instead="restore into another folder with --home") from error
 
 
 def _require_room(folder: Path, wanted: int) -> None:
@@ -186,14 +195,17 @@ def restore_backup(file: Path, home: Path, progress: Progress) -> BackupManifest
     """Put the database of a backup into a home that has none; its indexes have to be made then. Blocks.
 
     What was to be answered when the backup was made may have been answered since: the platform is asked for it first.
-    Raises `BackupUnusable`, `HomeLocked`, and `HomeUnusable` where there is a database already or no room.
+    Raises `BackupUnusable`, `HomeLocked`, and `HomeUnusable` where a database or restored settings are, or no room.
     """
     manifest = read_manifest(file)
-    with lock_home(home), _explain_full_disk(home):
+    with lock_home(home), _explain_home_errors(home):
         target = home / DATABASE
         if target.exists() and target.stat().st_size:
             hint = "Restore into another folder with --home, or move this one away first. Nothing was changed."
             raise HomeUnusable(f"{home} has a database already.", hint=hint)
+        before = home / RESTORED_SETTINGS
+        if len(manifest.parts) > 1 and before.exists():
+            raise HomeUnusable(f"{before} is already there.", hint="Move it away first. Nothing was changed.")
         _require_room(home, sum(one.bytes for one in manifest.parts))
         with TemporaryDirectory(dir=home, prefix=".restoring-") as folder:
             with _explain_damage(file), tarfile.open(file) as archive:

@@ -157,6 +157,12 @@ def test_nothing_that_is_there_is_written_over(home: Path, tmp_path: Path) -> No
         back_up(home, tmp_path / "a.tar")
     with pytest.raises(HomeUnusable, match="has a database already"):
         restored(tmp_path / "a.tar", home)
+    back_up(home, tmp_path / "b.tar", settings=b"[model]")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "footnote.toml.restored").write_text("of an earlier one")
+    with pytest.raises(HomeUnusable, match="restored is already there"):
+        restored(tmp_path / "b.tar", tmp_path / "new")
+    assert (tmp_path / "new" / "footnote.toml.restored").read_text() == "of an earlier one"
     with lock_home(tmp_path / "other"), pytest.raises(HomeLocked):
         restored(tmp_path / "a.tar", tmp_path / "other")
 

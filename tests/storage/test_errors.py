@@ -29,6 +29,7 @@ HOME = Path("/srv/footnote")
         (errno.EROFS, "/srv/footnote cannot be written."),
         (errno.EACCES, "/srv/footnote cannot be written."),
         (errno.ENOTDIR, "/srv is a file, not a folder."),
+        (errno.ENOENT, "/srv/footnote is not there, or something in it."),
         (errno.EIO, "/srv/footnote cannot be used: Input/output error."),
     ],
 )

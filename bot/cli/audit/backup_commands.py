@@ -1,8 +1,9 @@
 """Run `footnote backup` and `restore`: the home in one file, and back."""
 
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,11 +47,12 @@ def backup(
     Indexes are left out, as `restore` makes them again. So are secrets, and the key that signs the record.
     """
     with open_command(context, as_json=as_json) as ctx:
-        from storage.home.backup import write_backup
+        from storage.home.backup import explain_target_errors, write_backup
 
         _refuse_server(ctx.settings)
         made, started = datetime.now(UTC), time.monotonic()
-        file = target / f"footnote-{made:%Y%m%dT%H%M%SZ}.tar" if target.is_dir() else target
+        with explain_target_errors(target):
+            file = target / f"footnote-{made:%Y%m%dT%H%M%SZ}.tar" if target.is_dir() else target
         plain = _read_plain_settings(context, ctx.settings)
         with _show_bytes(ctx, "backup") as progress:
             done = write_backup(
@@ -115,8 +117,10 @@ def _read_plain_settings(context: typer.Context, settings: "Settings") -> bytes:
 
 @contextmanager
 def _show_bytes(ctx: CommandContext, label: str) -> "Iterator[Progress]":
-    with show_progress(ctx.output.err, label=label, unit="MB") as tell:
-        yield lambda doing, done, total: tell(done // _MEGABYTE, total // _MEGABYTE, doing)
+    """Show the progress from its first step on: what is refused has none."""
+    with ExitStack() as stack:
+        begin = cache(lambda: stack.enter_context(show_progress(ctx.output.err, label=label, unit="MB")))
+        yield lambda doing, done, total: begin()(done // _MEGABYTE, total // _MEGABYTE, doing)
 
 
 def _describe(done: "BackupManifest") -> dict[str, object]:

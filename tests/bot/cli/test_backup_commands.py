@@ -51,6 +51,27 @@ def test_answers_are_the_same_elsewhere_and_no_secret_is_kept(
     assert json.loads(run("restore", made["file"], "--json").stdout)["error"]["kind"] == "home_unusable"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["backup", "nowhere/b.tar"], "Make that folder, or name a file in another folder."),
+        (["backup", "footnote.toml/b.tar"], "Move that file away, or name a file in another folder."),
+        (["backup", "x" * 300 + "/b.tar"], "or name a file in another folder."),
+        (["restore", "nowhere.tar"], "There is no file nowhere.tar."),
+    ],
+)
+def test_what_is_wrong_with_a_path_is_told_before_anything_starts(
+    handbook: Path, here: Path, arguments: list[str], said: str
+) -> None:
+    copy_home(handbook, here / ".footnote")
+    (here / "footnote.toml").write_text("")
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert said in result.stderr
+    assert "FOOTNOTE_HOME" not in result.stderr
+    assert "started" not in result.stderr
+
+
 @pytest.mark.parametrize("command", ["backup", "restore"])
 @pytest.mark.usefixtures("here")
 def test_a_database_on_a_server_is_left_to_its_own_tools(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
