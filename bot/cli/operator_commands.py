@@ -7,6 +7,7 @@ import sys
 from dataclasses import asdict
 from datetime import datetime
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,17 +149,18 @@ def _check_all(context: typer.Context, *, as_json: bool) -> None:
 async def _run_all_checks(config: "Path | None", services: "Services") -> "Sequence[CheckResult]":
     from bot.doctor.checks import CHECKS
     from bot.doctor.diagnosis import CheckResult, inspect_home, report_error, run_checks
-    from bot.settings.environment_file import is_exposed, locate_variables
-    from bot.settings.settings_reader import list_old_keys, load_settings
+    from bot.settings.settings_errors import find_misplaced_secrets
+    from bot.settings.settings_reader import list_old_keys, load_platform_tables, load_settings
     from bot.settings.tables.settings_tables import FILE_NAME
 
     try:
         settings = load_settings(config)
     except Exception as error:  # noqa: BLE001 - a broken settings file is a finding like others
+        secrets = (report_error(fault) for fault in find_misplaced_secrets(load_platform_tables(config)))
         left = CheckResult(
             "skip", "Not looked at: home, documents, model and platforms, as there are no settings to go by."
         )
-        return (*report_error(error), left)
+        return (*report_error(error), *chain.from_iterable(secrets), *_check_variables(config), left)
     path = config or FILE_NAME
     told = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all is at its default"
     looked = await inspect_home(settings, services.open_model)
@@ -166,11 +168,18 @@ async def _run_all_checks(config: "Path | None", services: "Services") -> "Seque
     if old := list_old_keys(path):
         message = f"Settings: {', '.join(old)} has a new name, visible_to; the old one is still read."
         results.append(CheckResult("warn", message, f"Rename it in {path}."))
-    variables = locate_variables(config)
-    if is_exposed(variables):
-        message = f"Settings: {variables}, which holds secrets, can be opened by other users of this machine."
-        results.append(CheckResult("warn", message, f"`chmod 600 {variables}` keeps it from them."))
-    return (*results, *await run_checks(CHECKS, looked))
+    return (*results, *_check_variables(config), *await run_checks(CHECKS, looked))
+
+
+def _check_variables(config: "Path | None") -> "Sequence[CheckResult]":
+    """Check that nobody else may read the secrets beside the settings."""
+    from bot.doctor.diagnosis import CheckResult
+    from bot.settings.environment_file import is_exposed, locate_variables
+
+    if not is_exposed(variables := locate_variables(config)):
+        return ()
+    message = f"Settings: {variables}, which holds secrets, can be opened by other users of this machine."
+    return (CheckResult("warn", message, f"`chmod 600 {variables}` keeps it from them."),)
 
 
 def _examine_model(ctx: CommandContext, wanted: "ExamRequest") -> None:

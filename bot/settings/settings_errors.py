@@ -132,6 +132,11 @@ def find_platform_faults(
     )
 
 
+def find_misplaced_secrets(settings: Settings) -> tuple[SettingsError, ...]:
+    """Explain which secrets of platforms hold another than they should."""
+    return tuple(one for entry in load_platforms().values() for one in _find_misplaced(entry, entry.read(settings)))
+
+
 def _find_missing(entry: PlatformEntry, table: PlatformSettings) -> Iterator[SettingsError]:
     if missing := table.missing:
         verb = "is" if len(missing) == 1 else "are"

@@ -117,6 +117,20 @@ def _build_settings(path: Path, text: str) -> Settings:
         raise SettingsError(f"{name} is not valid JSON.", hint="Lists and tables are written as JSON.") from error
 
 
+def load_platform_tables(config: Path | None = None) -> Settings:
+    """Return settings of the platforms alone, whatever else is wrong; a table that is wrong is at its default."""
+    path, values, faults = config or FILE_NAME, dict[str, Any](), list[SettingsError]()
+    with suppress(SettingsError):
+        values = _parse_toml(path, _read_text(path, must_exist=False))
+    values, owners = _merge(values, _read_secret_files(os.environ, faults)), _read_owners_secrets(os.environ, faults)
+    default = Settings()
+    tables = {name: getattr(default, name) for name in load_platforms()}
+    for name in tables:
+        with suppress(ValidationError, UnreadableVariable):
+            tables[name] = getattr(_EnvironmentSettings(**{key: values[key] for key in {name} & values.keys()}), name)
+    return default.model_copy(update={name: table.completed(owners) for name, table in tables.items()})
+
+
 def find_home(config: Path | None = None) -> Path:
     """Return the home that settings name, whatever else is wrong with them."""
     path = config or FILE_NAME

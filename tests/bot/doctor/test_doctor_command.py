@@ -162,5 +162,20 @@ def test_findings_as_json(settings: str, *, healthy: bool, level: str, said: str
     assert all(set(finding) == {"level", "what", "hint"} for finding in document["findings"])
 
 
+@pytest.mark.parametrize("broken", ["timezon = 'UTC'", "timezone = ", "[slack]\nmod = 'http'"])
+def test_a_wrong_file_hides_neither_swapped_tokens_nor_who_may_read_them(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that can be told without settings is, in one run."""
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xapp-1-A1-2-hush")
+    Path("footnote.env").touch(mode=0o644)
+    found = json.loads(run("--json", settings=broken).stdout)["findings"]
+
+    assert [one["level"] for one in found] == ["fail", "fail", "warn", "skip"]
+    assert "SLACK_BOT_TOKEN holds an app token" in found[1]["what"]
+    assert "footnote.env" in found[2]["what"]
+    assert "hush" not in str(found)
+
+
 def _agreeing(*_: Any) -> str:
     return "Reasoning: Sure.\nSentences: 1\nVerdict: SUPPORTS"
