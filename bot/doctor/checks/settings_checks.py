@@ -1,8 +1,9 @@
 """Check what the settings mean together: who reads what, which channels search what, when the next night is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from bot.access import EVERYONE
+from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection
 from bot.platforms.registry import PlatformEntry, load_platforms, platform_of
 from bot.settings.settings_errors import find_exposure, find_platform_faults
@@ -12,17 +13,24 @@ from bot.settings.tables.settings_tables import ChannelValues, Settings
 from ingest.refresh.night_schedule import night_after
 from pipeline.errors import UnknownSystem
 from pipeline.systems import find_system
-from storage.types import is_web_corpus
+from storage.types import CorpusInfo, is_web_corpus
 
 WEB_SYSTEM = "search-engine"
 _READERS_HINT = "Name channels or people in its visible_to, as under [[corpus]] in footnote.toml."
 
+_EMPTY_HINT = "Look into its source; `footnote ingest` says what it cannot read, and why."
+
 
 async def check_corpora(scene: Inspection) -> Sequence[CheckResult]:
     """Check that each corpus has a reader, and was ingested."""
-    found = tuple(_check_each_corpus(scene))
-    if found or scene.fault:
+    found, indexed = tuple(_check_each_corpus(scene)), _find_indexed(scene)
+    if found or indexed is None:
         return found
+    if not (indexed or scene.settings.corpus):
+        return (CheckResult("ok", "Corpora: none is there yet."),)
+    if unread := _list_unread(scene.settings, indexed):
+        said = f"Corpora: each is read in; the terminal alone reads {', '.join(unread)}, as no platform is configured."
+        return (CheckResult("ok", said),)
     return (CheckResult("ok", "Corpora: each is read in, and by somebody."),)
 
 
@@ -132,22 +140,35 @@ def list_configured_platforms(settings: Settings) -> frozenset[str]:
     return frozenset(name for name, entry in load_platforms().items() if entry.read(settings).configured)
 
 
+def _find_indexed(scene: Inspection) -> Mapping[str, CorpusInfo] | None:
+    """Return what was read in, by name: nothing where no database was made yet; None where it cannot be told."""
+    unmade = not (scene.settings.database or scene.file or scene.fault)
+    infos = () if scene.corpora is None and unmade else scene.corpora
+    return None if infos is None else {info.name: info for info in infos}
+
+
+def _list_unread(settings: Settings, indexed: Collection[str]) -> list[str]:
+    return [name for name in sorted({*indexed, *settings.visible_to}) if not settings.visible_to.get(name)]
+
+
 def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:
-    settings = scene.settings
-    indexed = {info.name: info.refreshed for info in scene.corpora or ()}
-    modes = {info.name: info.dense.value for info in scene.corpora or () if info.passages}
+    settings, indexed = scene.settings, _find_indexed(scene)
     if list_configured_platforms(settings):
-        unread = [name for name in {**indexed, **settings.visible_to} if not settings.visible_to.get(name)]
-        for name in unread:
+        for name in _list_unread(settings, indexed or ()):
             yield CheckResult("warn", f"Corpora: nobody but the terminal may read {name}.", _READERS_HINT)
     for corpus in settings.corpus:
-        if corpus.source and scene.corpora is not None and not indexed.get(corpus.name):
-            yield CheckResult(
-                "warn", f"Corpora: {corpus.name} has not been read in to its end.", "Run `footnote ingest all`."
-            )
-        if corpus.dense and (mode := modes.get(corpus.name, corpus.dense)) != corpus.dense:
-            said = f"Corpora: {corpus.name} is {mode} until its next refresh makes it {corpus.dense}."
+        info = (indexed or {}).get(corpus.name)
+        if indexed is not None and not (info and info.refreshed):
+            how = "all" if corpus.source else f"folder PATH --corpus {corpus.name}"
+            said = f"Corpora: {corpus.name} has not been read in to its end."
+            yield CheckResult("warn", said, f"Run `footnote ingest {how}`.")
+        if corpus.dense and info and info.passages and info.dense.value != corpus.dense:
+            said = f"Corpora: {corpus.name} is {info.dense.value} until its next refresh makes it {corpus.dense}."
             yield CheckResult("warn", said, "Run `footnote ingest all`, or wait for the night.")
+    for name, info in (indexed or {}).items():
+        if info.refreshed and not info.passages:
+            lost = f"; {format_count(info.failures, 'document')} could not be read" if info.failures else ""
+            yield CheckResult("warn", f"Corpora: {name} was read in, and holds nothing{lost}.", _EMPTY_HINT)
 
 
 def _check_system(where: str, name: str) -> Iterator[CheckResult]:

@@ -179,7 +179,9 @@ def test_too_little_room_is_told(free: int, level: str, said: str) -> None:
         ({"slack": SLACK}, (HANDBOOK,), ["nobody but the terminal may read handbook"]),
         ({"corpus": [_corpus()]}, (HANDBOOK,), []),
         ({"corpus": [_corpus()]}, (), ["handbook has not been read in to its end"]),
-        ({"corpus": [_corpus()]}, None, []),
+        ({"corpus": [{"name": "handbook"}]}, None, ["handbook has not been read in to its end"]),
+        ({}, (replace(HANDBOOK, documents=0, passages=0),), ["handbook was read in, and holds nothing"]),
+        ({}, (replace(HANDBOOK, passages=0, failures=3),), ["holds nothing; 3 documents could not be read"]),
     ],
 )
 def test_corpora_want_readers_and_reading(
@@ -191,6 +193,26 @@ def test_corpora_want_readers_and_reading(
 
     assert len(warned) == len(said)
     assert all(part in what for part, what in zip(said, warned, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("readers", "indexed", "said"),
+    [
+        ((), (HANDBOOK,), "each is read in; the terminal alone reads handbook, as no platform is configured."),
+        (("*",), (HANDBOOK,), "each is read in, and by somebody."),
+        (None, (), "none is there yet."),
+    ],
+)
+def test_that_all_is_well_with_corpora_is_told_only_where_it_is(
+    readers: tuple[str, ...] | None, indexed: tuple[CorpusInfo, ...], said: str
+) -> None:
+    """Of a database that cannot be looked into, nothing is."""
+    settings = {"corpus": [_corpus("handbook", *readers)] if readers is not None else []}
+    found = _found(settings_checks.check_corpora, _scene(settings=settings, corpora=indexed))
+
+    assert [(one.level, one.what) for one in found] == [("ok", f"Corpora: {said}")]
+    for unknown in ({"file": replace(WHOLE, revision="older")}, {"fault": DatabaseUnusable("Gone.", hint="")}):
+        assert not _found(settings_checks.check_corpora, _scene(settings=settings, **unknown))
 
 
 def test_a_channel_that_names_what_it_may_not_read_or_what_is_empty_is_told() -> None:
