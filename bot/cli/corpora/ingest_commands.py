@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Sources = Mapping[str, "SourceSettings"]
-RefreshResults = tuple[list["RefreshReport"], dict[str, Fault]]
+RefreshResults = tuple[list["RefreshReport"], dict[str, Fault], list[str]]
 
 
 def _validate_corpus_name(name: str) -> str:
@@ -238,9 +238,12 @@ def ingest_all(
             if name not in wanted:
                 message = f"A removal is confirmed for “{name}”, which has no source in the settings."
                 raise _settings_error(message, f"There are: {', '.join(wanted)}.")
-        reports, faults = ctx.call_service(lambda service: _refresh_all(ctx, service, wanted, confirmed, engine))
+        reports, faults, unread = ctx.call_service(
+            lambda service: _refresh_all(ctx, service, wanted, confirmed, engine)
+        )
         document = rendering.json_documents.build_ingest_all_document(reports, faults)
         ctx.output.give(document, rendering.corpus_view.render_reports(reports))
+        _fail_unread(ctx, unread)
         if faults:
             raise typer.Exit(1)
 
@@ -296,9 +299,34 @@ def _ingest(
 ) -> None:
     """Refresh one corpus, and print the report."""
     options = {"confirm_removal": corpus in (confirmed or ()), "restore": restore}
-    report = ctx.call_service(lambda service: refresh_corpus(ctx, service, corpus, source, engine, **options))
+
+    async def run(service: "BotService") -> "tuple[RefreshReport, list[str]]":
+        report = await refresh_corpus(ctx, service, corpus, source, engine, **options)
+        return report, await list_unread(service, [report])
+
+    report, unread = ctx.call_service(run)
     document = rendering.json_documents.build_ingest_document(report)
     ctx.output.give(document, rendering.corpus_view.render_reports([report]))
+    _fail_unread(ctx, unread)
+
+
+async def list_unread(service: "BotService", reports: "Sequence[RefreshReport]") -> list[str]:
+    """Return the corpora of which everything failed, and nothing stands there from before."""
+    if not any(report.failures for report in reports):
+        return []
+    there = {info.name for info in await service.corpora() if info.documents}
+    return [report.corpus for report in reports if report.failures and report.corpus not in there]
+
+
+def explain_unread(corpora: Sequence[str]) -> Fault:
+    hint = "The report says why; docs/sources.md tells what can be read."
+    return Fault("nothing_read", f"Nothing of {' and '.join(corpora)} could be read.", hint)
+
+
+def _fail_unread(ctx: CommandContext, corpora: Sequence[str]) -> None:
+    if corpora:
+        ctx.output.note(f"footnote: {explain_unread(corpora).line()}")
+        raise typer.Exit(1)
 
 
 def _preview(ctx: CommandContext, source: "FolderSettings") -> None:
@@ -326,7 +354,7 @@ async def _refresh_all(
     confirmed: Sequence[str],
     engine: "EngineName | None",
 ) -> RefreshResults:
-    """Refresh corpora, and return the reports and the faults."""
+    """Refresh corpora, and return the reports, the faults, and which corpora nothing could be read of."""
     reports, faults = list["RefreshReport"](), dict[str, Fault]()
     for corpus, source in wanted.items():
         try:
@@ -338,7 +366,7 @@ async def _refresh_all(
                 raise
             faults[corpus] = explain_error(error)
             ctx.output.note(f"footnote: {corpus}: {faults[corpus].line()}")
-    return reports, faults
+    return reports, faults, await list_unread(service, reports)
 
 
 async def refresh_corpus(

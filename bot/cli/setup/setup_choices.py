@@ -143,15 +143,21 @@ class FolderCount:
         return sum(count for _, count in self.kinds)
 
     def describe(self) -> str:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.kinds[:_MOST])
-        more = ", and others" if len(self.kinds) > _MOST else ""
-        count = f"{self.total:,} {'file' if self.total == 1 else 'files'} can be read: {kinds}{more}."
-        told = count if self.total else ""
-        rest = ", ".join(f"{reason} ({count:,})" for reason, count in self.left_out[:_MOST])
+        """Say it; that a file is of a kind that is read does not tell that it can be."""
+        kinds = _name_most([(f"{count:,} {kind}", count) for kind, count in self.kinds], "{:,} of other kinds")
+        told = f"{self.total:,} {'file' if self.total == 1 else 'files'} to read: {kinds}." if self.total else ""
+        rest = _name_most([(f"{reason} ({count:,})", count) for reason, count in self.left_out], "others ({:,})")
         return f"{told} Left out: {rest}.".strip() if rest else told
 
 
 _MOST = 6  # kinds and reasons that are named
+
+
+def _name_most(counted: Sequence[tuple[str, int]], others: str) -> str:
+    named = [name for name, _ in counted]
+    if len(named) > _MOST + 1:  # the name of one alone is no longer than what would stand for it
+        named[_MOST:] = [others.format(sum(count for _, count in counted[_MOST:]))]
+    return ", ".join(named)
 
 
 def count_files(preview: Iterable[tuple[str, str]]) -> FolderCount:

@@ -10,7 +10,7 @@ import typer
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, Services, find_cli_state, open_bare_command
-from bot.cli.corpora.ingest_commands import refresh_corpus
+from bot.cli.corpora.ingest_commands import explain_unread, list_unread, refresh_corpus
 from bot.cli.operator_commands import make_record_key
 from bot.cli.questions.question_commands import build_request, detect_question_language
 from bot.cli.setup.setup_terminal import Terminal
@@ -177,6 +177,10 @@ class SetupRun:
             ]
             if reports:
                 self.output.view(rendering.corpus_view.render_reports(reports))
+            if unread := await list_unread(service, reports):
+                if len(unread) == len(reports):
+                    raise CommandError(explain_unread(unread))
+                terminal.say(explain_unread(unread).line())
             there = [info.name for info in await service.corpora() if info.passages]
             if not there:
                 terminal.say("Nothing is read in yet, so nothing can be asked: see `footnote ingest --help`.")

@@ -353,6 +353,23 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
     ]
 
 
+@pytest.mark.parametrize("command", [["folder", "docs", "--corpus", "docs"], ["all"]])
+@pytest.mark.parametrize(("there", "status"), [((), 1), ((CorpusInfo("docs", 1, 1, None),), 0)])
+def test_an_ingest_fails_where_every_document_did_and_none_stands_from_before(
+    command: list[str], there: tuple[CorpusInfo, ...], status: int
+) -> None:
+    """In one line; the report is given all the same."""
+    Path("footnote.toml").write_text(
+        '[[corpus]]\nname = "docs"\nsource = { type = "folder", path = "docs" }\n', encoding="utf-8"
+    )
+    report = RefreshReport("docs", failures=(("a.pdf", "holds no text"),))
+    result = run("ingest", *command, house=House(report=report, corpora=there))
+
+    assert result.exit_code == status
+    assert ("Nothing of docs could be read" in result.stderr) == bool(status)
+    assert "a.pdf" in result.stdout
+
+
 def test_ingest_wikipedia_reads_a_dump_as_told() -> None:
     """Its report is that of any other ingest."""
     house = House()

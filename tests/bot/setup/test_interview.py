@@ -89,7 +89,7 @@ def test_a_folder_is_counted_named_and_asked_for_again_where_it_will_not_do() ->
 
     (one,) = chosen.folders
     assert (one.corpus, one.path, one.url_base) == ("handbook", Path("handbook").absolute(), "https://x.example/")
-    assert "4 files can be read: 3 .md, 1 .pdf. Left out: pictures (2)." in terminal.screen
+    assert "4 files to read: 3 .md, 1 .pdf. Left out: pictures (2)." in terminal.screen
     for said in ("No such file", "empty can be read. Left out: pictures (2) — Name", "1 to 60 letters", "read already"):
         assert said in terminal.screen
     assert (chosen.platforms, chosen.visible_to, chosen.model) == ((), {}, None)

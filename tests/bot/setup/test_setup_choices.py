@@ -64,5 +64,11 @@ def test_files_are_counted_by_kind_and_by_why_not() -> None:
     """The most first."""
     found = count_files([("a.md", ""), ("b.MD", ""), ("NOTES", ""), ("c.png", "pictures are not read"), ("d.pdf", "")])
 
-    assert found.describe() == "4 files can be read: 2 .md, 1 without an ending, 1 .pdf. Left out: pictures (1)."
+    assert found.describe() == "4 files to read: 2 .md, 1 without an ending, 1 .pdf. Left out: pictures (1)."
     assert count_files([]).describe() == ""
+
+
+@pytest.mark.parametrize(("kinds", "last"), [(7, "1 .7"), (8, "2 of other kinds")])
+def test_what_stands_for_other_kinds_stands_for_several(kinds: int, last: str) -> None:
+    found = count_files([(f"a.{number}", "") for number in range(1, kinds + 1)])
+    assert found.describe().endswith(f", 1 .6, {last}.")

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from bot.settings.settings_reader import load_settings
+from ingest.types import RefreshReport
 from tests.bot.house import House
 from tests.bot.setup.terminals import STOP, ScriptedTerminal
 
@@ -126,6 +127,16 @@ def test_without_a_terminal_options_say_it_all() -> None:
     ]
     assert result.exit_code == 0
     assert [one.name for one in load_settings().corpus] == ["handbook"]
+
+
+def test_where_nothing_could_be_read_it_is_not_done() -> None:
+    """Nor is its exit status, by which a script tells."""
+    house = House(report=RefreshReport("handbook", failures=(("leave.md", "holds no text"),)), corpora=())
+    result, terminal = run([], "--documents", "handbook", "--platform", "none", "--yes", house=house)
+
+    assert result.exit_code == 1
+    assert "Nothing of handbook could be read" in result.stderr
+    assert "Done" not in terminal.screen
 
 
 def test_where_nobody_can_be_asked_that_is_said() -> None:
