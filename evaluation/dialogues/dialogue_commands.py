@@ -40,7 +40,8 @@ def dialogues(
     every: Annotated[bool, typer.Option("--all", help="Every system.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="The model alone, too; nothing checks that.")] = False,
     model: Annotated[
-        list[str] | None, typer.Option(help="A model of [model]'s server; or scripted or simulated, which are none.")
+        list[str] | None,
+        typer.Option(help="A model of the server that is set; or scripted, simulated: none."),
     ] = None,
     user: Annotated[str, typer.Option(help="The model that plays the user, or stand-in; else as set.")] = "",
     judge: Annotated[str, typer.Option(help="The model that judges, or stand-in; else as set.")] = "",

@@ -13,16 +13,35 @@ from evaluation.distillation.student_lessons import Lesson
 LEAST_NAME = 2  # characters; a shorter part of a name stands everywhere
 _PATTERNS = (
     ("MENTION", re.compile(r"<[@#!&][^<>\s|]{2,64}(?:\|[^<>]{0,80})?>|(?<![\w@.])@[A-Za-z0-9_][\w.-]{1,31}\b")),
-    ("EMAIL", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")),
-    ("SECRET", re.compile(r"\b(?:xox[a-z]-|xapp-|sk-|gh[pousr]_|glpat-|AKIA)[\w-]{8,}|\beyJ[\w-]{10,}\.[\w.-]{10,}")),
+    # Also one that was cut off, and one that was written for people alone.
+    ("EMAIL", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}(?:@| ?[(\[]at[)\]] ?)[\w-]{1,63}(?:\.[\w-]{0,63}(?!\w))*")),
+    (
+        "SECRET",
+        re.compile(r"\b(?:xox[a-z]-|xapp-|[rs]k[-_]|gh[pousr]_|glpat-|AKIA)[\w-]{8,}|\beyJ[\w-]{10,}\.[\w.-]{10,}"),
+    ),
     (
         "PHONE",
         re.compile(
-            r"(?<![\w+./-])(?:\+\d{1,3}[\s./-]?|\(0\d{1,5}\)[\s./-]?|0(?=\d{2,5}[\s/-]))\d(?:[\s./-]?\d){5,12}(?!\w)"
+            r"(?<![\w+./-])(?:(?:\+\d{1,3}[\s./-]?|\(0\d{1,5}\)[\s./-]?|0(?=\d{2,5}[\s/-]))\d(?:[\s./-]?\d){5,12}"
+            r"|0\d{9,10}|(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4})(?!\w)"
         ),
     ),
     ("ID", re.compile(r"\b[UWCDGT](?=[A-Z]*\d)[A-Z0-9]{8,11}\b|\b\d{17,20}\b")),
 )
+
+
+_NAME = r"([A-ZÀ-Þ][\w'’-]+(?: (?:(?:de|van|von|der|di|da|la|le|el|bin|al) )?[A-ZÀ-Þ][\w'’-]+)"
+_SELF = re.compile(
+    rf"\b(?:[Mm]y name is|[Ii]ch heiße|[Jj]e m['’]appelle|[Mm]e llamo|[Mm]i chiamo|[Mm]eu nome é) {_NAME}{{0,3}})"
+    rf"|\b(?:I am|I['’]m|[Tt]his is|[Ii]ch bin|[Jj]e suis|[Ss]oy|[Ss]ono|[Ss]ou|"
+    r"[Rr]egards,|[Yy]ours,|[Tt]hanks,|Grüße,|Gruß,)"
+    rf"\s+{_NAME}{{1,3}})"
+)
+
+
+def find_own_names(said: Iterable[str]) -> frozenset[str]:
+    """Return the names that people give themselves in what they ask: no platform may have told theirs."""
+    return frozenset(match[1] or match[2] for text in said for match in _SELF.finditer(text))
 
 
 def build_name_pattern(names: Iterable[str], ids: Iterable[str]) -> re.Pattern[str]:

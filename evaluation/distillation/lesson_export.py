@@ -21,7 +21,12 @@ from bot.cli.terminal_output import build_document
 from bot.settings.tables.record_settings import DistillationSettings
 from bot.wiring import Records
 from evaluation import EvaluationError
-from evaluation.distillation.deidentification import build_name_pattern, find_identities, remove_identities
+from evaluation.distillation.deidentification import (
+    build_name_pattern,
+    find_identities,
+    find_own_names,
+    remove_identities,
+)
 from evaluation.distillation.recorded_calls import RecordedTurn, read_turn
 from evaluation.distillation.student_lessons import LeftOut, Lesson, make_lessons, read_lesson
 from evaluation.workbench import render_table
@@ -123,7 +128,8 @@ def _remove_identities(
     lessons: Mapping[str, Iterable[Lesson]], turns: Sequence[RecordedTurn]
 ) -> tuple[dict[str, tuple[Lesson, ...]], Counter[str]]:
     named = build_name_pattern(
-        {name for turn in turns for name in (turn.summary.asker_name, turn.summary.channel_name)},
+        {name for turn in turns for name in (turn.summary.asker_name, turn.summary.channel_name)}
+        | find_own_names(text for turn in turns for text in (turn.question, *turn.earlier)),
         {part for turn in turns for name in (turn.summary.asker, turn.summary.channel) for part in _split_id(name)},
     )
     left_out, kept = Counter[str](), dict[str, tuple[Lesson, ...]]()
@@ -211,7 +217,7 @@ def export(
 ) -> None:
     """Write lessons for a student from the record: what each stage asked, and what it should reply.
 
-    Only turns and corpora that `[distillation]` in footnote.toml names are used.
+    Only turns and corpora that the table distillation in footnote.toml names are used.
     """
     with open_command(context, as_json=as_json) as ctx:
         consent = ctx.settings.distillation
@@ -221,6 +227,11 @@ def export(
                 hint="Name the places and the corpora under [distillation] in footnote.toml, after you asked them.",
             )
         made = ctx.call_records(lambda records: collect_export(records, consent, seed))
+        if not made.turns:
+            why = "; ".join(f"{count} {reason}" for reason, count in made.left_out.most_common()) or "there are none"
+            raise EvaluationError(
+                f"No turn on record may be used ({why}).", hint="See [distillation] in footnote.toml."
+            )
         about = {"schema": 1, "version": version("footnote"), "seed": seed, "consent": consent.model_dump(mode="json")}
         manifest = write_export(made, folder, about)
         ctx.output.give(

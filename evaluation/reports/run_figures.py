@@ -128,6 +128,11 @@ def _model_claims(turn: DialogueTurn) -> list[Verdict]:
     return [claim.verdict for claim in turn.claims if claim.origin == "model"]
 
 
+def _count_retrieved(turn: DialogueTurn) -> int:
+    """Return how many statements came from pages: what was taken from them, or where nothing is, what was quoted."""
+    return turn.bullets or sum(claim.origin == "retrieved" for claim in turn.claims)
+
+
 def _count_verified(turn: DialogueTurn, _: JudgedTurn) -> Part | None:
     claims = _model_claims(turn)
     return claims.count(Verdict.SUPPORTS), len(claims)
@@ -189,7 +194,7 @@ ABSTENTION = (
     Measure("abstained_wrongly", "where a page answers", "%", _when(answerable=True), higher_is_better=False),
 )
 ORIGINS = (
-    Measure("bullets", "From retrieval", "", _mean(lambda turn, _: turn.bullets)),
+    Measure("bullets", "From retrieval", "", _mean(lambda turn, _: _count_retrieved(turn))),
     Measure("model_claims", "From the model", "", _mean(lambda turn, _: len(_model_claims(turn)))),
     Measure("verified", "Verified", "%", _count_verified),
 )
@@ -216,7 +221,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A measure of two arms on the topics that both had; `adjusted` is the t-test's p among all that were compared."""
+    """A measure of two arms on the topics that both had; `adjusted` is the randomised p among them all."""
 
     measure: Measure
     first: Arm
@@ -242,7 +247,8 @@ def select(dialogues: Sequence[MeasuredDialogue], arm: Arm, kind: str = ALL) -> 
 def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0) -> Figure | None:
     """Measure dialogues; None where nothing was measured."""
     totals = [total for one in dialogues if (total := one.total(what))]
-    interval = estimate_share([part for part, _ in totals], [whole for _, whole in totals], seed)
+    parts, wholes = [part for part, _ in totals], [whole for _, whole in totals]
+    interval = estimate_share(parts, wholes, seed, proportion=what.unit == "%")
     if interval is None:
         return None
     taken = [what.take(turn, judged) for one in dialogues for turn, judged in one.turns]
@@ -257,9 +263,9 @@ def compare_arms(dialogues: Sequence[MeasuredDialogue], seed: int = 0) -> tuple[
         for one, other in combinations(list_arms(dialogues), 2)
         for what in TESTED
     ]
-    adjusted = iter(adjust_for_many([test.t_test for *_, test in tests if test.t_test is not None]))
+    adjusted = iter(adjust_for_many([test.randomised for *_, test in tests if test.randomised is not None]))
     return tuple(
-        Comparison(what, one, other, test, None if test.t_test is None else next(adjusted))
+        Comparison(what, one, other, test, None if test.randomised is None else next(adjusted))
         for what, one, other, test in tests
     )
 

@@ -1,5 +1,6 @@
 """Report a run of dialogues in tables as the papers lay them out: `footnote evaluate report`."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,7 +41,7 @@ from evaluation.reports.run_figures import (
     score_refinement,
     select,
 )
-from evaluation.reports.significance import SIGNIFICANT
+from evaluation.reports.significance import SIGNIFICANT, adjust_for_many
 from evaluation.workbench import render_table
 
 UNMEASURED = "–"
@@ -210,8 +211,8 @@ def _write_tables(
     yield (
         "As WikiChat's table 1: the share of claims that passages support, scores from 1 to 5 with their standard "
         "deviation, and temporally correct turns. Over all topics a `*` stands where a system is better than the model "
-        "alone (than the first system, where that was not asked) with p ≤ .05 in a paired t-test over topics, adjusted "
-        "for the number of tests."
+        "alone (than the first system, where that was not asked) with p ≤ .05 in a paired randomisation test over "
+        "topics, adjusted for the number of tests."
     )
     yield _tabulate(dialogues, (FACTUAL, *SCALES, TEMPORAL), seed, marks=_find_better(dialogues, compared))
     yield "## Cost and latency"
@@ -239,9 +240,13 @@ def _write_tables(
     yield from _write_variants(dialogues, seed)
     if compared:
         yield "## Paired tests"
-        yield "On the same topics, the first less the second; `p` by t-test, by randomisation, and adjusted."
+        alike = [one for one in compared if one.test.randomised is None]
+        yield (
+            "On the same topics, the first less the second; `p` by t-test (none where all differences are one), by "
+            f"randomisation, and that adjusted. {len(alike)} more were alike on every topic, or shared fewer than two."
+        )
         head = ("first", "second", "measure", "difference", "topics", "p", "randomised", "adjusted")
-        yield render_table(head, map(_row_of_comparison, compared))
+        yield render_table(head, (_row_of_comparison(one) for one in compared if one not in alike))
 
 
 def _tabulate(
@@ -324,15 +329,16 @@ def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterato
             yield _tabulate(kept, shown, seed, kinds=(ALL,))
 
 
-def _row_of_comparison(one: Comparison) -> tuple[object, ...]:
-    def probability(value: float | None) -> str:
-        return UNMEASURED if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
+def _write_probability(value: float | None) -> str:
+    return UNMEASURED if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
 
+
+def _row_of_comparison(one: Comparison) -> tuple[object, ...]:
     found = (one.test.t_test, one.test.randomised, one.adjusted)
     scale = 100 if one.measure.unit == "%" else 1
     return (
         one.first, one.second, one.measure.title, f"{scale * one.test.difference:+.2f}", one.test.topics,
-        *map(probability, found),
+        *map(_write_probability, found),
     )  # fmt: skip
 
 
@@ -341,11 +347,19 @@ def _write_changes(
 ) -> Iterator[str]:
     manifest, before = earlier
     yield f"## Against the run `{manifest.id}`"
-    yield f"Of {manifest.created[:10]}, commit {manifest.commit[:12] or 'unknown'}; `p` by a paired t-test over topics."
-    rows = []
-    for arm, what, old, new, test in compare_runs(before, dialogues, seed):
-        p = UNMEASURED if test.t_test is None else f"{test.t_test:.3f}"
-        rows.append((arm, what.title, _cell(old, what), _cell(new, what), test.topics, p))
+    yield (
+        f"Of {manifest.created[:10]}, commit {manifest.commit[:12] or 'unknown'}; `p` by randomisation over topics, "
+        "adjusted for how many measures there are. Seconds also tell what else the machine did."
+    )
+    changes = list(compare_runs(before, dialogues, seed))
+    adjusted = iter(adjust_for_many([test.randomised for *_, test in changes if test.randomised is not None]))
+    rows = [
+        (
+            *(arm, what.title, _cell(old, what), _cell(new, what), test.topics),
+            _write_probability(None if test.randomised is None else next(adjusted)),
+        )
+        for arm, what, old, new, test in changes
+    ]
     yield render_table(("system", "measure", "before", "now", "topics", "p"), rows)
 
 
@@ -380,12 +394,18 @@ def draw_plots(dialogues: Sequence[MeasuredDialogue], seed: int) -> tuple[Plot, 
         for arm in list_arms(dialogues)
         if (found := measure(select(dialogues, arm), COSTS[3], seed))
     ]
-    top = max((point.high for point in times), default=0.0)
-    plots.append(Plot("Seconds a turn", tuple(times), top or 1.0, _plain_seconds))
+    top = _round_up(max((point.high for point in times), default=0.0))
+    plots.append(Plot("Seconds a turn", tuple(times), top, _plain_seconds))
     return tuple(plot for plot in plots if plot.points)
 
 
 _FEW_ARMS = 6  # of more, a plot by kinds of topics is longer than a look; its table has them
+
+
+def _round_up(value: float) -> float:
+    """Return the next number that an axis of four parts can end at: .4, .8, 2, 4, 8, 20 ..."""
+    size = 10 ** math.floor(math.log10(value)) if value > 0 else 1.0
+    return next(step * size for step in (2, 4, 8, 20) if step * size >= value)
 
 
 def _percent(value: float) -> str:

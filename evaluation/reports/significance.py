@@ -41,10 +41,14 @@ class PairedTest:
     randomised: float | None
 
 
-def estimate_share(parts: Sequence[float], wholes: Sequence[float], seed: int = 0) -> Interval | None:
+def estimate_share(
+    parts: Sequence[float], wholes: Sequence[float], seed: int = 0, *, proportion: bool = False
+) -> Interval | None:
     """Estimate the sum of `parts` through the sum of `wholes`, a pair a dialogue; None where the wholes are nothing.
 
-    A mean over turns is a share, too: the sum of the values through the number of turns.
+    A mean over turns is a share, too: the sum of the values through the number of turns. Of a `proportion`, whose parts
+    are some of their wholes, all or nothing has an interval as well: Wilson's, of so many trials as there are dialogues
+    (Brown, Cai, DasGupta 2001), as every sample of what is always the same is the same.
     """
     above, below = np.asarray(parts, float), np.asarray(wholes, float)
     if not below.sum():
@@ -52,9 +56,12 @@ def estimate_share(parts: Sequence[float], wholes: Sequence[float], seed: int = 
     value = float(above.sum() / below.sum())
     kept = below > 0  # a dialogue without any tells nothing, and a sample of such alone has no share
     above, below = above[kept], below[kept]
+    stats = import_measures("scipy.stats")
+    if proportion and value in {0.0, 1.0}:
+        bounds = stats.binomtest(int(value) * len(above), len(above)).proportion_ci(CONFIDENCE, method="wilson")
+        return Interval(value, float(bounds.low), float(bounds.high), int(below.sum()))
     if len(above) < 2:
         return Interval(value, value, value, int(below.sum()))
-    stats = import_measures("scipy.stats")
     drawn = stats.bootstrap(
         (above, below),
         lambda one, other, axis=-1: one.sum(axis) / other.sum(axis),

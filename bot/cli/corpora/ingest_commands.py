@@ -62,7 +62,7 @@ ConfirmRemovalOption: TypeAlias = Annotated[
 ]
 EngineOption: TypeAlias = Annotated[
     Literal["local", "ray"] | None,
-    typer.Option(help="What reads and embeds: this machine, or a Ray cluster; else as [ingest] engine says."),
+    typer.Option(help="What reads and embeds: this machine, or a Ray cluster; else as the settings say."),
 ]
 ingest_app = typer.Typer()
 

@@ -214,7 +214,7 @@ def _measure(outcomes: Sequence[OwnOutcome], seed: int) -> dict[str, Any]:
 
 
 def _share(values: Sequence[bool], seed: int) -> dict[str, float] | None:
-    found = estimate_share([float(one) for one in values], [1.0] * len(values), seed)
+    found = estimate_share([float(one) for one in values], [1.0] * len(values), seed, proportion=True)
     return {"value": found.value, "low": found.low, "high": found.high} if found else None
 
 

@@ -56,7 +56,7 @@ def open_run(app, manifest, path, write=None, held=None):
 
 
 def read_plain(path):
-    """Return the lines of a run in the order of their dialogues, but for times and what judged claims were held against.
+    """Return a run's lines in the order of their dialogues, but for times and what judged claims were held against.
 
     Of passages that score alike, Chroma's approximate search may bring another on a busy machine.
     """

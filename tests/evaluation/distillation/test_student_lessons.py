@@ -15,7 +15,12 @@ from bot.wiring import build_records, open_record_database
 from evaluation.answers.question_sets import read_exam
 from evaluation.answers.system_comparison import compare_systems
 from evaluation.cli import distil
-from evaluation.distillation.deidentification import build_name_pattern, find_identities, remove_identities
+from evaluation.distillation.deidentification import (
+    build_name_pattern,
+    find_identities,
+    find_own_names,
+    remove_identities,
+)
 from evaluation.distillation.lesson_export import (
     MANIFEST,
     SPLITS,
@@ -216,14 +221,33 @@ NAMED = build_name_pattern(("Ada Lovelace", "harbour-watch"), ("U0123ABCD", "T1"
         ("<@U0123ABCD> and @grace in harbour-watch", "MENTION_1 and MENTION_2 in NAME_1"),
         ("Write to ada@example.com or +49 170 1234567.", "Write to EMAIL_1 or PHONE_1."),
         ("xoxb-123456789012-abc is U9876ZYXW's", "SECRET_1 is ID_1's"),
+        ("Call 415-555-0100, (415) 555-0100 or 0871234567; ada (at) example.com, ada@example.", None),
+        ("The key sk_live_abcdefghij opens it.", "The key SECRET_1 opens it."),
         ("On 2026-01-12 it cost 1 200 000 euros, [1].", "On 2026-01-12 it cost 1 200 000 euros, [1]."),
     ],
 )
 def test_people_are_taken_out(text, clean):
     lesson = Lesson("t", "generate", "generate", "", text, text, {}, frozenset())
     told = remove_identities(lesson, NAMED)
+    clean = clean or "Call PHONE_1, PHONE_2 or PHONE_3; EMAIL_1, EMAIL_2"
     assert (told.input, told.output) == (clean, clean)
     assert not list(find_identities(told.input, NAMED))
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("I am Ada Lovelace. When does it leave?", {"Ada Lovelace"}),
+        ("My name is Bartholomew; may I go?", {"Bartholomew"}),
+        ("Wann fährt sie? Grüße, Jörg von Müller", {"Jörg von Müller"}),
+        ("I am German, and this is London.", set()),
+    ],
+)
+def test_people_who_name_themselves_are_known(said, names):
+    assert find_own_names([said]) == names
+    lesson = Lesson("t", "query", "query", "", said, "", {}, frozenset())
+    told = remove_identities(lesson, build_name_pattern(find_own_names([said]), ()))
+    assert not any(name in told.input for name in names)
 
 
 async def test_lessons_of_real_turns_are_read_again_as_they_were_written(handbook: Path, tmp_path: Path):

@@ -103,3 +103,11 @@ def test_a_library_that_is_missing_is_named():
     with pytest.raises(EvaluationError, match="nowhere is not installed") as caught:
         import_measures("nowhere.at.all")
     assert "make evaluation" in caught.value.hint
+
+
+@pytest.mark.parametrize(("parts", "low", "high"), [([1.0] * 39, 0.910, 1.0), ([0.0] * 39, 0.0, 0.090)])
+def test_all_or_nothing_of_a_proportion_has_the_interval_of_wilson(parts, low, high):
+    found = estimate_share(parts, [1.0] * 39, proportion=True)
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.001), pytest.approx(high, abs=0.001))
+    plain = estimate_share(parts, [1.0] * 39)
+    assert plain.low == plain.high
