@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ingest.readers import table_rows, value_parsers
+from ingest.readers import front_matter, table_rows, value_parsers
 from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.types import Block
 from storage.language.lazy_pattern import lazy_compile
@@ -38,6 +38,10 @@ _CODE_FENCES = ("-", ".", "`", "+")
 
 
 def read_asciidoc(text: str) -> ParsedDocument:
+    return front_matter.read_with_fields(text, _read_body, any_fields=False)
+
+
+def _read_body(text: str) -> ParsedDocument:
     reader = _Reader(text.split("\n"))
     items = tuple(reader.read())
     stated = [reader.attributes[name] for name in ("revdate", "docdate", "date") if reader.attributes.get(name)]

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from ingest.readers import parsed_document, plain_text
+from ingest.readers import front_matter, parsed_document, plain_text
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.readers.parsed_document import ParsedDocument
 from ingest.types import Page, Section, UnreadableDocument
@@ -19,7 +19,7 @@ from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
-READER_VERSION = "4"
+READER_VERSION = "5"
 """Part of every fingerprint: raised whenever readers or cutting give other passages, so that all is read again."""
 
 LARGEST_TEXT = 32 * 1024 * 1024
@@ -41,6 +41,7 @@ class DocumentFormat:
     """`package.module:function`, from bytes (or text) to a `ParsedDocument`; imported when the first file is read."""
     text: bool = False  # whether the reader takes text: it is decoded before
     dated: bool = False  # whether such files usually tell their own date
+    date_line: bool = False  # whether a line at the top may tell it
     largest: int | None = None
     """Bytes that one may have; None: what its source allows, as much of it is no text."""
     harmless: int = -1
@@ -60,12 +61,15 @@ class DocumentFormat:
         return read(given, programs) if self.programs else read(given)
 
 
-def _text_format(name: str, suffixes: str, reader: str, harmless: int, *, text: bool = True) -> DocumentFormat:
+def _text_format(
+    name: str, suffixes: str, reader: str, harmless: int, *, text: bool = True, date_line: bool = False
+) -> DocumentFormat:
     return DocumentFormat(
         name,
         tuple(suffixes.split()),
         f"ingest.readers.{reader}",
         text=text,
+        date_line=date_line,
         largest=LARGEST_TEXT,
         harmless=harmless * _KB,
     )
@@ -82,12 +86,12 @@ def _older_format(name: str, suffixes: str, reader: str, refusal: str) -> Docume
 
 _BUILT_IN = (
     # Marks that open and never close are looked for again from each of them.
-    _text_format("Markdown", ".md .markdown .mdown .mkd", "markdown_reader:read_markdown", 16),
-    _text_format("Markdown", ".mdx", "markdown_reader:read_mdx", 16),
+    _text_format("Markdown", ".md .markdown .mdown .mkd", "markdown_reader:read_markdown", 16, date_line=True),
+    _text_format("Markdown", ".mdx", "markdown_reader:read_mdx", 16, date_line=True),
     _text_format("notebook", ".ipynb", "markdown_reader:read_notebook", 16),
     DocumentFormat(
         "text", ("", ".txt", ".text"), "ingest.readers.plain_text:read_plain_text",
-        text=True, largest=LARGEST_TEXT, harmless=1024 * _KB,
+        text=True, date_line=True, largest=LARGEST_TEXT, harmless=1024 * _KB,
     ),
     # Its substitutions may grow tenfold with each line.
     DocumentFormat(
@@ -182,7 +186,10 @@ def make_reader_mark(name: str, programs: ReaderPrograms) -> str:
 
 def is_dated(name: str, content: bytes) -> bool:
     """Tell whether a document states when it was last changed, so that its file's date is no part of it."""
-    return load_formats()[_suffix(name)].dated or bool(_DATED.search(content[:_SAMPLE]))
+    known, head = load_formats()[_suffix(name)], content[:_SAMPLE]
+    if known.dated or _DATED.search(head):
+        return True
+    return known.date_line and front_matter.states_date(head.decode("utf-8-sig", "replace").replace("\r", ""))
 
 
 def read_file(

@@ -1,14 +1,17 @@
-"""Read the front matter of a page: the fields in YAML or TOML before its text."""
+"""Read the front matter of a page, the fields in YAML or TOML before its text, or a line at its top that dates it."""
 
+import itertools
 import re
 import tomllib
-from collections.abc import Mapping
-from datetime import date
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, datetime
 from typing import Any
 
 import yaml
 
 from ingest.readers import value_parsers
+from ingest.readers.parsed_document import ParsedDocument
 from storage.language.lazy_pattern import lazy_compile
 
 _YAML_BLOCK = lazy_compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -18,6 +21,93 @@ _FIELD = lazy_compile(r"^[A-Za-z_][\w -]*:", re.MULTILINE)
 DATE_FIELDS = ("updated", "last_updated", "lastmod", "last_modified", "modified", "date")
 """The fields that tell when a page was last changed, the most telling first."""
 REVISION_FIELDS = ("revision", "version")
+_KNOWN_FIELDS = (*DATE_FIELDS, *REVISION_FIELDS, "title", "language", "lang", "locale")
+
+_HEAD_LINES = 8
+"""Lines in which a line that dates a page may stand: below a title, its underline, and who wrote it."""
+_LONGEST_TITLE, _SENTENCE_ENDS = 120, (".", "!", "?", ":", ";", ",")
+_FIELD_LINE = lazy_compile(r"(?P<name>[^\W\d_][\w .'’-]{0,30}?) ?:(?: +(?P<value>\S.*))?")
+_UPDATED = frozenset({
+    *("updated", "last updated", "last update", "updated on", "last updated on", "modified", "last modified"),
+    *("last changed", "last reviewed", "as of", "stand", "aktualisiert", "zuletzt aktualisiert", "letzte änderung"),
+    *("letzte aktualisierung", "zuletzt geändert", "actualizado", "última actualización", "última modificación"),
+    *("mis à jour", "mise à jour", "dernière mise à jour", "aggiornato", "aggiornato il", "ultimo aggiornamento"),
+    *("atualizado", "última atualização", "bijgewerkt", "laatst bijgewerkt"),
+})  # fmt: skip
+"""What a line may say before the day on which a page was last changed: of nothing else is that said."""
+_DATED = frozenset({"date", "dated", "datum", "fecha", "data"})
+"""What it may say, too, before the day of an event."""
+_ABOUT_PAGES = frozenset({
+    *("author", "authors", "by", "from", "to", "cc", "subject", "re", "owner", "status", "version", "revision"),
+    *("title", "autor", "autorin", "verfasser", "verfasserin", "von", "an", "betreff", "auteur", "autore"),
+})  # fmt: skip
+"""What else stands at the top of a page or memo, and not of an invitation."""
+
+
+def read_with_fields(
+    text: str, read: Callable[[str], ParsedDocument], *, any_fields: bool = True, date_line: bool = False
+) -> ParsedDocument:
+    """Read a text below its front matter, whose title, date, revision and language it is given.
+
+    Without `any_fields`, front matter must have one of these, as a text between two rules is no rarity. With
+    `date_line`, a line at the top dates a text whose front matter does not.
+    """
+    fields, body = split_front_matter(text)
+    if not any_fields and not stated_fields(fields, _KNOWN_FIELDS):
+        fields, body = {}, text
+    stated = stated_fields(fields, DATE_FIELDS)
+    written, body = _take_date_line(body) if date_line and not stated else (None, body)
+    reading = read(body)
+    revision = first_field(fields, REVISION_FIELDS)
+    return replace(
+        reading,
+        title=title_field(fields) or reading.title,
+        date=next(filter(None, map(value_parsers.parse_date, stated)), None) or written or reading.date,
+        dated=bool(stated or written) or reading.dated,
+        revision=reading.revision if revision is None else str(revision),
+        language=language_field(fields) or reading.language,
+    )
+
+
+def states_date(head: str) -> bool:
+    """Tell whether a line at the top of a text dates it."""
+    return _take_date_line(split_front_matter(head)[1])[0] is not None
+
+
+def _take_date_line(text: str) -> tuple[datetime | None, str]:
+    """Return the day that a line at the top of a text gives, and the text; without the line, if it says no more.
+
+    It stands alone, or with others that tell of the page, below no more than a title. "Date: 14 July 2026" beside
+    "Place: the garden" is the day of an event.
+    """
+    lines, titled = text.split("\n", _HEAD_LINES), False
+    for at, line in enumerate(lines[:_HEAD_LINES]):
+        said = line.replace("**", "").strip(" \t*_")
+        found = _FIELD_LINE.fullmatch(said)
+        name = " ".join(found["name"].casefold().split()) if found else ""
+        if found and name in _UPDATED | _DATED:
+            day = value_parsers.parse_full_date((found["value"] or "").strip(" *_."))
+            if day and name in _UPDATED:
+                return day, "\n".join([*lines[:at], "", *lines[at + 1 :]])
+            if day and _is_alone(lines, at):
+                return day, "\n".join([*lines[:at], "", lines[at], "", *lines[at + 1 :]])
+            return None, text
+        if not said or set(said) <= {"=", "-"} or name in _ABOUT_PAGES:
+            continue
+        if titled or len(said) > _LONGEST_TITLE or said.endswith(_SENTENCE_ENDS):
+            break
+        titled = True
+    return None, text
+
+
+def _is_alone(lines: Sequence[str], at: int) -> bool:
+    """Tell whether no field of an event stands beside a line, before or after it up to where a line is empty."""
+    beside = (
+        *itertools.takewhile(str.strip, lines[at + 1 :]),
+        *itertools.takewhile(str.strip, reversed(lines[:at])),
+    )
+    fields = (_FIELD_LINE.fullmatch(line.strip(" \t*_")) for line in beside)
+    return all(found["name"].casefold() in _ABOUT_PAGES | _UPDATED for found in fields if found)
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:

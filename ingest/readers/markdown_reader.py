@@ -2,27 +2,22 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from ingest.readers import front_matter, html_tree, markdown_rules, table_rows, value_parsers
+from ingest.readers import front_matter, html_tree, markdown_rules, table_rows
 from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.types import Block
 from storage.types import PassageKind
 
 
 def read_markdown(text: str, *, mdx: bool = False) -> ParsedDocument:
-    fields, body = front_matter.split_front_matter(text)
+    return front_matter.read_with_fields(text, partial(_read_body, mdx=mdx), date_line=True)
+
+
+def _read_body(body: str, *, mdx: bool = False) -> ParsedDocument:
     markup = markdown_rules.render_markdown(body, mdx=mdx)
-    revision = front_matter.first_field(fields, front_matter.REVISION_FIELDS)
-    stated = front_matter.stated_fields(fields, front_matter.DATE_FIELDS)
-    return ParsedDocument(
-        items=tuple(table_rows.restore_pipe_tables(html_tree.read_html(markup))) if markup.strip() else (),
-        title=front_matter.title_field(fields),
-        date=next(filter(None, map(value_parsers.parse_date, stated)), None),
-        dated=bool(stated),
-        revision="" if revision is None else str(revision),
-        language=front_matter.language_field(fields),
-    )
+    return ParsedDocument(tuple(table_rows.restore_pipe_tables(html_tree.read_html(markup))) if markup.strip() else ())
 
 
 def read_mdx(text: str) -> ParsedDocument:
@@ -48,6 +43,6 @@ def _read_cell(cell: dict[str, Any]) -> Iterator[ContentItem]:
         if text.strip():
             yield Block(text.strip("\n").rstrip(), PassageKind.CODE)
     elif cell.get("cell_type") == "heading":
-        yield from read_markdown(f"{'#' * int(cell.get('level', 1))} {text}").items
+        yield from _read_body(f"{'#' * int(cell.get('level', 1))} {text}").items
     else:
-        yield from read_markdown(text).items
+        yield from _read_body(front_matter.split_front_matter(text)[1]).items

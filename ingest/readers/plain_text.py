@@ -4,7 +4,8 @@ import codecs
 import re
 from collections.abc import Sequence
 
-from ingest.readers.parsed_document import ContentItem, ParsedDocument
+from ingest.readers import front_matter
+from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.types import Block, UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
 
@@ -77,6 +78,8 @@ _MOST_REPEATS = 500
 _REPEATED = lazy_compile(rf"^(.*\n(?:[ \t]*\n)?)\1{{{_MOST_REPEATS},}}", re.MULTILINE)
 _PARAGRAPH = lazy_compile(r"\n[ \t]*\n\s*")
 _LIST_ITEM = lazy_compile(r"\s*(?:[-•*]|\d{1,3}[.)])\s")
+_LONGEST_TITLE, _MOST_TITLE_WORDS = 60, 8
+_NO_TITLE = lazy_compile(r"[.!?:;,…。！？：；，、؟।-]$|: |：|://|@|^\d{1,3}[.)]\s|^[\d\W]+$")
 _SAMPLE = 1 << 18  # bytes that an encoding is guessed from
 
 
@@ -87,7 +90,20 @@ def decode_text(content: bytes) -> str:
 
 def read_plain_text(text: str) -> ParsedDocument:
     """Read plain text: paragraphs between blank lines; lines within one are joined, unless they are a list."""
-    return ParsedDocument(tuple(split_paragraphs(text)))
+    return front_matter.read_with_fields(text, _read_body, any_fields=False, date_line=True)
+
+
+def _read_body(text: str) -> ParsedDocument:
+    items = split_paragraphs(text)
+    if len(items) > 1 and _is_title(items[0].text) and not _is_title(items[1].text):
+        items[0] = Heading(1, items[0].text)
+    return ParsedDocument(tuple(items))
+
+
+def _is_title(line: str) -> bool:
+    """Tell whether a paragraph reads like a title: short, no sentence's end, no field, no list."""
+    short = len(line) <= _LONGEST_TITLE and "\n" not in line and len(line.split()) <= _MOST_TITLE_WORDS
+    return short and line[:1].isalnum() and not _NO_TITLE.search(line)
 
 
 def split_paragraphs(text: str) -> list[ContentItem]:

@@ -9,7 +9,7 @@ from docutils.core import publish_doctree, publish_from_doctree
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.utils import unescape
 
-from ingest.readers import html_tree, value_parsers
+from ingest.readers import front_matter, html_tree, value_parsers
 from ingest.readers.parsed_document import ParsedDocument
 from storage.language.lazy_pattern import lazy_compile
 
@@ -52,6 +52,10 @@ _PARAGRAPH = lazy_compile(r"(?:^[^\s+=|.].*\n){2,}+", re.MULTILINE)
 
 
 def read_restructured_text(text: str) -> ParsedDocument:
+    return front_matter.read_with_fields(text, _read_body, any_fields=False)
+
+
+def _read_body(text: str) -> ParsedDocument:
     _register_sphinx()
     document = publish_doctree(_part_paragraphs(text), settings_overrides=_SETTINGS)
     fields = _field_list(document)

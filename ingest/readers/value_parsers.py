@@ -15,21 +15,19 @@ import yaml
 from lxml.html import defs
 
 from storage.language.lazy_pattern import lazy_compile
+from storage.language.months import MONTHS, SHORT_MONTHS
+from storage.language.words import fold_spelling
 
 _PDF_DATE = lazy_compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:(Z)|([+-]\d{2})'?(\d{2})?'?)?")
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-_MONTH_NUMBERS = {name: at for at, month in enumerate(_MONTHS, 1) for name in (month, month[:3], month[:4])}
+_MONTH_NUMBERS = {name[:most]: at for name, at in MONTHS.items() for most in (3, 4)} | SHORT_MONTHS | MONTHS
 _WRITTEN_DATES = tuple(
     lazy_compile(form, re.IGNORECASE)
     for form in (
         r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\. ?(?P<year>\d{4})",
         r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})",
         r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2}))?",
-        r"(?P<day>\d{1,2})(?:st|nd|rd|th)? (?P<name>[a-z]{3,9})\.?,? (?P<year>\d{4})",
-        r"(?P<name>[a-z]{3,9})\.? (?P<day>\d{1,2})(?:st|nd|rd|th)?,? (?P<year>\d{4})",
+        r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.|º)? (?:de )?(?P<name>[^\W\d_]{3,10})\.?,? (?:del? )?(?P<year>\d{4})",
+        r"(?P<name>[^\W\d_]{3,10})\.? (?P<day>\d{1,2})(?:st|nd|rd|th)?,? (?P<year>\d{4})",
     )
 )
 """How people write a day. Not `02/03/2024`, which is another day on each side of the Atlantic."""
@@ -50,6 +48,12 @@ def parse_date(written: object) -> datetime | None:
     return None
 
 
+def parse_full_date(written: str) -> datetime | None:
+    """Parse a whole day as people write it; None for a month, a year, or a day with more beside it."""
+    whole = any(match["day"] for form in _WRITTEN_DATES if (match := form.fullmatch(written)))
+    return parse_date(written) if whole else None
+
+
 def parse_pdf_date(written: str) -> datetime | None:
     """Parse a date as PDF writes it: `D:20240131120000+01'00'`, its end often left out."""
     match = _PDF_DATE.fullmatch(written.strip())
@@ -66,7 +70,7 @@ def _parse_written_date(text: str) -> datetime:
     if match is None:
         raise ValueError(f"{text!r} is no date that people write")
     parts = match.groupdict()
-    month = _MONTH_NUMBERS.get(parts["name"].lower(), 0) if "name" in parts else int(parts["month"])
+    month = _MONTH_NUMBERS.get(fold_spelling(parts["name"]), 0) if "name" in parts else int(parts["month"])
     return datetime(int(parts["year"]), month, int(parts["day"] or 1), tzinfo=UTC)
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 
 from ingest.readers import front_matter, html_tree, plain_text, table_rows, template_tags, value_parsers
@@ -34,15 +33,8 @@ _SUBPAGE = lazy_compile(r"\s+[|–—·»-]\s+")
 
 def read_web_page(content: bytes) -> ParsedDocument:
     """Read a page as a file holds it, which may be the template of a site's generator."""
-    fields, markup = front_matter.split_front_matter(decode_markup(content))
-    reading = read_page_markup(template_tags.replace_tags(markup))
-    stated = front_matter.stated_fields(fields, front_matter.DATE_FIELDS)
-    return replace(
-        reading,
-        title=front_matter.title_field(fields) or reading.title,
-        date=next(filter(None, map(value_parsers.parse_date, stated)), None) or reading.date,
-        dated=bool(stated),
-        language=front_matter.language_field(fields) or reading.language,
+    return front_matter.read_with_fields(
+        decode_markup(content), lambda markup: read_page_markup(template_tags.replace_tags(markup))
     )
 
 

@@ -133,7 +133,9 @@ def select_quotes(
         if one.chance >= _least_chance(one.candidate, best) and not _is_other_row(one, close[0])
     ]
     opening = sorted(
-        [best, *_find_rivals(best, others, language)], key=lambda one: one.hit.document.date or _LONG_AGO, reverse=True
+        [best, *_find_rivals(best, others, language)],
+        key=lambda one: (one.hit.document.date or _LONG_AGO).date(),
+        reverse=True,
     )
     disputed = tuple(opening) if len(opening) > 1 else ()
     opening += _find_additions(opening, parts, limit, language) if len(opening) == 1 else []

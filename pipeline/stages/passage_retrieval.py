@@ -6,7 +6,6 @@ A finding is a statement bound to the sentences of passages that say it.
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
 from itertools import zip_longest
 
 from pipeline.errors import ModelRefused, UnreadableReply
@@ -231,10 +230,12 @@ def _document_key(finding: SourcedFinding) -> tuple[str, str]:
     return document.corpus, document.key
 
 
-def _document_age(document: Document) -> float:
-    """Return when a document was last changed; what nobody dated is oldest."""
-    date = document.date
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() if date else float("-inf")
+def _document_age(document: Document) -> int:
+    """Return the day on which a document was last changed, as files copied in one go are none newer than another.
+
+    What nobody dated is oldest.
+    """
+    return document.date.toordinal() if document.date else 0
 
 
 OVERFETCH = 4  # so many times more hits are fetched than kept, as some are copies and a time ranks them anew

@@ -358,7 +358,7 @@ def _read_body(node: PageNode, body: ExportEntity, people: Mapping[str, str]) ->
     text, storage = body.said.get("body", ""), body.said.get("bodyType", _STORAGE_FORMAT) == _STORAGE_FORMAT
     if storage:
         return build_page(node, text, people)
-    items = plain_text.read_plain_text(text).items
+    items = tuple(plain_text.split_paragraphs(text))
     reading = ParsedDocument(items, title=node.title, date=node.changed, dated=True)
     return file_formats.build_page(reading, node.title, url=node.url, revision=node.version)
 

@@ -9,6 +9,7 @@ from pipeline.support.analysis.numerals import is_han_numeral, load_numerals, lo
 from pipeline.support.analysis.quantity_parser import is_unit
 from pipeline.support.analysis.tokenizer import Tokens, TokenSpan, load_table
 from storage.language.lazy_pattern import lazy_compile
+from storage.language.months import MONTHS, SHORT_MONTHS
 
 _ORDINAL = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "o", "a"})
 _RANGE = frozenset({"-", "and", "to", "/", "&", "bis", "und", "y", "et", "al", "au", "or", "until", "through"})
@@ -78,14 +79,14 @@ class Calendar:
 def _load_calendar() -> Calendar:
     data = load_table("calendar.json")
     sets = {key: frozenset(words.split()) for key, words in data.items() if isinstance(words, str)}
-    months, short_months, weekdays, ordinal_days = (
+    weekdays, ordinal_days = (
         {word: number for number, line in enumerate(data[key], start=1) for word in line.split()}
-        for key in ("months", "short_months", "weekdays", "ordinal_days")
+        for key in ("weekdays", "ordinal_days")
     )
-    short_months |= months
+    short_months = {**SHORT_MONTHS, **MONTHS}
     leads = {*short_months, *weekdays, *ordinal_days, *data["decades"], *sets["centuries"], *sets["after_christ"]}
     return Calendar(
-        months=months, short_months=short_months, ordinal_days=ordinal_days, weekdays=weekdays,
+        months=MONTHS, short_months=short_months, ordinal_days=ordinal_days, weekdays=weekdays,
         decades=data["decades"], leads=frozenset(leads), **sets,
     )  # fmt: skip
 

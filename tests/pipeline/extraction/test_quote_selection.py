@@ -42,6 +42,15 @@ def test_at_most_so_many_are_said() -> None:
     ]
 
 
+def test_of_pages_of_one_day_that_disagree_the_better_comes_first() -> None:
+    """Files that were copied in one go are some seconds apart, which says nothing."""
+    old = hit("The ferry costs 12 crowns.", key="old.md", date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC))
+    new = hit("The ferry costs 15 crowns.", key="new.md", date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC))
+    better = ["The ferry costs 12 crowns.", "The ferry costs 15 crowns."]
+
+    assert said(ranked([old, new], *better)) == better
+
+
 def test_what_is_far_behind_the_best_is_not_said() -> None:
     """One good sentence is answer enough."""
     assert said(ranked([PAGE], "Then comes that line.")) == ["Then comes that line."]

@@ -1,5 +1,6 @@
 """Findings: what is the same, what disagrees, and what comes first."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -113,6 +114,15 @@ def test_of_those_that_disagree_the_newer_comes_first() -> None:
 
     assert find_disagreeing(findings) == (0, 2, 3)
     assert order_rivals_by_date(findings) == (findings[3], findings[1], findings[2], findings[0])
+
+
+def test_of_files_copied_in_one_go_none_is_newer() -> None:
+    """The seconds between them say nothing of which is right."""
+    new = replace(NEW, document=replace(NEW.document, date=datetime(2026, 3, 1, 10, 0, 5, tzinfo=UTC)))
+    old = replace(OLD, document=replace(OLD.document, date=datetime(2026, 3, 1, 10, 0, 4, tzinfo=UTC)))
+    findings = (finding(old), finding(new))
+
+    assert order_rivals_by_date(findings) == findings
 
 
 def test_one_document_does_not_disagree_with_itself() -> None:
