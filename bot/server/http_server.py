@@ -181,7 +181,10 @@ async def serve_http(
 
 def bind_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    hint = "Set the host and port of [http] or [pages] to an address of this machine that is free; port 0 takes any."
+    hint = (
+        "Set the host and port of [http] or [pages] to an address of this machine that is free, another for each bot "
+        "of the machine; port 0 takes any."
+    )
     try:
         host.encode("idna")  # where that fails, the socket would not be closed
         return socket.create_server((host, port), family=family)

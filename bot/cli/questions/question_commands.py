@@ -46,7 +46,7 @@ def search(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the passages that match a query best."""
+    """Show the passages that match a query best, the best first; `--json` gives their scores, which only order them."""
     with open_command(context, as_json=as_json) as ctx:
         from bot.turn_search import validate_query
 

@@ -118,7 +118,7 @@ def _render_nearest(hit: Hit) -> RenderableType:
 
 def _render_hit(place: int, hit: Hit) -> RenderableType:
     lines = [
-        _render_title(hit.document.title, hit.passage.section, f"{hit.score:.2f}"),
+        _render_title(hit.document.title, hit.passage.section),
         _render_link(_address(hit)),
         Text(sanitize_text(hit.passage.text)),
     ]

@@ -117,11 +117,11 @@ def test_sources_can_be_shown_whole() -> None:
     assert "It closes at nine." in _plain(render_sources([citation()], zone=UTC))
 
 
-def test_a_search_shows_where_and_how_well_each_passage_fits() -> None:
+def test_a_search_shows_where_each_passage_stands() -> None:
     """And says so when there is none."""
     shown = _plain(render_hits([hit()]))
 
-    assert "1. Harbour › Hours · 1.25" in shown
+    assert shown.startswith("1. Harbour › Hours\n")
     assert "It closes at nine." in shown
     assert _plain(render_hits([])).strip() == "Nothing was found."
 
