@@ -9,6 +9,7 @@ import asyncio
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar
 
 import typer
@@ -19,7 +20,6 @@ from bot.views.error_messages import Fault
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
     from bot.cli.setup.setup_terminal import Terminal
     from bot.server.refresh.run_history import RefreshHistory
@@ -220,6 +220,13 @@ def open_bare_command(context: typer.Context, *, as_json: bool) -> Iterator[Outp
 
 def find_cli_state(context: typer.Context) -> CliState:
     return context.find_object(CliState) or CliState()
+
+
+def parse_path(said: str) -> Path:
+    """Take a path from the command line, where an empty one is a variable that is not set rather than this folder."""
+    if not said:
+        raise typer.BadParameter("It is empty: name a path, or . for this folder.")
+    return Path(said)
 
 
 def format_examples(*lines: str) -> str:

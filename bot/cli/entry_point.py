@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from bot.cli import example_commands, operator_commands
 from bot.cli.audit import audit_commands, backup_commands, erase_command
-from bot.cli.command_context import find_cli_state, format_examples
+from bot.cli.command_context import find_cli_state, format_examples, parse_path
 from bot.cli.corpora import corpus_commands, ingest_commands
 from bot.cli.questions import chat_session, question_commands
 from bot.cli.setup import setup_command
@@ -160,7 +160,12 @@ def _print_version(*, wanted: bool) -> None:
 def footnote(
     context: typer.Context,
     config: Annotated[
-        Path | None, typer.Option(envvar="FOOTNOTE_CONFIG", help="The settings file, instead of ./footnote.toml.")
+        Path | None,
+        typer.Option(
+            parser=parse_path,
+            envvar="FOOTNOTE_CONFIG",
+            help="The settings file, instead of ./footnote.toml.",
+        ),
     ] = None,
     *,
     debug: Annotated[

@@ -11,7 +11,7 @@ import typer
 
 from bot.cli import rendering
 from bot.cli.audit.audit_commands import load_turn
-from bot.cli.command_context import JsonOption, format_examples, open_command
+from bot.cli.command_context import JsonOption, format_examples, open_command, parse_path
 from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
@@ -164,7 +164,10 @@ def pin_answer(
     context: typer.Context,
     answer_id: IdArgument,
     *,
-    text: Annotated[Path | None, typer.Option(help="A corrected text, with the answer's own footnotes: [1].")] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(parser=parse_path, help="A corrected text, with the answer's own footnotes: [1]."),
+    ] = None,
     by: Annotated[str, typer.Option(help="Who pins it, as askers are told; by default whoever is signed in.")] = "",
     as_json: JsonOption = False,
 ) -> None:

@@ -191,7 +191,7 @@ def _anchor_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     corpora = values.get("corpus")
     if isinstance(corpora, list):
         values = values | {"corpus": [_anchor_source(corpus, folder) for corpus in corpora]}
-    if isinstance(values.get("home"), str):
+    if values.get("home") and isinstance(values["home"], str):
         values = values | {"home": _anchor_path(folder, values["home"])}
     record = values.get("record", {})
     if isinstance(record, dict):

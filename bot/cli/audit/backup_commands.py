@@ -12,7 +12,7 @@ from rich.console import Group
 
 from bot import read_version
 from bot.cli import rendering
-from bot.cli.command_context import CommandContext, JsonOption, find_cli_state, open_command
+from bot.cli.command_context import CommandContext, JsonOption, find_cli_state, open_command, parse_path
 from bot.cli.corpora.corpus_commands import rebuild_indexes
 from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document, format_count, show_progress
@@ -37,7 +37,10 @@ _ELSEWHERE = Fault(
 def backup(
     context: typer.Context,
     target: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The file to write, compressed if it ends in gz; or a folder.")
+        Path,
+        typer.Argument(
+            parser=parse_path, metavar="FILE", help="The file to write, compressed if it ends in gz; or a folder."
+        ),
     ],
     *,
     as_json: JsonOption = False,
@@ -67,8 +70,11 @@ def backup(
 
 def restore(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
-    home: Annotated[Path | None, typer.Option(help="Another folder to restore into than the settings' home.")] = None,
+    file: Annotated[Path, typer.Argument(parser=parse_path, metavar="FILE", help="A backup.")],
+    home: Annotated[
+        Path | None,
+        typer.Option(parser=parse_path, help="Another folder to restore into than the settings' home."),
+    ] = None,
     *,
     as_json: JsonOption = False,
 ) -> None:

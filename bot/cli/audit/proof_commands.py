@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli import rendering
-from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
+from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command, parse_path
 from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
@@ -36,7 +36,8 @@ def add_proof_commands(audit_app: typer.Typer) -> None:
 def verify(
     context: typer.Context,
     against: Annotated[
-        list[Path] | None, typer.Option(help="A checkpoint that was kept elsewhere, or a file of several.")
+        list[Path] | None,
+        typer.Option(parser=parse_path, help="A checkpoint that was kept elsewhere, or a file of several."),
     ] = None,
     keys: Annotated[list[str] | None, typer.Option("--key", help=_KEY_HELP)] = None,
     *,
@@ -102,7 +103,10 @@ def export_proofs(ctx: CommandContext) -> None:
 
 def restored(
     context: typer.Context,
-    lost: Annotated[Path, typer.Argument(metavar="CHECKPOINT", help="A checkpoint of what came after the backup.")],
+    lost: Annotated[
+        Path,
+        typer.Argument(parser=parse_path, metavar="CHECKPOINT", help="A checkpoint of what came after the backup."),
+    ],
     why: Annotated[str, typer.Option(help="Why a backup was restored.")],
     *,
     as_json: JsonOption = False,

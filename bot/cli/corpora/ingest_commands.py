@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from bot.cli import rendering
-from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
+from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command, parse_path
 from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import build_document, format_count, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
@@ -110,7 +110,7 @@ def ingest_one(
 )
 def folder(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The folder; everything beneath it is read.")],
+    path: Annotated[Path, typer.Argument(parser=parse_path, help="The folder; everything beneath it is read.")],
     corpus: Annotated[
         str | None,
         typer.Option(callback=_validate_given_name, help="The corpus to ingest into; made if it is new."),
@@ -170,7 +170,11 @@ def wikipedia(
         typer.Option(callback=_validate_given_name, help="The corpus to ingest into; made if it is new."),
     ] = None,
     dump: Annotated[
-        Path | None, typer.Option(help="A file: pages-articles, as .xml, .xml.bz2 or .xml.gz, or CirrusSearch's.")
+        Path | None,
+        typer.Option(
+            parser=parse_path,
+            help="A file: pages-articles, as .xml, .xml.bz2 or .xml.gz, or CirrusSearch's.",
+        ),
     ] = None,
     wiki: Annotated[str, typer.Option(help="Download the latest dump of this wiki: simple, en, dewiki ...")] = "",
     contact: Annotated[str, typer.Option(help="With --wiki: an address at which its mirror can reach you.")] = "",

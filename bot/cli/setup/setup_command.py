@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli import rendering
-from bot.cli.command_context import CommandContext, Services, find_cli_state, open_bare_command
+from bot.cli.command_context import CommandContext, Services, find_cli_state, open_bare_command, parse_path
 from bot.cli.corpora.ingest_commands import explain_unread, list_unread, refresh_corpus
 from bot.cli.operator_commands import make_record_key
 from bot.cli.questions.question_commands import build_request, detect_question_language
@@ -49,7 +49,8 @@ def _validate_readers(readers: list[str] | None) -> list[str] | None:
 def setup(
     context: typer.Context,
     documents: Annotated[
-        list[Path] | None, typer.Option("--documents", metavar="FOLDER", help="A folder; may be given several times.")
+        list[Path] | None,
+        typer.Option("--documents", parser=parse_path, metavar="FOLDER", help="A folder; may be given several times."),
     ] = None,
     corpus: Annotated[str, typer.Option(help="What that folder is called; else by its name.")] = "",
     platforms: Annotated[

@@ -91,4 +91,10 @@ def _make_absolute(path: Path) -> Path:
     return expand_home(path).absolute()
 
 
-FullPath = Annotated[Path, AfterValidator(_make_absolute)]
+def _refuse_empty(value: object) -> object:
+    if value == "":
+        raise ValueError('must name a path; "." is the folder of the settings file')
+    return value
+
+
+FullPath = Annotated[Path, BeforeValidator(_refuse_empty), AfterValidator(_make_absolute)]

@@ -353,6 +353,28 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ingest", "folder", "", "--corpus", "x"],
+        ["ingest", "wikipedia", "--dump", "", "--corpus", "x"],
+        ["setup", "--documents", "", "--yes"],
+        ["backup", ""],
+        ["restore", ""],
+        ["restore", "a.tar", "--home", ""],
+        ["audit", "verify", "--against", ""],
+        ["--config", "", "corpora"],
+    ],
+)
+def test_an_empty_path_is_refused_rather_than_taken_for_this_folder(arguments: list[str]) -> None:
+    """As of a script whose variable is not set."""
+    house = House()
+    result = run(*arguments, house=house)
+
+    assert (result.exit_code, house.sources, list(Path().iterdir())) == (2, [], [])
+    assert "It is empty: name a path" in " ".join(result.stderr.replace("│", " ").split())
+
+
 @pytest.mark.parametrize("command", [["folder", "docs", "--corpus", "docs"], ["all"]])
 @pytest.mark.parametrize(("there", "status"), [((), 1), ((CorpusInfo("docs", 1, 1, None),), 0)])
 def test_an_ingest_fails_where_every_document_did_and_none_stands_from_before(

@@ -170,6 +170,8 @@ def test_settings_are_frozen() -> None:
         ("qqq = 1", "There are: timezone, home"),
         ("timezone = 'Mars'", '\'Mars\' is not a time zone; write one like "Europe/Berlin" or "UTC".'),
         ("home = 5", "footnote.toml, line 1: home must be a path, not 5."),
+        ("home = ''", 'line 1: home must name a path; "." is the folder of the settings file.'),
+        ("[[corpus]]\nname = 'a'\nsource = { type = 'folder', path = '' }", "path must name a path"),
         ("[limits]\npassages = 'ten'", 'line 2: limits.passages must be a valid integer, not "ten".'),
         ("[limits]\nseconds = -1", "limits.seconds must be greater than 0, not -1."),
         ("[limits]\nseconds = nan", "limits.seconds must be a finite number, not nan."),
