@@ -352,7 +352,7 @@ def token(
 ) -> None:
     """Make a token by which a program asks `footnote serve`. It is shown once; settings keep only its digest."""
     with open_bare_command(context, as_json=as_json) as output:
-        from bot.settings.tables.mcp_settings import format_token_line
+        from bot.settings.tables.mcp_settings import format_token_line, list_token_ids
 
         secret = secrets.token_urlsafe(32)
         try:
@@ -360,9 +360,11 @@ def token(
         except ValueError as error:
             message = "Names are letters, digits, dots, dashes and underscores, 60 at most."
             raise typer.BadParameter(message) from error
+        readers = " or ".join(f'"{one}"' for one in list_token_ids(name, groups or ()))
         told = (
             f"The token, for the program alone: {secret}",
             f"The line for `tokens` under [mcp]:  {line}",
-            f'What it may read is named by visible_to: "mcp:tokens/{name}"',
+            f"What it may read is named by visible_to of a [[corpus]]: {readers}",
+            "`footnote reload` takes these; [mcp] enabled = true, if that is new, wants a restart of the server.",
         )
         output.give(build_document(token=secret, line=line), Text("\n".join(told)))

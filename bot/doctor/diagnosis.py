@@ -63,9 +63,9 @@ HealthCheck = Callable[[Inspection], Awaitable[Sequence[CheckResult]]]
 async def run_checks(
     checks: Sequence[HealthCheck], scene: Inspection, *, seconds: float = CHECK_TIMEOUT
 ) -> tuple[CheckResult, ...]:
-    """Run all checks concurrently, and return their results in order."""
+    """Run all checks concurrently, and return their results in order; what several find alike is told once."""
     found = await asyncio.gather(*(_run_guarded(check, scene, seconds) for check in checks))
-    return tuple(finding for each in found for finding in each)
+    return tuple(dict.fromkeys(finding for each in found for finding in each))
 
 
 def report_error(error: Exception) -> tuple[CheckResult, ...]:

@@ -202,7 +202,8 @@ def probe_folder(folder: Path) -> float:
             # A file system's clock ticks in steps of some milliseconds.
             return min((written - before, written - time.time()), key=abs)
     except OSError as error:
-        raise explain_folder_error(error, folder) from error
+        named = OSError(error.errno, error.strerror, str(folder))  # not by the probe's own name
+        raise explain_folder_error(named, folder) from error
 
 
 def free_bytes(folder: Path) -> int:

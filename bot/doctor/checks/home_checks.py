@@ -138,6 +138,8 @@ async def check_database(scene: Inspection) -> Sequence[CheckResult]:
     if scene.file.faults:
         return (CheckResult("fail", f"Database: it is damaged: {scene.file.faults[0]}.", _RESTORE),)
     if scene.file.unwritable:
+        if scene.settings.home.exists():
+            await asyncio.to_thread(probe_folder, scene.settings.home)  # where nothing there can be written, it says so
         return report_error(scene.file.unwritable)
     return (_check_revision(scene),)
 

@@ -21,9 +21,9 @@ _INTENT = "Turn on Message Content Intent on the application's page, under Bot; 
 _UNUSED = "Set [discord] message_content = true, or turn the intent off on the application's page, under Bot."
 _NO_SERVER = "Name your server's id in [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
 _ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: what people invoke goes there, not to us."
-_UNTRIED = CheckResult(
-    "skip", "Discord: intents and permissions were not looked at, for it says nothing without a token."
-)
+_UNSEEN = "Discord: intents and permissions were not looked at, for"
+_REFUSED = CheckResult("skip", f"{_UNSEEN} it says nothing without a token.")
+_UNREACHED = CheckResult("skip", f"{_UNSEEN} it could not be asked.")
 
 
 async def check_discord(scene: Inspection) -> Sequence[CheckResult]:
@@ -67,9 +67,9 @@ async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit
             us = str(user["id"])
             servers = [found for guild in settings.servers for found in await _check_server(call, guild, us)]
         except (AccessDenied, CannotPost) as error:
-            return (CheckResult("fail", f"Discord: the bot token is refused. {error}", _TOKEN), _UNTRIED)
+            return (CheckResult("fail", f"Discord: the bot token is refused. {error}", _TOKEN), _REFUSED)
         except PlatformError as error:
-            return (CheckResult("fail", f"Discord: it cannot be reached. {error}", _AWAY), _UNTRIED)
+            return (CheckResult("fail", f"Discord: it cannot be reached. {error}", _AWAY), _UNREACHED)
     return (*_check_application(settings, application, user), *_check_listed(settings, application), *servers)
 
 

@@ -39,7 +39,8 @@ _APP_TOKEN = (
 )
 _SECRET = "Copy the signing secret anew from the app's page, under Basic Information, to SLACK_SIGNING_SECRET."  # noqa: S105
 _AWAY = "See whether this machine reaches slack.com, then try again."
-_UNTRIED = CheckResult("skip", "Slack: scopes were not looked at, for it tells them to a bot token alone.")
+_REFUSED = CheckResult("skip", "Slack: scopes were not looked at, for it tells them to a bot token alone.")
+_UNREACHED = CheckResult("skip", "Slack: scopes were not looked at, for it could not be asked.")
 _LETTERS = frozenset("0123456789abcdef")
 _SECRET_LENGTH = 32
 
@@ -72,9 +73,9 @@ async def check_bot(settings: SlackSettings, readers: Collection[str]) -> Sequen
     try:
         who = await build_web_client(settings.bot_token.get_secret_value(), settings.api_url).auth_test()
     except SlackApiError as error:
-        return (CheckResult("fail", f"Slack: the bot token is refused: {_error_code(error)}.", _TOKEN), _UNTRIED)
+        return (CheckResult("fail", f"Slack: the bot token is refused: {_error_code(error)}.", _TOKEN), _REFUSED)
     except Exception as error:  # noqa: BLE001 - whatever it is, Slack could not be asked
-        return (CheckResult("fail", f"Slack: it cannot be reached: {_explain(error)}.", _AWAY), _UNTRIED)
+        return (CheckResult("fail", f"Slack: it cannot be reached: {_explain(error)}.", _AWAY), _UNREACHED)
     given = {name.strip() for name in str(who.headers.get("x-oauth-scopes", "")).split(",")}
     known = f"Slack: the bot is {who.get('user')} in {who.get('team')} (slack:{who.get('team_id')})."
     return (CheckResult("ok", known), *list_missing_scopes(given, readers))

@@ -136,6 +136,16 @@ def test_a_home_that_is_a_file_is_told() -> None:
     assert "Move that file away" in said
 
 
+def test_a_home_that_cannot_be_written_is_told_once() -> None:
+    """By whichever check, and not again for what is in it."""
+    Path(".footnote").touch()
+    checks = (home_checks.check_home, home_checks.check_database, home_checks.check_home)
+    unwritable = replace(WHOLE, unwritable=DatabaseUnusable("It cannot be written.", hint="Mend it."))
+    (found,) = asyncio.run(run_checks(checks, _scene(file=unwritable)))
+
+    assert found.what == f"{Path('.footnote').absolute()} is a file, not a folder."
+
+
 def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
     """A database that will be migrated is copied; a dump grows as it is read in."""
     Path("dump.xml.bz2").write_bytes(b"x" * 1_000)

@@ -65,6 +65,7 @@ async def test_a_refused_token_is_told_apart_from_no_answer() -> None:
 
     assert (level, what[:34], untried) == ("fail", "Discord: the bot token is refused.", "skip")
     assert away[0][1].startswith("Discord: it cannot be reached.")
+    assert away[1][1].endswith("for it could not be asked.")
 
 
 async def test_a_reader_in_a_server_that_is_not_named_reads_nothing() -> None:

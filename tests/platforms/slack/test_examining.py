@@ -75,6 +75,7 @@ async def test_an_address_where_nobody_answers_is_no_refusal() -> None:
 
     assert [level for level, _ in told] == ["fail", "skip", "fail"]
     assert "cannot be reached" in told[0][1]
+    assert told[1][1] == "Slack: scopes were not looked at, for it could not be asked."
 
 
 @pytest.mark.parametrize(("secret", "level"), [(SIGNING_SECRET, "warn"), ("0123456789abcdef" * 2, "skip")])

@@ -60,11 +60,14 @@ def test_a_name_without_a_token_is_refused(here: Path) -> None:
 
 def test_a_token_is_shown_once_with_the_line_for_the_settings() -> None:
     made = told("mcp", "token", "anna", "--group", "editors")
-    shown = run("mcp", "token", "anna")
+    shown = run("mcp", "token", "anna", "--group", "editors")
 
     assert made["line"] == f"anna editors sha256:{digest_token(made['token'])}"
     assert json.dumps(made).count(made["token"]) == 1
     assert max(map(len, shown.stdout.split())) >= 64  # the digest is not broken, however narrow the terminal
+    assert all(
+        one in shown.stdout for one in ('"mcp:tokens/anna" or "mcp:groups/editors"', "enabled = true", "restart")
+    )
     assert run("mcp", "token", "a b").exit_code == 2
 
 
