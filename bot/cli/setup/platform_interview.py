@@ -57,7 +57,7 @@ class PlatformInterview:
         offered = list_offered()
         there = select_platforms(self._settings, None)
         plain = ",".join(str(offered.index(entry) + 1) for entry in there)
-        titles = [*(entry.title for entry in offered), "nowhere yet, only this terminal"]
+        titles = [*(entry.title for entry in offered), "none yet, only this terminal"]
         numbers = self._prompter.choose(titles, several=True, default=plain)
         chosen = [offered[number] for number in sorted(set(numbers)) if number < len(offered)]
         for entry in there:
@@ -80,7 +80,8 @@ class PlatformInterview:
         changes, workspaces = dict(location.changes), location.workspaces
         if setup.workspaces_key:
             workspaces = self._choose_workspaces(entry, table, location)
-            if self._own or not getattr(table, setup.workspaces_key):
+            held = getattr(table, setup.workspaces_key)
+            if self._own or not any({one.id, one.title} & set(held) for one in workspaces):
                 changes[setup.workspaces_key] = tuple(one.id for one in workspaces)
         changes = {key: value for key, value in changes.items() if getattr(table, key) != value}
         return PlatformChoice(entry, table, answers, changes, location.mention, workspaces)
@@ -150,11 +151,16 @@ class PlatformInterview:
         there = tuple(one for one in location.workspaces if {one.id, one.title} & set(known))
         if there:
             return there
-        if len(location.workspaces) == 1:
+        which = " or ".join(f"{one.title} ({one.id})" for one in location.workspaces)
+        if known:
+            said = f"The bot is in no {kind} of {entry.title} with the id {' or '.join(known)}."
+            hint = f"It is in {which}: give --workspace with its id." if self._prompter.quiet else ""
+            self._prompter.refuse(Fault("unknown_workspace", said, hint))
+        elif len(location.workspaces) == 1:
             self._prompter.tell(f"It answers in {location.workspaces[0].title}, and in no other {kind}.")
             return location.workspaces
         if self._prompter.quiet:
-            self._prompter.require(f"which {kind} of {entry.title} is your own", "--workspace with its id")
+            self._prompter.require(f"which {kind} of {entry.title} is your own", f"--workspace with its id: {which}")
         self._prompter.tell(f"Which {kind}s are your own? In others nothing is answered.")
         numbers = self._prompter.choose([f"{one.title} ({one.id})" for one in location.workspaces], several=True)
         return tuple(location.workspaces[number] for number in sorted(set(numbers)))

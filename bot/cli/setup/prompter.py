@@ -17,6 +17,24 @@ def name_missing(what: str, how: str) -> Fault:
     return Fault("missing_answer", f"Nothing says {what}.", f"Give {how}.")
 
 
+def find_choices(answer: str, titles: Sequence[str]) -> list[int]:
+    """Return the places of what an answer names, by numbers or how titles begin; nothing if it is none; pure."""
+    plain = [title.casefold() for title in titles]
+    # A title may hold a comma, or blanks.
+    for said in ([answer], answer.split(","), answer.replace(",", " ").split()):
+        found = [_find_choice(one.strip().casefold(), plain) for one in said if one.strip()]
+        if found and None not in found:
+            return [place for place in found if place is not None]
+    return []
+
+
+def _find_choice(said: str, titles: Sequence[str]) -> int | None:
+    if said.isdecimal():
+        return int(said) - 1 if 0 < int(said) <= len(titles) else None
+    named = [place for place, title in enumerate(titles) if title.startswith(said)]
+    return named[0] if len(named) == 1 else None
+
+
 class Prompter:
     """Asks on a terminal; with `quiet` it asks nothing, every answer is empty, and what is refused is an error."""
 
@@ -39,19 +57,18 @@ class Prompter:
     def choose(
         self, titles: Sequence[str], *, several: bool = False, default: str = "", keep: bool = False
     ) -> list[int]:
-        """Return the places of what is chosen, by numbers; nothing where it stays as it is."""
+        """Return the places of what is chosen, by numbers or names; nothing where it stays as it is."""
         for number, title in enumerate(titles, start=1):
             self.tell(title, f"{number})")
         more = f" (Enter: {default})" if default else " (Enter: as it is)" if keep else ""
-        prompt = f"{'Numbers, with commas' if several else 'A number'}{more}:"
+        prompt = f"{'Numbers or names, with commas' if several else 'A number'}{more}:"
         while True:
             answer = self.ask(prompt) or default
             if not answer and keep:
                 return []
-            said = answer.replace(",", " ").split()
-            right = said and all(one.isdecimal() and 0 < int(one) <= len(titles) for one in said)
-            if right and (several or len(said) == 1):
-                return [int(one) - 1 for one in said]
+            chosen = find_choices(answer, titles)
+            if chosen and (several or len(chosen) == 1):
+                return chosen
             self.tell(f"Type a number from 1 to {len(titles)}{', or several' if several else ''}.")
 
     def refuse(self, fault: Fault) -> None:

@@ -156,7 +156,7 @@ class SetupRun:
     def _confirm(self, prompter: "Prompter", plan: "SetupPlan") -> bool:
         prompter.head("What happens now")
         for line in plan.describe():
-            prompter.tell(line)
+            prompter.tell(line, "-")
         for line in plan.list_changes():
             self.output.err.out(f"      {sanitize_line(line)}", highlight=False)
         return prompter.confirm("Go on?")

@@ -34,14 +34,14 @@ class SetupPlan:
     def describe(self) -> list[str]:
         found = []
         if self.corpora:
-            found.append(f"- {' and '.join(self.corpora)}: read in, and a first question asked.")
+            found.append(f"{' and '.join(self.corpora)}: read in, and a first question asked.")
         if self.makes_key:
-            found.append("- footnote-record.key: made; it signs the record of all answers.")
+            found.append("footnote-record.key: made; it signs the record of all answers.")
         if self.variables:
             file = locate_variables(self.path)
-            found.append(f"- {file}: gets {' and '.join(self.variables)}; only you may read it.")
+            found.append(f"{file}: gets {' and '.join(self.variables)}; only you may read it.")
         if self.text != self.before:
-            found.append(f"- {self.path}: {'changed' if self.before else 'written'}, with")
+            found.append(f"{self.path}: {'changed' if self.before else 'written'}, with")
         return found
 
     def list_changes(self) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from bot.cli.setup.interview import GivenAnswers, Interview, SetupTools, find_missing_answers
 from bot.cli.setup.platform_interview import PlatformTries
-from bot.cli.setup.prompter import Prompter
+from bot.cli.setup.prompter import Prompter, find_choices
 from bot.cli.setup.setup_choices import FolderCount, ModelChoice, SetupChoices
 from bot.cli.terminal_output import CommandError
 from bot.doctor.diagnosis import CheckResult
@@ -148,6 +148,53 @@ def test_the_servers_that_are_ones_own_are_chosen(places: Places, typed: list[st
 
     changes = {"message_content": True} | ({"servers": servers} if servers else {})
     assert chosen.platforms[0].changes == changes
+
+
+TOKEN = {"discord": {"token": DISCORD}}
+
+
+@pytest.mark.parametrize(
+    ("places", "given", "said"),
+    [
+        (Places(), {"workspaces": ("999",)}, "The bot is in no server of Discord with the id 999."),
+        (Places(SERVERS[:1]), {"workspaces": ("999",)}, "The bot is in no server of Discord with the id 999."),
+        (Places(), {}, "Nothing says which server of Discord is your own."),
+    ],
+)
+def test_which_servers_the_bot_is_in_is_told_where_none_of_them_is_named(
+    places: Places, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(CommandError) as caught:
+        run(settings=TOKEN, defaults=True, documents=(Path("handbook"),), places=places, **given)
+
+    assert str(caught.value) == said
+    assert "Skarholm (301)" in caught.value.hint
+    assert ("Elsewhere (302)" in caught.value.hint) == (len(places.workspaces) > 1)
+
+
+def test_servers_of_the_settings_that_the_bot_has_left_are_asked_for_again() -> None:
+    """And what is chosen then is written."""
+    settings = {"discord": {"token": DISCORD, "servers": ["999"]}}
+    chosen, _ = run(*FOLDER, "", "", "2", "1", *NO_MODEL, settings=settings)
+
+    assert chosen.platforms[0].changes["servers"] == ("302",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "places"),
+    [
+        ("slack", [0]),
+        ("Discord, 1", [1, 0]),
+        ("slack discord", [0, 1]),
+        ("my own", [2]),
+        ("s", []),
+        ("irc", []),
+        ("9", []),
+        (",", []),
+    ],
+)
+def test_choices_are_taken_by_numbers_and_names(answer: str, places: list[int]) -> None:
+    assert find_choices(answer, ["Slack", "Discord", "My own, of old", "Street"]) == places
 
 
 def test_a_model_is_tried_and_asked_for_again() -> None:
