@@ -22,11 +22,13 @@ def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[
     """Yield the questions of a document; none of one in another language than English."""
     if document.language and not document.language.startswith("en"):
         return
-    for section, within in groupby(passages, lambda one: one.section):
+    for at, (section, within) in enumerate(groupby(passages, lambda one: one.section)):
         stretch = tuple(within)
+        begins = next((one for passage in stretch for one in _split_sentences(passage)), "")
+        names = (section.rpartition(SECTION_MARK)[2], "" if at else document.title)
         for made in (*_ask_heading(section, stretch), *(one for passage in stretch for one in _ask_passage(passage))):
-            is_about = made.kind != "what" or _is_about(made.text, f"{document.title} {section}")
-            if is_about and (text := _name_page(made, document.title, section)):
+            is_about = made.kind != "what" or (made.sentence == begins and _is_about(made.text, names))
+            if is_about and (text := _name_page(made, document.title, section)) and not _tells_answer(text, made):
                 yield replace(made, text=text, document=document.key)
 
 
@@ -43,20 +45,34 @@ def _split_sentences(passage: Passage) -> tuple[str, ...]:
     return tuple(" ".join(passage.text[start:end].split()) for start, end in find_quotable_spans(passage))
 
 
-def _is_about(question: str, headings: str) -> bool:
-    """Return whether what is asked for is what its page or section is about; elsewhere it is only mentioned."""
-    subject = re.sub(r"^What (?:is|are) (?:the )?|\?$", "", question)
-    return subject.casefold() in headings.casefold()
+def _is_about(question: str, names: Sequence[str]) -> bool:
+    """Return whether what is asked for is all that a page or section is about; elsewhere it is only mentioned."""
+    subject = re.sub(r"^What (?:is|are) (?:the )?|\?$", "", question).casefold()
+    return subject in {_ABOUT.sub("", name.strip(" .:?").casefold()) for name in names}
+
+
+_ABOUT = re.compile(r"^(?:about|what (?:is|are)|(?:an )?(?:overview|introduction) (?:of|to)) |^the | overview$")
+
+
+def _tells_answer(text: str, made: MadeQuestion) -> bool:
+    """Return whether all words of the answer stand in the question."""
+    return bool(made.answer) and set(content_terms(" ".join(made.answer))) <= set(content_terms(text))
 
 
 _LEAST_HEADING, _MOST_HEADING, _LEAST_BELOW, _LEAST_SENTENCE = 4, 16, 100, 30
+_VERBS = "do|does|did|can|could|is|are|was|were|should|would|will|may|must|has|have"
 _HEADINGS = (
     (re.compile(r"How to ((?!guide)[a-z]\w+ [^?]+)\??"), "how do I {0}"),
     (re.compile(r"How we ((?!re\b|are\b)[a-z]\w+ [^?]+)"), "how do we {0}"),
-    (re.compile(r"What to do ([^?]+)\??"), "what should I do {0}"),
+    (re.compile(r"What to ((?!expect)[a-z]\w+ [^?]+)\??"), "what should I {0}"),
+    (re.compile(r"(When|Where|Who) to ([a-z]\w+ [^?]+)\??"), "{0} should I {1}"),
     (re.compile(r"((?:What|Who|Where|When|Why) (?:is|are|do|does|can|should) [^?]+)"), "{0}"),
-    (re.compile(r"((?:How|What|Why|When|Who|Where|Which|Can|Do|Does|Should|Is|Are|Will|May|Must) [^?]+)\?"), "{0}"),
+    (re.compile(rf"((?:How|Why) (?:{_VERBS}|many|much|long|often|far|soon)\b[^?]+)\?"), "{0}"),
+    (re.compile(r"((?:What|When|Who|Where|Which)\b(?! to\b)[^?]+)\?"), "{0}"),
+    (re.compile(r"((?:Can|Do|Does|Should|Is|Are|Will|May|Must) [^?]+)\?"), "{0}"),
 )
+_YES_OR_NO = re.compile(r"(?:Can|Do|Does|Should|Is|Are|Will|May|Must) ")
+_YES = re.compile(r"(?:yes|no|not|absolutely|of course|sometimes|never|always|currently not)\b", re.IGNORECASE)
 _ASKS_READER = re.compile(
     r"\b(?:are|have|did|is|do) (?:you|your|my)\b(?! (?:do|need|think)\b)|^(?:do|are) users|^what about\b"
     r"|[\[<{]|\bI['’]m\b",
@@ -65,20 +81,43 @@ _ASKS_READER = re.compile(
 """A heading that leads the reader through a decision, or has a gap: its answer is theirs."""
 _GOES_ON = re.compile(r":$|\b(?:following|below)\b[^.\n]*[.:]?$", re.IGNORECASE)
 """The end of a section whose answer was a picture, or stands in the sections beneath it."""
-_STEPS = re.compile(r"\b(?:steps|instructions) below\b|\bfollowing (?:steps|instructions)\b", re.IGNORECASE)
+_STEPS = re.compile(
+    r"\b(?:steps|instructions) below\b|\bfollowing (?:steps|instructions)\b"
+    r"|\b(?:process|steps|instructions|guide)\b[^.\n]* (?:documented|described|outlined|explained|found|listed)"
+    r" (?:here|in|on)\b",
+    re.IGNORECASE,
+)
+_POINTS = re.compile(r"\b(?:see|here|refer to|comment|read more|more (?:information|details))\b|https?:", re.IGNORECASE)
+_SET_APART = re.compile(r"\b(?:DO|DOES|IS|ARE|CAN|NOT|DON['’]T)\b")
+"""What tells a heading from another one."""
 _LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
 _SAYS_NOTHING = re.compile(
-    r"(?:see|please see|here (?:is|are)|refer|tbd|todo|tba|coming soon|work in progress)\b", re.IGNORECASE
+    r"(?:see|please see|here (?:is|are)|refer|tbd|todo|tba|coming soon|work in progress"
+    r"|(?:this )?[a-z]+ is (?:deprecated|obsolete))\b",
+    re.IGNORECASE,
 )
 
 
 def ask_heading(heading: str) -> str:
     """Return what a heading asks, as a question; empty where it asks nothing that stands alone."""
     plain = heading.strip(" .:*").replace(" ?", "?")
-    if not _LEAST_HEADING <= len(plain.split()) <= _MOST_HEADING or VAGUE.search(plain) or _ASKS_READER.search(plain):
+    unclear = any(pattern.search(plain) for pattern in (VAGUE, _ASKS_READER, _SET_APART))
+    if unclear or not _LEAST_HEADING <= len(plain.split()) <= _MOST_HEADING:
         return ""
-    asked = next((words.format(found[1]) for pattern, words in _HEADINGS if (found := pattern.fullmatch(plain))), "")
+    found = ((words, match) for pattern, words in _HEADINGS if (match := pattern.fullmatch(plain)))
+    asked = next((_turn_to_asker(words.format(*match.groups()), words) for words, match in found), "")
     return f"{asked[0].upper()}{asked[1:].strip()}?" if asked else ""
+
+
+_YOU_DO = re.compile(r"\b(if|when|before|after|while|that|which|once|where|what) you(?! are\b)\b")
+
+
+def _turn_to_asker(asked: str, words: str) -> str:
+    """Return what a page says to "you" as its reader asks it; empty where that cannot be told."""
+    if " I " not in words:
+        return asked
+    turned = re.sub(r"\byour(self)?\b", r"my\1", _YOU_DO.sub(r"\1 I", re.sub(r"\byou(?: a|')re\b", "I am", asked)))
+    return "" if re.search(r"\byou", turned, re.IGNORECASE) else turned
 
 
 def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQuestion]:
@@ -91,15 +130,23 @@ def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQues
     told = {term for passage in passages for term in content_terms(passage.text)}
     text = "\n".join(passage.text.strip() for passage in passages)
     goes_on = _GOES_ON.search(text) or (_STEPS.search(text) and not _LISTED.search(text))
-    if told & set(content_terms(asked)) and not goes_on:  # else what stands there speaks of something else
+    is_clear = not _YES_OR_NO.match(asked) or _YES.match(sentences[0]) or _repeats(sentences[0], asked)
+    goes_on = goes_on or 2 * sum(bool(_POINTS.search(one)) for one in sentences) >= len(sentences)
+    if told & set(content_terms(asked)) and not goes_on and is_clear:  # else it speaks of something else
         yield MadeQuestion(asked, (), "heading", sentences[0], passages[0].id, quality=0.9)
 
 
+def _repeats(text: str, asked: str) -> bool:
+    """Return whether a text has most of the words of what is asked."""
+    terms = set(content_terms(asked))
+    return 2 * len(terms & set(content_terms(text))) > len(terms)
+
+
 _MOST_VALUE, _LONG_HEAD, _ACRONYM = 6, 16, 4
-_CELL_HEAD, _CELL_LABEL = re.compile(r"[A-Z]\w{2,}(?: [A-Za-z]{3,})?"), re.compile(r"[\w '’&/().,-]{3,50}")
+_CELL_HEAD, _CELL_LABEL = re.compile(r"[A-Z]\w{2,}(?: [A-Za-z]{3,})?"), re.compile(r"[A-Za-z][\w '’&/().,-]{2,49}")
 _MANY = re.compile(r"(?<![su])s$", re.IGNORECASE)
 _NO_HEAD = re.compile(
-    r"details?|values?|notes?|examples?|descriptions?|comments?|info|links?|status|type|date|version|total"
+    r"details?|values?|notes?|groups?|kinds?|examples?|descriptions?|comments?|info|links?|status|type|date|version|total"
     r"|your .+|(?:.* )?id|.* (?:by|to|for|if|in|least|most|top)"
     r"|(?:the|a|an|you|we|i|if|who|what|how|when|where|why|is|has|can) .+"
     r"|(?:.* )?(?:pays?|paid|\w+ed)(?: .*)?",
@@ -154,12 +201,12 @@ def _name_page(made: MadeQuestion, title: str, section: str) -> str:
     named = any(re.match(r"[A-Z#]\w", word) for word in words[1:]) and len(words) > _ALONE
     if named and made.kind != "table" and (made.kind == "heading" or not _GENERIC.search(made.text)):
         return made.text
-    title, telling = title.strip(), {word.casefold() for word in re.findall(r"\w{4,}", title)}
+    title, telling = title.strip(" .!?"), {word.casefold() for word in re.findall(r"\w{4,}", title)}
     if not telling or len(title) > _LONG_TITLE or _NO_TITLE.search(title):
         return ""
     above = section.split(SECTION_MARK)[-2 if made.kind == "heading" else -1 :][0].strip(" :")
     if re.fullmatch(r"[A-Z]\w{3,}", above) and not _NO_TITLE.search(above) and above not in f"{title} {made.text}":
         title = f"{title}, {above}"  # a page about several things has a section of each
-    elif telling <= {word.casefold() for word in words}:
+    elif _repeats(made.text, title):
         return made.text
     return f"{title}: {made.text[0].lower()}{made.text[1:]}"

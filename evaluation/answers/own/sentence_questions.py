@@ -64,7 +64,8 @@ _WHO = re.compile(
     rf"""
     (?P<answer> {_ROLE} | (?:The\ )?(?:CEO|CTO|CFO|COO|VP|CPO|CMO)(?:\ [A-Z][\w ]{{2,30}}?)? )[ ]
     (?P<rest>
-        (?: (?:is|are)\ (?:responsible|accountable|in\ charge) | must|should|(?:can|may)(?!\ be\b)|will | owns|approves
+        (?: (?:is|are)\ (?:responsible|accountable|in\ charge) | (?:must|should|will)(?!\ (?:follow|use|read|have)\b)
+          | (?:can|may)(?!\ (?:be|follow|use|read|have)\b) | owns|approves
           | runs|manages|leads|reviews|maintains|decides|handles|pays|publishes|sets|signs|schedules|creates )
         \ {_CLAUSE}{{12,110}}
     )\.

@@ -100,6 +100,7 @@ def test_a_statement_is_asked_for_its_value(sentence: str, asked: str, answer: t
         "Made in 1956.",
         "All questions should be directed to the #boatyard channel.",
         "The harbour team will reply within 3 days.",
+        "The Deck team should follow our policy of travel.",  # so does everybody
     ],
 )
 def test_of_a_sentence_that_points_elsewhere_nothing_is_asked(sentence: str) -> None:
@@ -114,6 +115,14 @@ def test_of_a_sentence_that_points_elsewhere_nothing_is_asked(sentence: str) -> 
         ("What to do in a storm", "What should I do in a storm?"),
         ("Who may use the crane?", "Who may use the crane?"),
         ("What are the tides (by month) ?", "What are the tides (by month)?"),
+        ("When to use the crane?", "When should I use the crane?"),
+        ("What to tell the crew", "What should I tell the crew?"),
+        ("How to log a repair in your notebook", "How do I log a repair in my notebook?"),
+        ("What to do if you lose your key", "What should I do if I lose my key?"),
+        ("How to wake you at night", ""),
+        ("How debug the old crane?", ""),
+        ("Why paint the old crane?", ""),
+        ("Which cranes ARE for hire?", ""),
         ("What happens then?", ""),
         ("What about the old pier?", ""),
         ("Who may use the [name of crane]?", ""),
@@ -150,6 +159,63 @@ def test_a_question_of_a_heading_stands_alone_and_its_section_answers_it() -> No
     assert list(make_questions(links, PAGE)) == []
     german = replace(PAGE, language="de")
     assert list(make_questions(named, german)) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "text", "asked"),
+    [
+        (
+            "Is the crane for hire?",
+            "No, the crane is kept for the yard alone, all year round, for fear of storms at sea. So it is for now.",
+            True,
+        ),
+        (
+            "Is the crane for hire?",
+            "The crane is for hire from May. Whoever has a licence may hire it, for a day at most, in all weathers.",
+            True,
+        ),
+        (
+            "Is the crane for hire?",
+            "Most people bring a winch. The crane stands at the end of the pier, where nobody minds it for long.",
+            False,
+        ),
+        (
+            "How to hire the crane",
+            "A crane is a big thing. The process of hiring it is documented here. It is no sure thing, but we try.",
+            False,
+        ),
+        (
+            "How to hire the crane",
+            "For a crane read more of the yard. The hire of a crane is shown here. Do leave a comment on it, please.",
+            False,
+        ),
+    ],
+)
+def test_a_section_that_does_not_say_it_is_not_asked(section: str, text: str, asked: object) -> None:
+    assert bool(list(make_questions([passage(text, section)], PAGE))) is asked
+
+
+LOG, LINES = (
+    "HarbourLog is a notebook in which skippers write.",
+    "The Deck team is responsible for the mooring lines.",
+)
+
+
+@pytest.mark.parametrize(
+    ("title", "section", "text", "asked"),
+    [
+        ("HarbourLog", "", LOG, ["What is HarbourLog?"]),
+        ("Tools", "About HarbourLog", LOG, ["Tools: what is HarbourLog?"]),
+        ("Rules of HarbourLog", "Rules", LOG, []),
+        ("HarbourLog", "", f"We write it all down. {LOG}", []),
+        ("Deck team rota", "", LINES, []),
+        ("Ferry", "", LINES, ["Ferry: who is responsible for the mooring lines?"]),
+        ("Care of mooring lines", "", LINES, ["Who is responsible for the mooring lines?"]),
+    ],
+)
+def test_a_page_is_named_once_and_never_tells_the_answer(title: str, section: str, text: str, asked: list[str]) -> None:
+    page = replace(PAGE, title=title)
+    assert [one.text for one in make_questions([passage(text, section)], page)] == asked
 
 
 def test_a_row_is_asked_for_by_the_heads_of_columns_where_its_value_is_no_other_rows() -> None:
