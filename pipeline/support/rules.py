@@ -55,6 +55,7 @@ from pipeline.support.passage_facts import (
 from storage.types import VerdictReason
 
 _MOSTLY_SAID = 0.7  # the share of a sentence's other words that a source must have for a number to be surely absent
+_LONGEST_JOINT = 2  # tokens between two weekdays of one list: ", and"
 _Said = Number | Date | ProperName
 
 
@@ -192,7 +193,20 @@ def _mark_elsewhere(
     about = alignment is not None and is_same_subject(alignment, facts, finding.said, finding.instead)
     if about and alignment and isinstance(value, ProperName):
         about = is_attribute_name(alignment.sentence, value)
+    if alignment and isinstance(value, Date) and value.weekday:
+        finding = replace(finding, instead=_find_all_days(alignment.source, finding.instead))
     return finding if about else replace(finding, elsewhere=True)
+
+
+def _find_all_days(source: ParsedSentence, instead: str) -> str:
+    """Return a weekday of a source with those listed beside it, or up to which it goes: "Tuesdays and Fridays"."""
+    days = [one for one in source.dates if one.weekday]
+    runs = list[list[Date]]()
+    for day in days:
+        joined = bool(runs) and 0 < day.first - runs[-1][-1].last <= _LONGEST_JOINT
+        runs = [*runs[:-1], [*runs[-1], day]] if joined else [*runs, [day]]
+    within = next((run for run in runs if any(one.said == instead for one in run)), None)
+    return source.text.said(within[0].first, within[-1].last) if within else instead
 
 
 def _check_number(

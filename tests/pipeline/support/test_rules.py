@@ -67,6 +67,21 @@ def test_what_no_passage_says_is_absent(sentence: str, kind: FindingKind, said: 
 
 
 @pytest.mark.parametrize(
+    ("days", "instead"),
+    [
+        ("Tuesdays and Fridays", "Tuesdays and Fridays"),
+        ("Tuesdays, Wednesdays, and Fridays", "Tuesdays, Wednesdays, and Fridays"),
+        ("Tuesdays", "Tuesdays"),
+        ("Tuesdays, and unloaded by two people on Fridays", "Tuesdays"),
+    ],
+)
+def test_all_weekdays_of_a_list_are_said_instead(days: str, instead: str) -> None:
+    (wrong,) = found("The kiln is fired on Mondays.", f"The kiln is fired on {days}.", kind=FindingKind.DATE)
+
+    assert wrong.reason == f"says “Mondays”; the passage says “{instead}”"
+
+
+@pytest.mark.parametrize(
     ("sentence", "kind", "reason"),
     [
         ("The Danish firm sold 1,350 lamps.", FindingKind.NUMBER, "says “1,350”; the passage says “1,250”"),
