@@ -75,16 +75,18 @@ def _read_starter() -> str:
 def write_starter(path: Path) -> Path:
     """Write the starter file, and return its path.
 
-    Raises `SettingsError`: there is a file already; it is left as it is.
+    Raises `SettingsError`: there is a file already, which is left as it is; or it cannot be written there.
     """
+    from bot.settings.settings_errors import SettingsError, explain_write_error
+
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(_read_starter())
     except FileExistsError as error:
-        from bot.settings.settings_errors import SettingsError
-
         hint = "Edit it, or move it away to get a new one."
         raise SettingsError(f"{path} is already there, and was left as it is.", hint=hint) from error
+    except OSError as error:
+        raise explain_write_error(error, path) from error
     return path
 
 

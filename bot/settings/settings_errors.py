@@ -247,3 +247,9 @@ def _describe_fault(fault: ErrorDetails) -> str:
 def _format_value(value: Any) -> str:
     text = f'"{value}"' if isinstance(value, str) else repr(value)
     return textwrap.shorten(text, 60, placeholder="…")
+
+
+def explain_write_error(error: OSError, path: Path) -> SettingsError:
+    """Say that a settings file cannot be written, and where it could be."""
+    hint = "Run it in a folder of your own, or name another file: `footnote --config FILE …`."
+    return SettingsError(f"{path} cannot be written: {error.strerror or error}.", hint=hint)

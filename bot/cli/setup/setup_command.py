@@ -111,11 +111,12 @@ class SetupRun:
     def run(self, given: "GivenAnswers", question: str) -> None:
         from bot.cli.setup.interview import Interview, SetupTools, find_missing_answers
         from bot.cli.setup.prompter import Prompter
-        from bot.cli.setup.setup_plan import build_plan, write_plan
+        from bot.cli.setup.setup_plan import build_plan, require_writable, write_plan
         from bot.cli.setup.setup_tries import SetupTries, apply_model
         from storage.home.home_folder import find_lock_owner
 
         terminal, settings = self.services.open_terminal(self.output), self._load()
+        require_writable(self.path, settings.home)
         if given.defaults and (missing := find_missing_answers(given, settings)):
             raise CommandError(missing[0]._replace(others=tuple(missing[1:])))
         if not given.defaults:

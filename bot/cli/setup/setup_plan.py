@@ -8,8 +8,10 @@ from pathlib import Path
 
 from bot.cli.setup.setup_choices import SetupChoices, edit_settings, edit_variables, list_variables
 from bot.settings.environment_file import locate_variables
+from bot.settings.settings_errors import explain_write_error
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.settings_tables import Settings
+from storage.errors import explain_folder_error
 
 _OWN = 0o600
 _PUBLIC = 0o644
@@ -64,6 +66,25 @@ def build_plan(path: Path, choices: SetupChoices, settings: Settings) -> SetupPl
         not settings.record.key_path.exists(),
         tuple(folder.corpus for folder in choices.folders),
     )
+
+
+def require_writable(path: Path, home: Path) -> None:
+    """Try whether settings and home can be written. Raises `SettingsError` or `HomeUnusable`."""
+    try:
+        _try_writing(path.parent)
+    except OSError as error:
+        raise explain_write_error(error, path) from error
+    try:
+        _try_writing(home)
+    except OSError as error:
+        raise explain_folder_error(error, home) from error
+
+
+def _try_writing(folder: Path) -> None:
+    """Write a file into a folder, or into that in which it is going to be made."""
+    there = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    with tempfile.TemporaryFile(dir=there) as file:
+        file.write(b"?")
 
 
 def write_plan(plan: SetupPlan) -> None:

@@ -149,6 +149,31 @@ def test_where_nobody_can_be_asked_that_is_said() -> None:
     assert list_files() == ["handbook"]
 
 
+@pytest.mark.parametrize("command", ["setup", "init"])
+def test_where_nothing_can_be_written_that_is_told_before_anything_is_asked(
+    command: str,
+) -> None:
+    """With what to do. In /proc not even root can."""
+    terminal, path = ScriptedTerminal(ALL), Path("/proc/footnote.toml")
+    services = replace(House().doors(), open_terminal=lambda _: terminal)
+    result = CliRunner().invoke(
+        app, ("--config", str(path), command), obj=CliState(services=services), prog_name="footnote"
+    )
+
+    assert (result.exit_code, terminal.told) == (1, [])
+    assert f"{path} cannot be written" in result.stderr
+    assert "footnote --config FILE" in result.stderr
+
+
+def test_a_home_that_cannot_be_written_is_told_before_anything_is_asked() -> None:
+    """As that of the settings is."""
+    os.environ["FOOTNOTE_HOME"] = str(Path("handbook/leave.md/home").absolute())
+    result, terminal = run(ALL)
+
+    assert (result.exit_code, terminal.told) == (1, [])
+    assert "FOOTNOTE_HOME" in result.stderr
+
+
 def test_settings_that_are_wrong_are_told_before_anything_is_asked() -> None:
     """All of it."""
     Path("footnote.toml").write_text("timezon = 1\n[limits]\nsecond = 1\n", encoding="utf-8")
