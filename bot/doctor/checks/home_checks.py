@@ -12,7 +12,7 @@ from bot.doctor.diagnosis import CheckResult, Inspection, report_error
 from bot.server.control.control_socket import connect_service
 from bot.settings.tables.source_settings import WikipediaSettings
 from bot.wiring import locate_chroma
-from storage.errors import REINDEX_HINT, StorageError
+from storage.errors import REINDEX_HINT, HomeUnusable, StorageError
 from storage.home.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma
 from storage.indexes.embedding import open_embedder
@@ -131,17 +131,22 @@ _BEGIN = "`footnote ingest folder PATH --corpus NAME` ingests a folder."
 async def check_database(scene: Inspection) -> Sequence[CheckResult]:
     """Check that it can be read and written, is of this version, and is whole."""
     if scene.fault:
-        return report_error(scene.fault)
+        return await _report_database_fault(scene, scene.fault)
     if scene.file is None:
         there = bool(scene.settings.database)
         return (CheckResult("ok", "Database: PostgreSQL answers." if there else "Database: none yet."),)
     if scene.file.faults:
         return (CheckResult("fail", f"Database: it is damaged: {scene.file.faults[0]}.", _RESTORE),)
     if scene.file.unwritable:
-        if scene.settings.home.exists():
-            await asyncio.to_thread(probe_folder, scene.settings.home)  # where nothing there can be written, it says so
-        return report_error(scene.file.unwritable)
+        return await _report_database_fault(scene, scene.file.unwritable)
     return (_check_revision(scene),)
+
+
+async def _report_database_fault(scene: Inspection, fault: Exception) -> Sequence[CheckResult]:
+    """Report why it cannot be used; where that holds for all of home, in the words of its own check."""
+    if isinstance(fault, HomeUnusable) and scene.settings.home.exists():
+        await asyncio.to_thread(probe_folder, scene.settings.home)
+    return report_error(fault)
 
 
 async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:

@@ -18,7 +18,7 @@ from bot.settings.tables.settings_tables import Settings
 from pipeline.errors import ModelRefused, ModelUnavailable
 from storage.database.engine import open_database
 from storage.database.manifest_tx import Follower
-from storage.errors import DatabaseUnusable
+from storage.errors import DatabaseUnusable, HomeUnusable
 from storage.home.home_folder import DatabaseFileState, lock_home
 from storage.record.audit_log import Clocks
 from storage.types import CorpusInfo, DenseMode
@@ -140,10 +140,10 @@ def test_a_home_that_cannot_be_written_is_told_once() -> None:
     """By whichever check, and not again for what is in it."""
     Path(".footnote").touch()
     checks = (home_checks.check_home, home_checks.check_database, home_checks.check_home)
-    unwritable = replace(WHOLE, unwritable=DatabaseUnusable("It cannot be written.", hint="Mend it."))
-    (found,) = asyncio.run(run_checks(checks, _scene(file=unwritable)))
-
-    assert found.what == f"{Path('.footnote').absolute()} is a file, not a folder."
+    unwritable = HomeUnusable("It cannot be written.", hint="Mend it.")
+    for looked in ({"fault": unwritable}, {"file": replace(WHOLE, unwritable=unwritable)}):
+        (found,) = asyncio.run(run_checks(checks, _scene(**looked)))
+        assert found.what == f"{Path('.footnote').absolute()} is a file, not a folder."
 
 
 def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
