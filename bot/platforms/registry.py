@@ -117,7 +117,8 @@ def describe_ids(what: str, *others: str) -> str:
 def channel_id(text: str) -> str:
     """Return the id or the name of a channel as it is. Raises `ValueError` unless it is one."""
     if not (is_place_id(text) or is_channel_name(text)):
-        raise ValueError(f"must be {describe_ids('CHANNEL')}, by their ids, or a channel's name: {_describe_name()}")
+        forms = f"{describe_ids('CHANNEL')}, by their ids, or a channel's name: {_describe_name()}"
+        raise ValueError(f"must be {forms}{_suggest_name(text)}")
     return text
 
 
@@ -134,12 +135,21 @@ def reader_id(text: str) -> str:
         shown = shorten(f'"{text}"', 60, placeholder="…")
         ids = describe_ids("CHANNEL-USER-OR-GROUP", f'"{EVERYONE}"')
         forms = f'{ids}; a channel\'s name: {_describe_name()}; or a program: "mcp:tokens/NAME", "mcp:groups/NAME"'
-        raise ValueError(f"must be {forms}, not {shown}")
+        raise ValueError(f"must be {forms}, not {shown}{_suggest_name(text)}")
     return text
 
 
 def _describe_name() -> str:
     return f'"{next(iter(load_platforms()))}:#NAME"'
+
+
+def _suggest_name(text: str) -> str:
+    """Return words that suggest the name of a channel which was written without its `#`, or without its platform."""
+    platform, colon, place = text.rpartition(":")
+    workspace, slash, called = place.rpartition("/")
+    name = f"{platform or next(iter(load_platforms()))}:{workspace}{slash}#{called.removeprefix('#')}"
+    meant = (colon or text.startswith("#")) and is_channel_name(name)
+    return f'; did you mean "{name}"?' if meant else ""
 
 
 ChannelId = Annotated[str, AfterValidator(channel_id)]

@@ -99,8 +99,16 @@ def _explain_fault(key: Key, fault: ErrorDetails, siblings: Sequence[str], origi
     if fault["type"] == "extra_forbidden":
         return explain_unknown_key(key, where=origin.where(key), siblings=siblings)
     missing = fault["type"] in {"missing", "union_tag_not_found"}
-    hint = "Add it." if missing else "Correct it, or remove it to get the default."
+    hint = "Add it." if missing else _suggest_tag(fault) or "Correct it, or remove it to get the default."
     return SettingsError(f"{origin.where(key)}: {format_key(key)} {_describe_fault(fault)}.", hint=hint)
+
+
+def _suggest_tag(fault: ErrorDetails) -> str:
+    """Suggest what a misspelt type of a source most likely means; empty where it is none, or means nothing."""
+    context = fault.get("ctx", {})
+    known = context["expected_tags"].replace("'", "").split(", ") if fault["type"] == "union_tag_invalid" else ()
+    nearest = _find_nearest(context["tag"], known) if known else ""
+    return nearest and f'Did you mean "{nearest}"?'
 
 
 def _strip_branches(key: Key) -> Key:

@@ -34,6 +34,8 @@ INTRO = (
     "tried at once, and nothing is written before you have seen what. Enter keeps what stands in brackets; Ctrl-C "
     "leaves everything as it is."
 )
+SERVE = "footnote serve"
+RELOAD = "footnote reload, as a server runs here already; new tokens want a restart of it"
 UNWRITTEN = "Nothing was written."
 
 
@@ -113,7 +115,7 @@ class SetupRun:
         from bot.cli.setup.prompter import Prompter
         from bot.cli.setup.setup_plan import build_plan, require_writable, write_plan
         from bot.cli.setup.setup_tries import SetupTries, apply_model
-        from storage.home.home_folder import find_lock_owner
+        from storage.home.home_folder import find_lock_owner, read_lock_command
 
         terminal, settings = self.services.open_terminal(self.output), self._load()
         require_writable(self.path, settings.home)
@@ -139,14 +141,14 @@ class SetupRun:
         settings = self._load()
         settings = apply_model(settings, choices.model) if choices.model else settings
         asked = asyncio.run(self._read_and_ask(terminal, settings, choices, question, asked=not given.defaults))
-        if plan.writes and find_lock_owner(settings.home):
-            prompter.head("A server has this home open: `footnote reload` tells it, but new tokens want a restart.")
+        serving = bool(find_lock_owner(settings.home)) and read_lock_command(settings.home).endswith("serve")
+        told = RELOAD if plan.writes else ""
         if unwritten := find_unwritten(choices, read_variables(locate_variables(self.path)), os.environ):
             prompter.head(
                 f"{' and '.join(unwritten)}: taken from the environment, where `footnote serve` wants it, too."
             )
         prompter.head("Done. Next:")
-        for line in list_next_steps(choices, asked):
+        for line in list_next_steps(choices, asked, told if serving else SERVE):
             prompter.tell(line, "-")
 
     def _load(self) -> "Settings":
@@ -224,12 +226,12 @@ async def _suggest_questions(services: Services, settings: "Settings", corpora: 
     return [one.text for one in found.questions]
 
 
-def list_next_steps(choices: "SetupChoices", question: str) -> list[str]:
-    """Say what to run, and what to do in the platforms; pure."""
+def list_next_steps(choices: "SetupChoices", question: str, start: str = SERVE) -> list[str]:
+    """Say what to run, and what to do in the platforms; `start` is how a server takes the settings. Pure."""
     from bot.platforms.registry import platform_of
 
     steps = [] if choices.platforms else ["footnote ask 'QUESTION'", "footnote chat"]
-    steps += ["footnote serve"] if choices.platforms else []
+    steps += [start] if start and (choices.platforms or start != SERVE) else []
     for choice in choices.platforms:
         invite = choice.entry.setup.invite.format(mention=choice.mention)
         readers = {reader for one in choices.visible_to.values() for reader in one}

@@ -189,6 +189,10 @@ def test_settings_are_frozen() -> None:
             "[[corpus]]\nname='abc'\nsource={type='wiki',path='x'}",
             "corpus[1].source.type must be 'folder' or 'wikipedia' or ",
         ),
+        ("[[corpus]]\nname='abc'\nsource={type='foldr',path='x'}", 'not "foldr". Did you mean "folder"?'),
+        ("[[corpus]]\nname='a'\nvisible_to=['slack:general']", 'not "slack:general"; did you mean "slack:#general"?'),
+        ("[[corpus]]\nname='a'\nvisible_to=['#general']", 'not "#general"; did you mean "slack:#general"?'),
+        ("[[channel]]\nid='discord:hr'", '"slack:#NAME"; did you mean "discord:#hr"?'),
         (
             "[[corpus]]\nname='abc'\nsource={type='folder',pth='x'}",
             "no setting `corpus[1].source.pth`. Did you mean `c",

@@ -1,5 +1,6 @@
 """`footnote setup` as a command: what it writes, when, and what it does then."""
 
+import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -11,8 +12,10 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
+from bot.cli.setup.setup_command import RELOAD, SERVE
 from bot.settings.settings_reader import load_settings
 from ingest.types import RefreshReport
+from storage.home.home_folder import lock_home
 from tests.bot.house import House
 from tests.bot.setup.terminals import STOP, ScriptedTerminal
 
@@ -91,6 +94,21 @@ def test_a_second_run_changes_nothing_by_enter_and_adds_what_is_new() -> None:
     assert "What happens now" not in terminal.screen
     assert Path("footnote.toml").read_text(encoding="utf-8").startswith(before)
     assert [one.name for one in load_settings().corpus] == ["handbook", "travel"]
+
+
+def test_beside_a_server_a_reload_is_advised_where_anything_is_new() -> None:
+    """And never to serve: that would be refused."""
+    run(ALL)
+    Path("travel").mkdir()
+    Path("travel/rules.md").write_text("# Rules\n\nThe train.\n", encoding="utf-8")
+    with lock_home(Path(".footnote").absolute()):
+        owner = Path(".footnote/lock.owner")
+        owner.write_text(json.dumps(json.loads(owner.read_text()) | {"command": "footnote serve"}))
+        _, same = run(["", "4", "", ""])
+        _, added = run(["travel", "", "", "", "4", "", "", ""])
+
+    assert [RELOAD in one.screen for one in (same, added)] == [False, True]
+    assert SERVE not in same.screen + added.screen
 
 
 def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> None:
