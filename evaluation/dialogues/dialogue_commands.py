@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +11,12 @@ import typer
 from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.terminal_output import ProgressCallback, build_document, show_progress
 from bot.wiring import App
+from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_run import DialogueRun, plan_dialogues
 from evaluation.dialogues.dialogue_types import DialogueTurn, JudgedTurn, RunManifest
 from evaluation.dialogues.judging.judge_run import JudgeRun
 from evaluation.dialogues.models.estimate import describe_expectation, expect_run
-from evaluation.dialogues.run_folder import RunFolder
+from evaluation.dialogues.run_folder import RunFolder, count_planned, describe_missing, list_keys
 from evaluation.dialogues.run_setup import (
     RunModels,
     RunOptions,
@@ -24,6 +24,7 @@ from evaluation.dialogues.run_setup import (
     count_kinds,
     list_changes,
     order_searches,
+    refuse_other_dialogues,
     refuse_other_options,
 )
 
@@ -72,6 +73,8 @@ def dialogues(
         begun = ctx.call(ctx.services.open_app(ctx.settings), run)
         if begun and report:
             _write_report(ctx, folder)
+        if begun:
+            _refuse_missing(folder, judging=report)
 
 
 def judge_dialogues(
@@ -84,8 +87,11 @@ def judge_dialogues(
     folder = RunFolder(run)
     with open_command(context, as_json=as_json) as ctx:
         manifest = folder.read_manifest()
-        ctx.call(ctx.services.open_app(ctx.settings), partial(_judge, ctx, folder, manifest, at_once))
+        refuse_other_dialogues(manifest, folder.read_dialogues(), folder.path)
+        with folder.lock():
+            ctx.call(ctx.services.open_app(ctx.settings), partial(_judge, ctx, folder, manifest, at_once))
         _write_report(ctx, folder)
+        _refuse_missing(folder, judging=True)
 
 
 async def _hold(
@@ -106,30 +112,39 @@ async def _hold(
         if changed := list_changes(manifest, app):
             ctx.output.note(f"not as it was when the run began: {', '.join(changed)}")
     else:
+        folder.refuse_lost_manifest()
         manifest = await build_manifest(app, options)
     held = folder.read_dialogues()
-    judged = len(folder.read_judgements())
+    refuse_other_dialogues(manifest, held, folder.path)
+    done = folder.read_judgements().keys() & list_keys(held)
+    judged = len(done) if judging else count_planned(manifest, len(plan_dialogues(manifest)))
     expected = expect_run(manifest, ctx.settings.model.plain().prices, held, judged)
     dialogues = len(plan_dialogues(manifest))
     ctx.output.note(f"{dialogues} dialogues of {manifest.turns} turns about {count_kinds(manifest.topics)} topics")
+    if not options.topics and len(manifest.topics) < options.count:
+        ctx.output.note(f"the corpora have only {len(manifest.topics)} topics of the {options.count} asked for")
     for line in manifest.stand_ins:
         ctx.output.note(f"stands in for a model: {line}")
     ctx.output.note(f"expected: {describe_expectation(expected, at_once)}")
     if estimate:
-        ctx.output.give(build_document(dialogues=dialogues, expected=asdict(expected)))
+        ctx.output.give(build_document(dialogues=dialogues, expected=expected.describe()))
         return False
-    dear = (expected.cost or 0) > ctx.settings.evaluation.ask_above
-    ctx.confirm("That is more than [evaluation] ask_above.", confirmed=yes or not dear)
-    folder.write_manifest(manifest)
+    dear = expected.cost > ctx.settings.evaluation.ask_above
+    question = "That is more than [evaluation] ask_above." if dear else "What it costs is not known."
+    ctx.confirm(question, confirmed=yes or not (dear or expected.unpriced))
     async with AsyncExitStack() as stack:
+        stack.enter_context(folder.lock())
+        folder.write_manifest(manifest)
+        if dropped := folder.drop_unconnected():
+            ctx.output.note(f"{dropped} turns are held again: one before them is gone")
         models = RunModels(app, manifest, folder.calls, stack)
         with show_progress(ctx.output.err, label="dialogues", unit="turns") as progress:
             tell = _UseCount(dialogues * manifest.turns, progress, (turn for one in held for turn in one.turns)).add
             asked = order_searches(app, manifest)
             run = DialogueRun(asked, folder, manifest, models.open_turn_model, models.simulator, tell, at_once)
             await run.hold()
-    if judging:
-        await _judge(ctx, folder, manifest, at_once, app)
+        if judging:
+            await _judge(ctx, folder, manifest, at_once, app)
     return True
 
 
@@ -156,6 +171,14 @@ class _UseCount:
         costs = [one.cost for one in self._done if one.calls]
         money = "" if None in costs else f", {sum(filter(None, costs)):,.2f} spent"
         self._progress(len(self._done), self._total, f"{calls:,} calls, {tokens:,} tokens{money}")
+
+
+def _refuse_missing(folder: RunFolder, *, judging: bool) -> None:
+    """Raise `EvaluationError` where a run lacks turns, or judgements that were to be made."""
+    manifest, turns = folder.read_manifest(), list_keys(folder.read_dialogues())
+    judged = len(folder.read_judgements().keys() & turns) if judging else None
+    if lacking := describe_missing(count_planned(manifest), len(turns), judged):
+        raise EvaluationError(f"The run is not whole: {lacking}", hint="`footnote evaluate dialogues` goes on with it.")
 
 
 def _write_report(ctx: CommandContext, folder: RunFolder) -> None:

@@ -9,12 +9,15 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
+from pydantic import ValidationError
+
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
 from bot.settings.tables.settings_tables import LimitSettings
 from bot.wiring import App
 from evaluation import EvaluationError
 from evaluation.answers.model_alone import ask_alone
+from evaluation.claims.verifiers import build_evidence
 from evaluation.dialogues.dialogue_types import (
     Dialogue,
     DialogueTurn,
@@ -36,6 +39,7 @@ from pipeline.replies.reply_format import is_nothing, split_items
 from pipeline.stages.concurrency import gather_all
 from pipeline.systems import SYSTEMS, find_system
 from pipeline.types import Conversation, Event, SentencePassed, Turn
+from storage.errors import StorageError
 from storage.types import EntryKind
 
 MODEL_ALONE = "model-alone"
@@ -69,7 +73,7 @@ class SystemVariant:
 def parse_variant(label: str) -> SystemVariant:
     """Read a system with its limits, such as `in-context:examples=5,example_relevance=0.5`.
 
-    Raises `EvaluationError` for a limit that there is not, and `UnknownSystem`.
+    Raises `EvaluationError` for a limit that there is not or cannot have its value, and `UnknownSystem`.
     """
     name, _, listed = label.partition(":")
     limits = {key: value for key, _, value in (part.partition("=") for part in listed.split(",") if part)}
@@ -79,6 +83,15 @@ def parse_variant(label: str) -> SystemVariant:
             f"{label!r} names the limit {unknown!r}, which there is not.",
             hint=f"There are {', '.join(LimitSettings.model_fields)}.",
         )
+    try:
+        LimitSettings.model_validate(limits)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        key = str(fault["loc"][0]) if fault["loc"] else listed
+        raise EvaluationError(
+            f"{label!r} has the value {limits.get(key, '')!r} for {key}: {fault['msg']}.",
+            hint=f"Write another, such as {key}={getattr(LimitSettings(), key, '')}.",
+        ) from error
     if name != MODEL_ALONE:
         find_system(name)
     return SystemVariant(label, name, limits)
@@ -111,7 +124,10 @@ class DialogueRun:
             EvaluationError: a model or the search cannot be reached; what was said so far is kept.
         """
         begun = {one.id: one for one in await asyncio.to_thread(self.folder.read_dialogues)}
+        planned = [begun.get(one.id, one) for one in plan_dialogues(self.manifest)]
         places = asyncio.Semaphore(self.at_once)
+        if any(len(one.turns) < self.manifest.turns for one in planned):
+            await warm_up(self.app, self.manifest)
 
         async def hold_one(dialogue: Dialogue) -> None:
             async with places:
@@ -119,7 +135,7 @@ class DialogueRun:
                     dialogue = await self._add_turn(dialogue)
                     self.tell(dialogue.turns[-1])
 
-        await gather_all(hold_one(begun.get(one.id, one)) for one in plan_dialogues(self.manifest))
+        await gather_all(map(hold_one, planned))
 
     async def _add_turn(self, dialogue: Dialogue) -> Dialogue:
         seed = f"{self.manifest.seed} {dialogue.id} {len(dialogue.turns) + 1}"
@@ -168,6 +184,22 @@ class DialogueRun:
             seconds=time.perf_counter() - began,
             from_cache=_count_reused(model),
         )
+
+
+async def warm_up(app: App, manifest: RunManifest) -> None:
+    """Search, read and check once, so that no turn's seconds are those of what is opened when it is first used.
+
+    Raises `EvaluationError` where nothing can be searched.
+    """
+    asked = manifest.topics[0].title
+    try:
+        hits = await app.passages.search(asked, [corpus.name for corpus in manifest.corpora], 1)
+    except StorageError as error:
+        raise stop_run(error) from error
+    sentence = manifest.topics[0].first_sentence
+    evidence = build_evidence([hit.passage.text for hit in hits] or [sentence])
+    await app.rerank(asked, evidence)
+    await app.supports(sentence, evidence)
 
 
 def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:

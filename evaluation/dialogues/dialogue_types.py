@@ -164,6 +164,7 @@ class RunManifest:
     turns: int
     seed: int
     today: str  # the date that all turns are told
+    dialogues: int = 0  # how many there are to be; 0 of a run that was begun before this was kept
     currency: str = ""
     stand_ins: tuple[str, ...] = ()  # which of the models are no models, in words
     deviations: tuple[str, ...] = ()  # from the papers' procedures, in words

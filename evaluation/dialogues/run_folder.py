@@ -9,19 +9,27 @@ calls/            replies of models, by what was asked
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any
 
+from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedTurn, RunManifest
 
-T = TypeVar("T")
 TurnKey = tuple[str, int]
 """A turn by its dialogue's id and its number, from 1."""
+
+_APPENDING = Lock()  # dialogues end their turns in threads, and a line that one is at is not torn
+_LINE, _DIALOGUE = TypeAdapter(dict[str, Any]), TypeAdapter(Dialogue)
+_TURN, _JUDGED = TypeAdapter(DialogueTurn), TypeAdapter(JudgedTurn)
+_HEAD = ("id", "topic", "system", "model", "simulator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,24 @@ class RunFolder:
     def exists(self) -> bool:
         return (self.path / "run.json").exists()
 
+    @property
+    def _turns(self) -> Path:
+        return self.path / "dialogues.jsonl"
+
+    @property
+    def _judgements(self) -> Path:
+        return self.path / "judgements.jsonl"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other commands from writing into the folder. Raises `EvaluationError` where one does."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self.path / "lock", timeout=0):
+                yield
+        except Timeout as error:
+            raise EvaluationError(f"Another command writes into {self.path}.", hint="Wait until it ends.") from error
+
     def write_manifest(self, manifest: RunManifest) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         replace_file(self.path / "run.json", json.dumps(asdict(manifest), ensure_ascii=False, indent=1) + "\n")
@@ -45,37 +71,81 @@ class RunFolder:
         file = self.path / "run.json"
         if not file.exists():
             raise EvaluationError(f"{self.path} holds no run.", hint="`footnote evaluate dialogues --out` makes one.")
-        return _parse(RunManifest, file.read_bytes(), str(file))
+        try:
+            return TypeAdapter(RunManifest).validate_json(file.read_bytes())
+        except ValidationError as error:
+            raise EvaluationError(
+                f"{file} cannot be read: {_name_fault(error)}.",
+                hint="Put a copy of it in its place, or begin another run: --out FOLDER.",
+            ) from error
+
+    def refuse_lost_manifest(self) -> None:
+        """Raise `EvaluationError` where there are turns whose run is not known."""
+        if self._turns.exists() and not self.exists:
+            raise EvaluationError(
+                f"{self.path} holds dialogues of a run whose run.json is gone.",
+                hint="Put it back, or begin another run: --out FOLDER.",
+            )
 
     def append_turn(self, dialogue: Dialogue, turn: DialogueTurn) -> None:
         """Keep the next turn of a dialogue. It is on the disk when this returns."""
         head = asdict(dialogue) | {"turn": len(dialogue.turns) + 1}
         del head["turns"]
-        _append_line(self.path / "dialogues.jsonl", {**head, **asdict(turn)})
+        _append_line(self._turns, {**head, **asdict(turn)})
 
     def read_dialogues(self) -> tuple[Dialogue, ...]:
-        """Return the dialogues with the turns they have so far, in an order that no clock and no kill changes."""
-        heads, turns = dict[str, dict[str, Any]](), defaultdict[str, dict[int, DialogueTurn]](dict)
-        file = self.path / "dialogues.jsonl"
-        for where, line in _read_lines(file):
-            head = {name: line.pop(name, None) for name in ("id", "topic", "system", "model", "simulator")}
-            turns[str(head["id"])][line.pop("turn", 0)] = _parse(DialogueTurn, line, where)
-            heads.setdefault(str(head["id"]), head)
-        return tuple(
-            _parse(Dialogue, {**head, "turns": [asdict(turns[name][one]) for one in sorted(turns[name])]}, str(file))
-            for name, head in sorted(heads.items())
-        )
+        """Return the dialogues with their turns up to the first that lacks, in an order that no clock changes."""
+        heads, turns = dict[str, Dialogue](), defaultdict[str, dict[int, DialogueTurn]](dict)
+
+        def take(line: dict[str, Any]) -> None:
+            head = _DIALOGUE.validate_python({name: line.pop(name, None) for name in _HEAD})
+            if heads.setdefault(head.id, head) != head:
+                raise ValueError(f"{head.id} is about something else in an earlier line")
+            number = int(line.pop("turn", 0))
+            turns[head.id][number] = _TURN.validate_python(line)
+
+        _read_lines(self._turns, take)
+        return tuple(replace(head, turns=_list_first(turns[name])) for name, head in sorted(heads.items()))
 
     def append_judgement(self, key: TurnKey, judged: JudgedTurn) -> None:
-        _append_line(self.path / "judgements.jsonl", {"id": key[0], "turn": key[1], **asdict(judged)})
+        _append_line(self._judgements, {"id": key[0], "turn": key[1], **asdict(judged)})
 
     def read_judgements(self) -> Mapping[TurnKey, JudgedTurn]:
         """Return the judged turns; of one that was judged again the last judgement."""
         found = dict[TurnKey, JudgedTurn]()
-        for where, line in _read_lines(self.path / "judgements.jsonl"):
+
+        def take(line: dict[str, Any]) -> None:
             key = str(line.pop("id", "")), int(line.pop("turn", 0))
-            found[key] = _parse(JudgedTurn, line, where)
+            found[key] = _JUDGED.validate_python(line)
+
+        _read_lines(self._judgements, take)
         return found
+
+    def drop_unconnected(self) -> int:
+        """Take out turns after one that lacks, and judgements of turns that lack; return how many turns.
+
+        A dialogue goes on at the turn that lacks, so that neither would be of what is said then.
+        """
+        kept = list_keys(self.read_dialogues())
+        _keep_lines(self._judgements, kept)
+        return _keep_lines(self._turns, kept)
+
+
+def list_keys(dialogues: Iterable[Dialogue]) -> Sequence[TurnKey]:
+    return [(one.id, number) for one in dialogues for number in range(1, len(one.turns) + 1)]
+
+
+def count_planned(manifest: RunManifest, held: int = 0) -> int:
+    """Return how many turns a run is to have; `held` dialogues where its manifest does not tell."""
+    return (manifest.dialogues or held) * manifest.turns
+
+
+def describe_missing(planned: int, held: int, judged: int | None = None) -> str:
+    """Return in words what a run lacks of its turns and, where they are counted, judgements; empty of a whole one."""
+    parts = [f"{planned - held} of {planned} turns were not held"] if held < planned else []
+    if judged is not None and judged < held:
+        parts.append(f"{held - judged} of {held} turns were not judged")
+    return f"{' and '.join(parts)}." if parts else ""
 
 
 def replace_file(path: Path, text: str) -> None:
@@ -85,12 +155,16 @@ def replace_file(path: Path, text: str) -> None:
     scratch.replace(path)
 
 
+def _list_first(turns: Mapping[int, DialogueTurn]) -> tuple[DialogueTurn, ...]:
+    return tuple(turns[number] for number in takewhile(turns.__contains__, range(1, len(turns) + 1)))
+
+
 def _append_line(path: Path, document: Mapping[str, Any]) -> None:
     line = json.dumps(document, ensure_ascii=False).encode() + b"\n"
-    with path.open("ab+") as file:
+    with _APPENDING, path.open("ab+", buffering=0) as file:
         _drop_torn_line(file.fileno())
-        file.write(line)
-        file.flush()
+        if file.write(line) != len(line):
+            raise OSError(f"{path}: a line could not be written whole.")
         os.fsync(file.fileno())
 
 
@@ -103,31 +177,44 @@ def _drop_torn_line(handle: int) -> None:
     os.ftruncate(handle, kept)
 
 
-def _read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each whole line with the words that say where it stands; a last line without its end is left out."""
-    if not path.exists():
-        return
-    whole, _, _ = path.read_bytes().rpartition(b"\n")
-    for number, line in enumerate(whole.splitlines(), start=1):
-        where = f"line {number} of {path}"
+def _split_lines(path: Path) -> Sequence[bytes]:
+    """Return each whole line; a last line without its end is left out."""
+    whole = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
+    return whole.split(b"\n") if whole else ()
+
+
+def _keep_lines(path: Path, keys: Iterable[TurnKey]) -> int:
+    """Leave only lines of these turns in a file; return how many others there were."""
+    wanted, lines = {*keys}, _split_lines(path)
+    kept = [line for line in lines if (found := json.loads(line)) and (found["id"], found["turn"]) in wanted]
+    if len(kept) < len(lines):
+        replace_file(path, "".join(f"{line.decode()}\n" for line in kept))
+    return len(lines) - len(kept)
+
+
+_MOST_NAMED = 20
+
+
+def _read_lines(path: Path, take: Callable[[dict[str, Any]], None]) -> None:
+    """Take each whole line. Raises `EvaluationError` that names all that cannot be read."""
+    faults = list[tuple[int, str]]()
+    for number, line in enumerate(_split_lines(path), start=1):
         try:
-            found = json.loads(line)
+            take(_LINE.validate_json(line))
+        except ValidationError as error:
+            faults.append((number, _name_fault(error)))
         except ValueError as error:
-            raise _damaged(where, error) from error
-        if not isinstance(found, dict):
-            raise _damaged(where, "it is no object")
-        yield where, found
+            faults.append((number, str(error)))
+    if faults:
+        named = ", ".join(str(number) for number, _ in faults[:_MOST_NAMED])
+        rest = f" and {len(faults) - _MOST_NAMED} more" if len(faults) > _MOST_NAMED else ""
+        one = len(faults) == 1
+        raise EvaluationError(
+            f"{'line' if one else 'lines'} {named}{rest} of {path} cannot be read: {faults[0][1]}.",
+            hint=f"Take {'it' if one else 'them'} out of the file, and run the command again.",
+        )
 
 
-def _parse(kind: type[T], document: object, where: str) -> T:
-    adapter = TypeAdapter(kind)
-    try:
-        return adapter.validate_json(document) if isinstance(document, bytes) else adapter.validate_python(document)
-    except ValidationError as error:
-        raise _damaged(where, f"{error.errors()[0]['loc']}: {error.errors()[0]['msg']}") from error
-
-
-def _damaged(where: str, why: object) -> EvaluationError:
-    return EvaluationError(
-        f"{where} cannot be read: {why}.", hint="Take it out of the file, and run the command again."
-    )
+def _name_fault(error: ValidationError) -> str:
+    fault = error.errors()[0]
+    return f"{fault['loc']}: {fault['msg']}" if fault["loc"] else str(fault["msg"])

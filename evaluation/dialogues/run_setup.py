@@ -15,7 +15,7 @@ from bot.settings.tables.model_values import EvaluationModel, ModelValues
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App, LazyModel, digest_files, digest_settings
 from evaluation import EvaluationError
-from evaluation.dialogues.dialogue_run import MODEL_ALONE, OpenTurnModel, parse_variant
+from evaluation.dialogues.dialogue_run import MODEL_ALONE, OpenTurnModel, parse_variant, plan_dialogues
 from evaluation.dialogues.dialogue_types import CorpusState, Dialogue, RunManifest, Topic, TopicKind
 from evaluation.dialogues.models.call_cache import CachingModel
 from evaluation.dialogues.models.stand_ins import (
@@ -81,6 +81,17 @@ def refuse_other_options(manifest: RunManifest, options: RunOptions, path: Path)
         )
 
 
+def refuse_other_dialogues(manifest: RunManifest, held: Sequence[Dialogue], path: Path) -> None:
+    """Raise `EvaluationError` where dialogues were held that are not of this run."""
+    planned = {one.id: one for one in plan_dialogues(manifest)}
+    other = next((one for one in held if replace(one, turns=()) != planned.get(one.id)), None)
+    if other is not None:
+        raise EvaluationError(
+            f"{path} holds a dialogue {other.id} about {other.topic.title!r}, which is not of the run in its run.json.",
+            hint="Put the right run.json back, or begin another run: --out FOLDER.",
+        )
+
+
 async def build_manifest(app: App, options: RunOptions) -> RunManifest:
     """Choose topics and name all that a run's figures will come from. Raises `EvaluationError`, `StorageError`."""
     settings = app.settings
@@ -99,7 +110,7 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
     stand_ins += [USER_STAND_IN] * (simulator == SCRIPTED_USER) + [JUDGE_STAND_IN] * (judge == RULE_JUDGE)
     chosen = () if options.topics else (_TOPIC_DEVIATION,)
     versions = list_versions(app)
-    return RunManifest(
+    manifest = RunManifest(
         id=secrets.token_hex(4),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=versions["commit"],
@@ -121,6 +132,7 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
         versions=versions,
         options=options.describe(),
     )
+    return replace(manifest, dialogues=len(plan_dialogues(manifest)))
 
 
 def list_versions(app: App) -> Mapping[str, str]:

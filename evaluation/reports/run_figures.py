@@ -62,6 +62,10 @@ class MeasuredDialogue:
         return (sum(part for part, _ in taken), sum(whole for _, whole in taken)) if taken else None
 
 
+NOT_JUDGED = JudgedTurn()
+"""Stands beside a turn that was not judged yet."""
+
+
 def join_judgements(
     dialogues: Sequence[Dialogue], judgements: Mapping[TurnKey, JudgedTurn]
 ) -> tuple[MeasuredDialogue, ...]:
@@ -72,7 +76,7 @@ def join_judgements(
             topic=f"{one.topic.corpus}/{one.topic.title}",
             kind=one.topic.kind,
             turns=tuple(
-                (turn, judgements.get((one.id, place), JudgedTurn())) for place, turn in enumerate(one.turns, start=1)
+                (turn, judgements.get((one.id, place), NOT_JUDGED)) for place, turn in enumerate(one.turns, start=1)
             ),
         )
         for one in dialogues

@@ -10,7 +10,7 @@ import typer
 from bot.cli.command_context import JsonOption, format_examples, open_bare_command
 from bot.cli.terminal_output import build_document, format_count
 from evaluation.dialogues.dialogue_types import RunManifest
-from evaluation.dialogues.run_folder import RunFolder, replace_file
+from evaluation.dialogues.run_folder import RunFolder, count_planned, describe_missing, replace_file
 from evaluation.reports.report_page import Plot, PlotPoint, render_page
 from evaluation.reports.run_figures import (
     ABSTENTION,
@@ -23,6 +23,7 @@ from evaluation.reports.run_figures import (
     FAILED,
     GAINS,
     MEASURES,
+    NOT_JUDGED,
     ORIGINS,
     SCALES,
     SILENT,
@@ -183,12 +184,15 @@ def _write_sections(
     seed = manifest.seed
     compared = compare_arms(dialogues, seed)
     turns = sum(len(one.turns) for one in dialogues)
-    judged = sum(bool(judgement.claims or judgement.relevant) for one in dialogues for _, judgement in one.turns)
+    judged = sum(judgement is not NOT_JUDGED for one in dialogues for _, judgement in one.turns)
+    planned = count_planned(manifest, len(dialogues))
     yield "# Systems in simulated dialogues"
     yield (
         f"{len(dialogues)} dialogues of {format_count(manifest.turns, 'turn')} over {len(manifest.topics)} topics; "
-        f"{judged} of {turns} turns judged; seed {seed}. Figures stand with their 95% intervals over dialogues."
+        f"{judged} of {planned} turns judged; seed {seed}. Figures stand with their 95% intervals over dialogues."
     )
+    if lacking := describe_missing(planned, turns, judged):
+        yield f"> **The run is not whole.** {lacking} Figures are of what is there."
     if manifest.stand_ins:
         said = "\n".join(f"> - {one}" for one in manifest.stand_ins)
         yield f"> **Not everywhere was a language model.** What stood in for one tells nothing of any:\n>\n{said}"

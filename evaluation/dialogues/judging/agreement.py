@@ -10,6 +10,7 @@ import typer
 
 from bot.cli.command_context import JsonOption, open_bare_command
 from bot.cli.terminal_output import build_document
+from evaluation import EvaluationError
 from evaluation.dialogues.judging.judge_replies import SCALES
 from evaluation.dialogues.judging.people_sheet import Label, list_judge_labels, read_sheet, write_sheet
 from evaluation.dialogues.run_folder import RunFolder
@@ -71,8 +72,18 @@ def agreement(
     Example: footnote evaluate agreement run anna-claims.csv ben-claims.csv
     """
     with open_bare_command(context, as_json=as_json) as output:
-        sheets = {JUDGE: list_judge_labels(RunFolder(run)), **{path.stem: read_sheet(path) for path in files}}
+        filled = {path.stem: read_sheet(path) for path in files}
+        if empty := [name for name, labels in filled.items() if not labels]:
+            raise EvaluationError(
+                f"Nothing is filled in in {', '.join(empty)}.", hint="Fill in the columns “verdict” or of the scales."
+            )
+        sheets = {JUDGE: list_judge_labels(RunFolder(run)), **filled}
         found = list(measure_agreement(sheets))
+        if not found:
+            raise EvaluationError(
+                f"No row of these sheets is of {run}, or filled in by two.",
+                hint="`footnote evaluate sheet` makes them.",
+            )
         rows = [(one.one, one.other, one.column, one.rows, one.alike, _write_kappa(one.kappa)) for one in found]
         documents = [
             {"of": [one.one, one.other], "column": one.column, "rows": one.rows, "alike": one.alike, "kappa": one.kappa}

@@ -11,8 +11,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
+from itertools import cycle
 from pathlib import Path
 from random import Random
+from string import ascii_lowercase
 
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_types import Dialogue, JudgedTurn
@@ -53,7 +55,8 @@ def name_row(key: TurnKey, place: int | None = None) -> str:
 
 def _write_claim(dialogue: Dialogue, number: int, key: TurnKey, judged: JudgedTurn, place: int) -> Row:
     claim, turn = judged.claims[place], dialogue.turns[number - 1]
-    passages = "\n\n".join(f"({at}) {text}" for at, text in enumerate(claim.passages, start=1))
+    # By letters: the numbers in the reply are those of what it cites, which are other passages.
+    passages = "\n\n".join(f"({at}) {text}" for at, text in zip(cycle(ascii_lowercase), claim.passages, strict=False))
     said = f"User: {turn.user}\nChatbot: {turn.reply}"
     texts = name_row(key, place), said, claim.text, passages, ""
     return dict(zip(CLAIM_COLUMNS, texts, strict=True))
@@ -91,7 +94,10 @@ def read_sheet(path: Path) -> Mapping[tuple[str, str], Label]:
     """Return what somebody filled in, by row and column; empty cells are left out. Raises `EvaluationError`."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+            # Where the comma stands in numbers, spreadsheets write semicolons between cells.
+            separator = ";" if file.readline().count(";") else ","
+            file.seek(0)
+            rows = list(csv.DictReader(file, delimiter=separator))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise EvaluationError(f"{path} cannot be read: {error}.", hint="Save it as CSV, in UTF-8.") from error
     if not rows or "row" not in rows[0]:

@@ -5,11 +5,13 @@ need in the example handbook. Once some turns have been held, their mean is take
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from evaluation.dialogues.dialogue_run import MODEL_ALONE, parse_variant, plan_dialogues
+from evaluation.dialogues.dialogue_run import MODEL_ALONE, NO_MODEL, parse_variant, plan_dialogues
 from evaluation.dialogues.dialogue_types import Dialogue, RunManifest
 from evaluation.dialogues.judging.judge_replies import SCALES
+from evaluation.dialogues.models.stand_ins import RULE_JUDGE, SCRIPTED_USER, STAND_INS
 from evaluation.dialogues.prompts import PROMPTS
 from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ServerPace
 from evaluation.simulated_model.model_replies import REPLY_LENGTHS
@@ -39,6 +41,7 @@ OTHER_REPLY_TOKENS = 60
 CLAIMS_A_REPLY = 3
 SENTENCES_A_REPLY = 3
 _PACE = ServerPace()
+_FREE = {*STAND_INS, SCRIPTED_USER, RULE_JUDGE, NO_MODEL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +49,28 @@ class Expectation:
     calls: float = 0.0
     prompt_tokens: float = 0.0
     completion_tokens: float = 0.0
-    cost: float | None = 0.0  # None where a model has no price
+    cost: float = 0.0  # of what has a price; what stands in for a model costs nothing
+    unpriced: tuple[str, ...] = ()  # models without a price
     seconds: float = 0.0  # one call after another
 
     def __add__(self, other: "Expectation") -> "Expectation":
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         return Expectation(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
-            cost,
+            self.cost + other.cost,
+            tuple(sorted({*self.unpriced, *other.unpriced})),
             self.seconds + other.seconds,
         )
 
     def times(self, count: float) -> "Expectation":
-        cost = None if self.cost is None else self.cost * count
         tokens = self.prompt_tokens * count, self.completion_tokens * count
-        return Expectation(self.calls * count, *tokens, cost, self.seconds * count)
+        unpriced = self.unpriced if count else ()
+        return Expectation(self.calls * count, *tokens, self.cost * count, unpriced, self.seconds * count)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return it for programs."""
+        return {name: round(said, 4) if isinstance(said, float) else said for name, said in asdict(self).items()}
 
 
 def expect_run(
@@ -104,9 +112,10 @@ def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str
         written = length.tokens * length.items if length else OTHER_REPLY_TOKENS
         read = prefix / CHARACTERS_A_TOKEN + TURN_TOKENS
         price = prices.get(model)
-        cost = (read * price.prompt + written * price.completion) / 1e6 if price else None
+        cost = (read * price.prompt + written * price.completion) / 1e6 if price else 0.0
         seconds = _PACE.first_token + read / _PACE.prompt + written / _PACE.out
-        total += Expectation(1, read, written, cost, seconds).times(count)
+        unpriced = (model,) if price is None and model not in _FREE else ()
+        total += Expectation(1, read, written, cost, unpriced, seconds).times(count)
     return total
 
 
@@ -117,13 +126,17 @@ def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | Non
         return None
     total = Expectation()
     for turn in alike:
-        total += Expectation(turn.calls, turn.prompt_tokens, turn.completion_tokens, turn.cost, turn.seconds)
+        unpriced = (planned.model,) if turn.calls and turn.cost is None and planned.model not in _FREE else ()
+        tokens = turn.prompt_tokens, turn.completion_tokens
+        total += Expectation(turn.calls, *tokens, turn.cost or 0.0, unpriced, turn.seconds)
     return total.times(1 / len(alike))
 
 
 def describe_expectation(expected: Expectation, at_once: int) -> str:
     """Put an expectation into a line; `at_once` dialogues are held together."""
     tokens = f"{expected.prompt_tokens:,.0f} tokens read, {expected.completion_tokens:,.0f} written"
-    money = "no price is set ([model] prices)" if expected.cost is None else f"it costs {expected.cost:,.2f}"
+    money = f"it costs {'at least ' if expected.unpriced else ''}{expected.cost:,.2f}"
+    if expected.unpriced:
+        money += f", for no price is set for {', '.join(expected.unpriced)} ([model] prices)"
     minutes = expected.seconds / at_once / 60
     return f"about {expected.calls:,.0f} calls, {tokens}; {money}; {minutes:,.0f} minutes"

@@ -49,6 +49,25 @@ def test_one_command_holds_judges_and_reports_and_people_judge_after_it(run, tmp
         writer.writerows(rows)
     told = json.loads(run("agreement", str(tmp_path / "run"), str(tmp_path / "anna.csv"), "--json").stdout)
     assert [(one["column"], one["rows"]) for one in told["agreement"]] == [("verdict", len(rows))]
+    empty = run("agreement", str(tmp_path / "run"), str(tmp_path / "run" / "sheet-turns.csv"))
+    assert empty.exit_code == 1
+    assert "Nothing is filled in in sheet-turns" in empty.stderr
+
+    lines = tmp_path / "run" / "dialogues.jsonl"
+    lines.write_text("".join(lines.read_text().splitlines(keepends=True)[1:]))
+    lacking = run("judge", str(tmp_path / "run"))
+    assert lacking.exit_code == 1
+    assert "1 of 2 turns were not held" in lacking.stderr
+    assert "The run is not whole" in (tmp_path / "run" / "report.md").read_text()
+    expected = json.loads(run(*asked, "--estimate", "--json").stdout)["expected"]
+    assert expected["calls"] == round(expected["calls"], 4)
+    (tmp_path / "run" / "run.json").rename(tmp_path / "kept.json")
+    lost = run(*asked)
+    assert lost.exit_code == 1
+    assert "whose run.json is gone" in lost.stderr
+    (tmp_path / "kept.json").rename(tmp_path / "run" / "run.json")
+    assert run(*asked).exit_code == 0
+    assert len(lines.read_text().splitlines()) == 2
 
 
 def test_what_costs_more_than_settings_allow_is_asked_about_first(run, tmp_path):
@@ -57,6 +76,8 @@ def test_what_costs_more_than_settings_allow_is_asked_about_first(run, tmp_path)
     told = run(*asked, "--estimate", more=model)
     assert told.exit_code == 0
     assert "it costs" in told.stderr
+    stood_in = run(*asked, "--user", "stand-in", "--judge", "stand-in", more=model.replace("= 1000", "= 100000"))
+    assert "That is more than [evaluation] ask_above" in stood_in.stderr, stood_in.stderr
     refused = run(*asked, more=model)
     assert refused.exit_code == 1
     assert "Nothing was changed" in refused.stderr, refused.stderr

@@ -20,6 +20,7 @@ from evaluation.dialogues.run_setup import (
     build_manifest,
     list_changes,
     order_searches,
+    refuse_other_dialogues,
     refuse_other_options,
 )
 from evaluation.dialogues.topics import choose_topics, read_topics, share_count, survey_corpus
@@ -164,7 +165,34 @@ async def test_a_run_names_its_stand_ins_goes_on_under_its_options_and_is_estima
     assert expected.calls > 2 * len(plan_dialogues(manifest)) * manifest.turns
     assert expected.cost == pytest.approx((expected.prompt_tokens + 2 * expected.completion_tokens) / 1e6)
     assert expect_run(manifest, prices, judged=2).calls < expected.calls
-    assert "no price is set" in describe_expectation(expect_run(manifest, {}), 4)
+    free = expect_run(manifest, {})
+    assert (free.cost, free.unpriced) == (0, ())
+    mixed = replace(manifest, models=("dear", "local"))
+    asked = expect_run(mixed, {"dear": Price(1.0, 2.0)})
+    assert asked.cost > 0
+    assert asked.unpriced == ("local",)
+    assert "at least" in describe_expectation(asked, 4)
+
+
+async def test_what_is_used_first_is_opened_before_the_first_turn(app, manifest, tmp_path):
+    log = []
+
+    async def check(sentence, evidence, *, asked=()):
+        log.append("check")
+        return await app.supports(sentence, evidence, asked=asked)
+
+    run = open_run(replace(app, supports=check), replace(manifest, systems=("model-alone",), turns=1), tmp_path)
+    user = StandIn("user", lambda call: log.append("turn") or run.simulator.write(call))
+    await replace(run, simulator=user).hold()
+    assert log == ["check", "turn"]
+
+
+async def test_dialogues_of_another_run_are_not_gone_on_with(manifest, tmp_path):
+    planned = plan_dialogues(manifest)
+    refuse_other_dialogues(manifest, planned, tmp_path)
+    other = replace(planned[0], topic=replace(planned[0].topic, title="Elsewhere"))
+    with pytest.raises(EvaluationError, match="'Elsewhere', which is not of the run"):
+        refuse_other_dialogues(manifest, [other], tmp_path)
 
 
 def test_a_system_is_read_with_its_limits():
@@ -172,6 +200,8 @@ def test_a_system_is_read_with_its_limits():
     assert (variant.name, variant.limits) == ("augmenter", {"policy": "always", "rounds": "2"})
     with pytest.raises(EvaluationError, match="names the limit 'polcy'"):
         parse_variant("augmenter:polcy=always")
+    with pytest.raises(EvaluationError, match="the value 'sometimes' for policy"):
+        parse_variant("augmenter:policy=sometimes")
 
 
 @pytest.mark.parametrize(

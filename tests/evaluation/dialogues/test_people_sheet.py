@@ -76,6 +76,16 @@ def test_what_is_no_label_is_named_with_its_row(tmp_path, row, fault):
         read_sheet(write_sheet(tmp_path / "anna.csv", [row]))
 
 
+def test_a_sheet_of_a_spreadsheet_with_semicolons_is_read(tmp_path):
+    (tmp_path / "anna.csv").write_text('row;claim;verdict\na;"One, two; three";SUPPORTS\n')
+    assert read_sheet(tmp_path / "anna.csv") == {("a", "verdict"): "SUPPORTS"}
+
+
+def test_passages_are_not_numbered_like_what_the_reply_cites():
+    (row, *_), _ = draw_rows([DIALOGUE], JUDGED, 3, seed=1)
+    assert row["passages"] == "(a) A passage."
+
+
 def test_what_is_no_sheet_is_told(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     with pytest.raises(EvaluationError, match="is no sheet"):

@@ -1,5 +1,6 @@
 """Runs are kept a turn at a time: what was killed loses no more than the turn it was at."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -101,10 +102,55 @@ def test_dialogues_come_in_one_order_whichever_ended_first(folder, tmp_path):
     assert folder.read_dialogues() == other.read_dialogues()
 
 
-def test_a_line_that_cannot_be_read_is_named(folder):
-    (folder.path / "dialogues.jsonl").write_text('{"id": "a", "turn": 1}\n')
-    with pytest.raises(EvaluationError, match=r"line 1 of .*dialogues.jsonl cannot be read"):
+def test_what_threads_keep_at_once_is_kept(folder):
+    size = 10_000
+    turn, names = replace(TURN, reply="x" * size), [f"fast/m/{number:03}" for number in range(80)]
+
+    def keep(name):
+        folder.append_turn(replace(DIALOGUE, id=name), turn)
+        folder.append_judgement((name, 1), replace(JUDGED, failure="x" * size))
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(keep, names))
+    assert [(one.id, one.turns) for one in folder.read_dialogues()] == [(name, (turn,)) for name in names]
+    assert len(folder.read_judgements()) == len(names)
+
+
+def test_a_dialogue_goes_on_at_the_turn_that_lacks(folder):
+    turns = tuple(replace(TURN, user=f"Question {number}?") for number in range(1, 5))
+    for number, turn in enumerate(turns):
+        folder.append_turn(replace(DIALOGUE, turns=turns[:number]), turn)
+        folder.append_judgement((DIALOGUE.id, number + 1), replace(JUDGED, relevant=number + 1))
+    file = folder.path / "dialogues.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join((lines[0], *lines[2:])))
+    assert folder.read_dialogues() == (replace(DIALOGUE, turns=turns[:1]),)
+    assert folder.drop_unconnected() == 2
+    assert folder.drop_unconnected() == 0
+    folder.append_turn(replace(DIALOGUE, turns=turns[:1]), TURN)
+    assert folder.read_dialogues() == (replace(DIALOGUE, turns=(turns[0], TURN)),)
+    assert list(folder.read_judgements()) == [(DIALOGUE.id, 1)]
+
+
+def test_two_commands_do_not_write_into_one_folder(folder):
+    with folder.lock(), pytest.raises(EvaluationError, match="Another command writes"), RunFolder(folder.path).lock():
+        pass
+
+
+def test_all_lines_that_cannot_be_read_are_named(folder):
+    folder.append_turn(DIALOGUE, TURN)
+    file = folder.path / "dialogues.jsonl"
+    whole = file.read_text()
+    file.write_text('{"id": "a", "turn": 1}\n' + whole + "no\n[1]\n" + whole.replace("Harbour", "Pier"))
+    with pytest.raises(EvaluationError, match=r"lines 1, 3, 4, 5 of .*dialogues.jsonl cannot be read"):
         folder.read_dialogues()
+
+
+def test_a_manifest_that_cannot_be_read_is_not_to_be_cut_by_lines(folder):
+    (folder.path / "run.json").write_text("{")
+    with pytest.raises(EvaluationError, match=r"run.json cannot be read") as told:
+        folder.read_manifest()
+    assert "copy" in told.value.hint
 
 
 def test_a_folder_without_a_run_is_told(tmp_path):
