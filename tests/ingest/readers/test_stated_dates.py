@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ingest.readers import file_formats
 from ingest.types import Page
@@ -86,6 +88,27 @@ def test_no_other_line_dates_a_page(name, text):
     assert page.date == CHANGED
     assert "2023" in str(page.sections)
     assert not file_formats.is_dated(name, text.encode())
+
+
+LINES = [
+    "",
+    "Garage",
+    "======",
+    "Author: Ann",
+    "Place: garden",
+    "Date: 4 January 2023",
+    "Stand: 4.1.2023",
+    "Stand: x",
+    RULE,
+]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=12))
+def test_at_most_the_line_that_dates_a_page_is_no_part_of_it(lines):
+    page = read("\n".join([*lines, "The end."]), "a.txt")
+    kept = f"{page.title} {page.sections}"
+    assert all(line in kept for line in {*lines} - {LINES[-3]})
+    assert kept.count("Stand: 4.1.2023") + (page.date != CHANGED) >= lines.count("Stand: 4.1.2023")
 
 
 @pytest.mark.parametrize(
