@@ -12,7 +12,9 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
-from bot.cli.setup.setup_command import RELOAD, SERVE
+from bot.cli.setup.setup_choices import PlatformChoice, SetupChoices
+from bot.cli.setup.setup_command import RELOAD, SERVE, list_next_steps
+from bot.platforms.registry import load_platforms
 from bot.settings.settings_reader import load_settings
 from ingest.types import RefreshReport
 from storage.home.home_folder import lock_home
@@ -109,6 +111,10 @@ def test_beside_a_server_a_reload_is_advised_where_anything_is_new() -> None:
 
     assert [RELOAD in one.screen for one in (same, added)] == [False, True]
     assert SERVE not in same.screen + added.screen
+    slack = load_platforms()["slack"]
+    choices = SetupChoices(platforms=(PlatformChoice(slack, slack.settings(), {}, {}),))
+    starts = [list_next_steps(choices, "", start)[0] for start in (SERVE, RELOAD, "")]
+    assert (starts[:2], starts[2].startswith("in Slack")) == ([SERVE, RELOAD], True)
 
 
 def test_secrets_are_kept_in_a_file_of_ones_own_that_every_command_reads() -> None:
