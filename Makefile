@@ -29,6 +29,7 @@ LINK := $(BINDIR)/footnote
 install: $(VENV)/run.stamp
 	@mkdir -p $(BINDIR)
 	@if [ -e $(LINK) ] && ! [ -L $(LINK) ]; then echo "$(LINK) is not a link of ours, and was left as it is: BINDIR=... puts it elsewhere."; exit 1; fi
+	@if [ -L $(LINK) ] && [ "$$(readlink $(LINK))" != $(abspath $(FOOTNOTE)) ]; then echo "$(LINK) led to $$(readlink $(LINK)), and leads here now."; fi
 	@ln -sfn $(abspath $(FOOTNOTE)) $(LINK)
 	@echo "$(LINK) is there: footnote --help"
 	@case ":$$PATH:" in *":$(BINDIR):"*) ;; *) printf '%s\n' "$(BINDIR) is not on your path yet. For this shell, and for those to come:" \

@@ -36,6 +36,15 @@ def test_who_has_not_the_folder_on_the_path_is_told_the_line(tmp_path):
     assert line not in run_make("install", tmp_path, f"{os.defpath}:{tmp_path}/bin").stdout
 
 
+def test_whose_link_is_replaced_is_told(tmp_path):
+    link = tmp_path / "bin" / "footnote"
+    link.parent.mkdir()
+    link.symlink_to("/srv/other/.venv/bin/footnote")
+
+    assert f"{link} led to /srv/other/.venv/bin/footnote" in run_make("install", tmp_path).stdout
+    assert "led to" not in run_make("install", tmp_path).stdout
+
+
 def test_a_program_of_that_name_stays(tmp_path):
     other = tmp_path / "bin" / "footnote"
     other.parent.mkdir()
