@@ -1,6 +1,6 @@
 """Put errors into words for people: one plain line, and what to do about it. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from textwrap import shorten
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
@@ -47,6 +47,15 @@ def explain_error(error: Exception) -> Fault:
     # A library's message may hold whole documents, or what was asked: its beginning says enough.
     said = shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
     return Fault("internal", f"Something went wrong unexpectedly: {said}", "`footnote --debug …` shows where.")
+
+
+def explain_nothing_ingested(sources: Collection[str]) -> Fault:
+    """Say that nothing is ingested, and how to begin, by which corpora of the settings have a source."""
+    if sources:
+        hint = f"`footnote ingest all` reads in what the settings name: {', '.join(sources)}."
+    else:
+        hint = "`footnote setup` begins; or `footnote ingest folder PATH --corpus NAME` ingests a folder."
+    return Fault("unknown_corpus", "Nothing is ingested yet.", hint)
 
 
 def explain_failure(failure: "Failure") -> Fault:

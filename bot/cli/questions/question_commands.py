@@ -2,7 +2,7 @@
 
 import getpass
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +11,7 @@ from bot.access import Asker
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.terminal_output import CommandError
-from bot.views.error_messages import Fault, explain_failure
+from bot.views.error_messages import explain_failure, explain_nothing_ingested
 from bot.views.sanitize import replace_unencodable
 from pipeline.systems import SYSTEMS
 
@@ -33,10 +33,6 @@ JudgeOption = Annotated[
     typer.Option("--system", help="The system that checks: extractive by rules alone, others by a model and rules."),
 ]
 
-NOTHING_INGESTED = Fault(
-    "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` ingests a folder."
-)
-
 
 def search(
     context: typer.Context,
@@ -51,7 +47,7 @@ def search(
         from bot.turn_search import validate_query
 
         text = validate_query(read_argument(query))
-        hits = ctx.call_service(lambda service: _search(service, text, corpora or [], count))
+        hits = ctx.call_service(lambda service: _search(service, text, corpora or [], count, ctx.settings.sources))
         document = rendering.json_documents.build_search_document(hits)
         ctx.output.give(document, rendering.answer_view.render_hits(hits))
 
@@ -136,7 +132,7 @@ def _run_turn(
         with rendering.turn_progress.watch_turn(ctx.output) as tell:
             done = await take(service, tell)
         if is_empty(done) and not ctx.settings.search_engine.corpus and not await service.corpora():
-            ctx.output.note(NOTHING_INGESTED.line())
+            ctx.output.note(explain_nothing_ingested(ctx.settings.sources).line())
         return done
 
     done = ctx.call_service(work)
@@ -145,13 +141,16 @@ def _run_turn(
     return done
 
 
-async def _search(service: "BotService", query: str, wanted: Sequence[str], count: int) -> "tuple[Hit, ...]":
+async def _search(
+    service: "BotService", query: str, wanted: Sequence[str], count: int, sources: Collection[str]
+) -> "tuple[Hit, ...]":
     """Search these corpora, or all. Raises `UnknownCorpus` where there is none of that name, or none at all."""
     from storage.errors import UnknownCorpus
 
     there = [corpus.name for corpus in await service.corpora()]
     if not there:
-        raise UnknownCorpus(NOTHING_INGESTED.message, hint=NOTHING_INGESTED.hint)
+        nothing = explain_nothing_ingested(sources)
+        raise UnknownCorpus(nothing.message, hint=nothing.hint)
     for name in wanted:
         if name not in there:
             raise UnknownCorpus(f"There is no corpus “{name}”.", hint=f"There are: {', '.join(there)}.")

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from bot.cli.rendering.text_layout import WHOLE, Text, indent
 from bot.cli.terminal_output import build_table, format_count, format_duration, format_moment, format_progress
 from bot.server.refresh.run_history import MISSED, RUNNING, is_silent, measure_seconds
+from bot.views.error_messages import explain_nothing_ingested
 from bot.views.sanitize import sanitize_line, sanitize_text
 from storage.types import PassageKind
 
@@ -214,7 +215,8 @@ def render_corpora(
 ) -> RenderableType:
     """Render what is indexed, and who may read it; `missing` are configured corpora that were never ingested."""
     if not corpora:
-        return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` ingests a folder.")
+        nothing = explain_nothing_ingested(missing)
+        return Text(f"{nothing.message} {nothing.hint}")
     rows = build_table(
         "Corpus", "Documents", "Passages", "Unread", "Last refresh", "Last run", "Readers", numbers=(1, 2, 3)
     )

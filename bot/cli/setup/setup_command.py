@@ -16,7 +16,7 @@ from bot.cli.questions.question_commands import build_request, detect_question_l
 from bot.cli.setup.setup_terminal import Terminal
 from bot.cli.terminal_output import EXIT_INTERRUPTED, CommandError, Output
 from bot.settings.environment_file import adopt_variables, locate_variables, read_variables
-from bot.views.error_messages import explain_failure
+from bot.views.error_messages import explain_failure, explain_nothing_ingested
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class SetupRun:
                 terminal.say(explain_unread(unread).line())
             there = [info.name for info in await service.corpora() if info.passages]
             if not there:
-                terminal.say("Nothing is read in yet, so nothing can be asked: see `footnote ingest --help`.")
+                terminal.say(explain_nothing_ingested(settings.sources).line())
                 return ""
             suggested = await _suggest_questions(self.services, settings, there)
             if not question and asked:

@@ -11,6 +11,7 @@ from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, Inspection, report_error
 from bot.server.control.control_socket import connect_service
 from bot.settings.tables.source_settings import WikipediaSettings
+from bot.views.error_messages import explain_nothing_ingested
 from bot.wiring import locate_chroma
 from storage.errors import REINDEX_HINT, HomeUnusable, StorageError
 from storage.home.home_folder import free_bytes, lock_home, probe_folder, used_bytes
@@ -125,7 +126,6 @@ def _format_seconds(seconds: float) -> str:
 
 
 _RESTORE = "Restore it from a backup, or move the whole folder away and ingest again."
-_BEGIN = "`footnote ingest folder PATH --corpus NAME` ingests a folder."
 
 
 async def check_database(scene: Inspection) -> Sequence[CheckResult]:
@@ -173,7 +173,8 @@ async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
     if scene.corpora is None:
         return ()
     if not passages:
-        return (CheckResult("warn", "Indexes: nothing is ingested yet, so nothing can be answered.", _BEGIN),)
+        begin = explain_nothing_ingested(scene.settings.sources).hint
+        return (CheckResult("warn", "Indexes: nothing is ingested yet, so nothing can be answered.", begin),)
     corpora = "1 corpus" if len(scene.corpora) == 1 else f"{len(scene.corpora)} corpora"
     said = f"{format_count(passages, 'passage')} of {corpora}{_tell_lazy(scene.corpora)}"
     if scene.serving:

@@ -316,6 +316,22 @@ def test_a_search_that_cannot_find_anything_says_why(
     assert document(run(*arguments, "--json", house=house))["error"]["kind"] == kind
 
 
+@pytest.mark.parametrize("command", [["search", "x"], ["ask", "x"], ["corpora"]])
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("", "`footnote setup` begins"),
+        ("[[corpus]]\nname = 'docs'\nsource = { type = 'folder', path = 'docs' }\n", "`footnote ingest all` reads"),
+    ],
+)
+def test_where_nothing_is_ingested_the_settings_decide_how_to_begin(
+    command: list[str], settings: str, said: str
+) -> None:
+    Path("footnote.toml").write_text(settings, encoding="utf-8")
+
+    assert said in run(*command, house=House(answer=abstained(), corpora=())).output
+
+
 def test_ingest_folder_reads_a_folder_as_told() -> None:
     """And reports in the document of the contract; a failed document is no failed command."""
     house = House()
