@@ -18,7 +18,8 @@ from bot.cli.terminal_output import build_document, show_progress
 from bot.desk.types import TurnRequest
 from bot.wiring import App
 from evaluation import EvaluationError
-from evaluation.answers.own.own_questions import OwnQuestion, QuestionMaking, read_questions, write_questions
+from evaluation.answers.own.own_questions import MOST_OF_DOCUMENT, QuestionMaking
+from evaluation.answers.own.question_file import OwnQuestion, read_questions, write_questions
 from evaluation.answers.question_sets import has_all_strings
 from evaluation.dialogues.dialogue_run import SystemVariant, parse_variant
 from evaluation.reports.significance import SIGNIFICANT, compare_paired, estimate_share
@@ -28,6 +29,7 @@ from pipeline.systems import SYSTEMS
 from pipeline.types import Event
 
 AT_ONCE = 4  # questions that are asked at the same time
+MADE_ARE_FOUND = "Questions are made only where the search finds their section: of any question, fewer are right."
 ABSTAINED = frozenset({"abstained", "chatted"})
 
 
@@ -117,15 +119,17 @@ async def _run(
         await asyncio.to_thread(write_questions, file, questions)
     used = [one for one in questions if one.use]
     if is_short and len(used) < making.count:
-        hint = "" if making.by_model else "; a model may find more: --by-model"
-        ctx.output.note(f"only {len(used)} of {making.count} questions could be made{hint}")
+        ctx.output.note(f"only {len(used)} of {making.count} questions could be made: {_explain_lack(making)}")
     if not used:
         raise EvaluationError(f"{file} has no question to ask.", hint="Add some, or make more with --more.")
+    within = await _choose_corpora(app, making.corpora)
+    for line in await find_misplaced(app, questions, within):
+        ctx.output.note(line)
     if systems is None:
         return len(questions), {}
     variants = choose_variants(app, systems[0], every=systems[1])
-    there = [one.name for one in await app.manifest.corpora() if one.documents]
-    within = tuple(one for one in there if not making.corpora or one in making.corpora)
+    if systems[1] and not systems[0] and (left := [one for one in SYSTEMS if one not in {v.name for v in variants}]):
+        ctx.output.note(f"no model is configured, so these are not asked: {', '.join(left)}")
     free, done = asyncio.Semaphore(AT_ONCE), count()
     with show_progress(ctx.output.err, label="mine", unit="questions") as progress:
 
@@ -142,18 +146,47 @@ async def _run(
 async def _make(
     app: App, known: Sequence[OwnQuestion], making: MakingOptions, progress: Callable[[int, int], object]
 ) -> tuple[OwnQuestion, ...]:
-    there = [one.name for one in await app.manifest.corpora() if one.documents]
-    if unknown := [one for one in making.corpora if one not in there]:
-        hint = f"There are: {', '.join(there) or 'none yet'}."
-        raise EvaluationError(f"There is no corpus {unknown[0]!r} with documents.", hint=hint)
     if making.by_model and not app.llm:
         raise EvaluationError("No model is configured.", hint="Set [model], or make questions without --by-model.")
     llm, now = (app.llm, datetime.now(app.settings.zone)) if making.by_model else (None, None)
-    made = await QuestionMaking(app, making.corpora or there, making.seed, llm, now, progress).make(making.count, known)
+    corpora = await _choose_corpora(app, making.corpora)
+    made = await QuestionMaking(app, corpora, making.seed, llm, now, progress).make(making.count, known)
     if not any(one.answerable for one in made):
         hint = "Write some into the file, or have a model make them with --by-model."
         raise EvaluationError("No question could be made of these documents.", hint=hint)
     return made
+
+
+async def _choose_corpora(app: App, named: Sequence[str]) -> tuple[str, ...]:
+    """Return the corpora that are named, or else all with documents. Raises `EvaluationError`."""
+    there = tuple(one.name for one in await app.manifest.corpora() if one.documents)
+    if unknown := [one for one in named if one not in there]:
+        hint = f"There are: {', '.join(there) or 'none yet'}."
+        raise EvaluationError(f"There is no corpus {unknown[0]!r} with documents.", hint=hint)
+    return tuple(one for one in there if not named or one in named)
+
+
+def _explain_lack(making: MakingOptions) -> str:
+    if making.by_model:
+        return "the model made no more whose section the search finds"
+    return (
+        f"the rules take what asks or states one thing plainly, {MOST_OF_DOCUMENT[-1]} of a document at most, and keep "
+        "what the search finds; a model may find more: --by-model"
+    )
+
+
+async def find_misplaced(app: App, questions: Sequence[OwnQuestion], corpora: Sequence[str]) -> tuple[str, ...]:
+    """Return a line for each question in use whose corpus or document is not there: no reply to it can cite it."""
+    lines = list[str]()
+    for at, one in enumerate(questions, 1):
+        within = [name for name in corpora if name == (one.corpus or name)]
+        if not (one.use and one.answerable):
+            continue
+        if not within:
+            lines.append(f"question {at} (“{one.question}”): no corpus “{one.corpus}” is asked")
+        elif one.document and not any([await app.manifest.document(name, one.document) for name in within]):
+            lines.append(f"question {at} (“{one.question}”): there is no document “{one.document}”")
+    return tuple(lines)
 
 
 def choose_variants(app: App, systems: Sequence[str], *, every: bool) -> tuple[SystemVariant, ...]:
@@ -241,7 +274,9 @@ def render_outcomes(found: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wro
     listed = (
         "\n".join(line for label, outcomes in found.items() for line in _list_wrong(label, outcomes)) if wrong else ""
     )
-    return "\n\n".join(filter(None, (render_table(head, rows), advise(found, seed), listed)))
+    is_made = any(one.question.kind for outcomes in found.values() for one in outcomes)
+    table = "\n".join(filter(None, (render_table(head, rows), MADE_ARE_FOUND if is_made else "")))
+    return "\n\n".join(filter(None, (table, advise(found, seed), listed)))
 
 
 def _cell(share: Mapping[str, float] | None) -> str:

@@ -1,4 +1,4 @@
-"""Make a file of questions about a team's own documents, and keep what people changed in it.
+"""Make questions about a team's own documents, beside those that there are.
 
 Questions are made by rule, and by a model where one is asked for; each is sought, and kept only where the search finds
 the passage that answers it. Questions that nothing answers are such as people ask at work, of whose words no passage
@@ -6,25 +6,21 @@ has all; a model adds near misses.
 """
 
 import asyncio
-import hashlib
-import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from random import Random
 from typing import Any
 
 from bot.wiring import App
-from evaluation import EvaluationError
 from evaluation.answers.own.everyday_questions import EVERYDAY
 from evaluation.answers.own.prompts import PROMPTS
+from evaluation.answers.own.question_file import OwnQuestion
 from evaluation.answers.own.question_maker import make_questions
 from evaluation.answers.own.sentence_questions import MadeQuestion
 from evaluation.answers.question_sets import has_all_strings
-from evaluation.dialogues.run_folder import replace_file
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
 from pipeline.model import LLM, Budget, BudgetMeter
 from pipeline.prompts.prompter import Prompter
@@ -40,55 +36,6 @@ SHARES = {"heading": 14, "sentence": 4, "table": 1, "what": 1}
 """How many questions of each kind are taken in turn, as long as there are any."""
 UNANSWERED_SHARE = 0.2
 AT_ONCE = 8  # calls of the model
-
-
-@dataclass(frozen=True, slots=True)
-class OwnQuestion:
-    """A question of a file that people edit."""
-
-    question: str
-    answer: tuple[str, ...] = ()  # strings that must all stand in a right reply; none: it must cite the document
-    corpus: str = ""
-    document: str = ""
-    section: str = ""
-    passage: str = ""  # its text, for whoever looks the question over
-    kind: str = ""
-    answerable: bool = True
-    use: bool = True  # false: it was looked over and found bad; it is kept so that it is not made again
-
-    @property
-    def id(self) -> str:
-        return hashlib.sha256(self.question.casefold().encode()).hexdigest()[:12]
-
-
-def read_questions(path: Path) -> tuple[OwnQuestion, ...]:
-    """Read a file of questions; none where there is no file. Raises `EvaluationError` where it is damaged."""
-    if not path.exists():
-        return ()
-    try:
-        return tuple(_read_row(row) for row in json.loads(path.read_text("utf-8"))["questions"])
-    except (ValueError, KeyError, TypeError) as error:
-        hint = "Mend it, or name another file: nothing was changed in it."
-        raise EvaluationError(f"{path} cannot be read as questions: {error}.", hint=hint) from error
-
-
-def _read_row(row: Mapping[str, Any]) -> OwnQuestion:
-    known = {name: row[name] for name in OwnQuestion.__dataclass_fields__ if name in row}
-    if not isinstance(row["question"], str) or not row["question"].strip():
-        raise ValueError("a question is empty")
-    return OwnQuestion(**{**known, "answer": tuple(row.get("answer", ()))})
-
-
-def write_questions(path: Path, questions: Sequence[OwnQuestion]) -> None:
-    """Write a file of questions, whole or not at all. Raises `OSError`."""
-    said = {
-        "about": 'Edit freely: mend a question or its answer, add some, set "use": false where one is bad. What is '
-        "here stays as it is when more are made. `answer` has strings that must all stand in a right reply; without "
-        "any, a reply is right that cites the section.",
-        "questions": [{**asdict(one), "answer": list(one.answer)} for one in questions],
-    }  # fmt: skip
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, json.dumps(said, ensure_ascii=False, indent=1) + "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,20 +15,17 @@ from typer.testing import CliRunner, Result
 from bot.cli.entry_point import app
 from evaluation import EvaluationError
 from evaluation.answers.own.own_evaluation import (
+    MADE_ARE_FOUND,
     OwnOutcome,
     advise,
     choose_variants,
+    find_misplaced,
     is_right,
     render_outcomes,
     summarise,
 )
-from evaluation.answers.own.own_questions import (
-    OwnQuestion,
-    QuestionMaking,
-    own_questions_format,
-    read_questions,
-    write_questions,
-)
+from evaluation.answers.own.own_questions import QuestionMaking, own_questions_format
+from evaluation.answers.own.question_file import OwnQuestion, read_questions, write_questions
 from evaluation.workbench import open_home
 from pipeline.errors import ModelUnavailable, UnreadableReply
 from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
@@ -64,22 +61,66 @@ def test_questions_are_made_asked_and_kept_as_people_edited_them(handbook: Path,
     assert len({one.id for one in more}) == len(more) == 11
 
     write_questions(file, more[1:5])
-    asked = run(home, str(file), "--json")
+    asked = run(home, str(file), "--all", "--json")
+    assert "not asked: augmenter" in asked.stderr
     figures = json.loads(asked.stdout)["systems"]
     assert [(one["system"], one["questions"], one["failed"]) for one in figures] == [("extractive", 4, 0)]
     assert figures[0]["right"]["value"] >= 0.5
     assert read_questions(file) == more[1:5]
 
 
-@pytest.mark.parametrize("damaged", ["{", "[]", '{"questions": [{"question": " "}]}', '{"questions": [{}]}'])
-def test_a_damaged_file_is_refused_and_stays_as_it_is(damaged: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damaged", "told"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no list"),
+        ('{"questions": [{}]}', "empty"),
+        ('{"questions": [{"question": "Who?"}, {"question": " "}]}', "empty"),
+        *(
+            (f'{{"questions": [{{"question": "Who?", {field}}}]}}', told)
+            for field, told in (
+                ('"answerable": "no"', '"answerable" must be true or false'),
+                ('"use": "false"', '"use" must be true or false'),
+                ('"answer": 14', '"answer" must be a string or a list'),
+                ('"answer": [""]', '"answer" must be a string or a list'),
+                ('"document": null', '"document" must be a string'),
+                ('"Anwser": ["x"]', 'no field "Anwser": "answer" is meant'),
+                ('"answers": ["x"]', 'no field "answers": "answer" is meant'),
+            )
+        ),
+    ],
+)
+def test_a_damaged_file_is_refused_and_stays_as_it_is(damaged: str, told: str, tmp_path: Path) -> None:
     file = tmp_path / "questions.json"
     file.write_text(damaged, encoding="utf-8")
 
-    with pytest.raises(EvaluationError, match="cannot be read"):
+    with pytest.raises(EvaluationError, match=f"cannot be read: .*{told}"):
         read_questions(file)
     assert file.read_text(encoding="utf-8") == damaged
+    file.write_text('{"questions": [{"question": "Who?"}, {"question": "Who?", "use": 1}]}', encoding="utf-8")
+    with pytest.raises(EvaluationError, match="question 2, cannot"):
+        read_questions(file)
     assert read_questions(tmp_path / "none.json") == ()
+    with pytest.raises(EvaluationError, match="is a folder"):
+        read_questions(tmp_path)
+
+
+def test_what_people_wrote_is_kept(tmp_path: Path) -> None:
+    """An answer that is one string is one string; a field of theirs stays, in a row and beside the rows."""
+    file = tmp_path / "questions.json"
+    row = {"question": "How long?", "answer": "14 days", "note": ["ask Ann"], "use": False}
+    file.write_text(json.dumps({"owner": "Ann", "questions": [row]}), encoding="utf-8")
+    (question,) = read_questions(file)
+    write_questions(file, [question, PIER])
+
+    assert question.answer == ("14 days",)
+    said = json.loads(file.read_text("utf-8"))
+    assert (said["owner"], said["questions"][0]["note"], said["questions"][0]["answer"]) == (
+        "Ann",
+        ["ask Ann"],
+        ["14 days"],
+    )
+    assert read_questions(file) == (question, PIER)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +168,9 @@ def test_figures_and_the_setting_that_follows() -> None:
     shown = render_outcomes(found, 1, wrong=True)
     assert "extractive: How long is the pier?\n    expected: 90 metres\n    answered: It is long." in shown
     assert "expected: nothing answers it" in shown
+    assert MADE_ARE_FOUND not in shown
+    made = {"extractive": [outcome(replace(PIER, kind="rule: count"), "answered", right=True)]}
+    assert MADE_ARE_FOUND in render_outcomes(made, 1, wrong=False)
 
 
 SENTENCE = Evidence(
@@ -189,6 +233,11 @@ async def test_a_model_makes_questions_and_few_near_misses(handbook: Path, tmp_p
         )
         made = await making.make(20)
         assert [one.label for one in choose_variants(home, (), every=True)] == ["extractive"]
+        lost = [replace(PIER, corpus="handbok"), PIER, replace(PIER, use=False), OwnQuestion("Who minds the bell?")]
+        assert [line.rpartition(": ")[2] for line in await find_misplaced(home, lost, ["handbook"])] == [
+            "no corpus “handbok” is asked",
+            "there is no document “pier.md”",
+        ]
         with pytest.raises(EvaluationError, match="needs a model"):
             choose_variants(home, ["wikichat"], every=True)
 
