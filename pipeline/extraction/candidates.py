@@ -27,7 +27,6 @@ LEAST_WORDS = 5
 SENTENCE_ENDS = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
-_LETTERED = lazy_compile(r"\b([^\W\d_]{2,}):?[ \t]+([A-HJ-Z])\b(?!\.\s*[A-Z]|[-&'’])")  # no initial, no "V&A"
 _STEPS = lazy_compile(r"^[^\S\n]*\d{1,3}[.)]\s+\S.*(?:\n+(?:[^\S\n]*\d{1,3}[.)]\s|[^\S\n]{2,}\S).*)+", re.MULTILINE)
 _LETTERED_ANSWER = lazy_compile(r"[?？؟]\W*\n\s*(?:A|Answer)\d{0,3}:\s+(?=\S)")
 _LINE = lazy_compile(r"\S.*\S")
@@ -67,19 +66,6 @@ def find_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
     ranked = list(enumerate(hits))
     prose = [(rank, hit) for rank, hit in ranked if hit.passage.kind is not PassageKind.CODE]
     return tuple(found for rank, hit in prose or ranked for found in _find_in_passage(rank, hit))
-
-
-def is_about_others(candidate: Candidate, question: str) -> bool:
-    """Return whether it names others of the kind that the question tells apart by a letter: of Pump A, only Pump B."""
-    asked, named = _find_lettered(question), _find_lettered(candidate.text)
-    kinds = {kind for kind, _ in asked}
-    return not asked & _find_lettered(candidate.context) and any(kind in kinds for kind, _ in named)
-
-
-def _find_lettered(text: str) -> frozenset[tuple[str, str]]:
-    """Return the pairs of a word and the capital letter after it: "Pump A" is one of the pumps."""
-    found = ((fold_spelling(match[1]), match[2]) for match in _LETTERED.finditer(text))
-    return frozenset((kind, letter) for kind, letter in found if kind not in stop_words())
 
 
 def widen_steps(candidate: Candidate) -> Candidate:

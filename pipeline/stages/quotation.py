@@ -30,9 +30,9 @@ from pipeline.extraction.candidates import (
     Candidate,
     find_candidates,
     find_synonyms,
-    is_about_others,
     is_unpriced,
 )
+from pipeline.extraction.designations import is_about_others
 from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
 from pipeline.stages.question_analysis import ResolvedQuestion, opens_with_pronoun, resolve_question, split_question

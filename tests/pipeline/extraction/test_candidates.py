@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction.candidates import find_candidates, is_about_others
+from pipeline.extraction.candidates import find_candidates
+from pipeline.extraction.designations import is_about_others
 from storage.types import PassageKind
 from tests.pipeline.world import hit
 
@@ -113,11 +114,40 @@ def test_every_candidate_stands_in_its_passage(text: str, kind: PassageKind) -> 
         ("What does Pump A cost?", "Pump B costs 349 euros.", True),
         ("What does Pump A cost?", "Pump A costs 199 euros, Pump B 349.", False),
         ("When did Maria A. Lind come?", "Maria B. Lind came in May.", False),
-        ("Is Hall A-1 open?", "Hall B-2 is open.", False),
+        ("How much people does room 7 hold?", "Room 12 holds eight people.", True),
+        ("How much people does room 7 hold?", "Room 7 holds eight people.", False),
+        ("How many people does room 7 hold?", "Rooms 5 to 9 hold eight people.", False),
+        ("How much does form b7 cost?", "Form B2 costs four euros.", True),
+        ("How much does form B7 cost?", "Forms B2 and B7 cost four euros.", False),
+        ("What does the Bronze plan cost?", "The Gold plan costs 90 euros.", True),
+        ("What does the Bronze plan cost?", "The Bronze plan costs 90 euros, the Gold plan 95.", False),
+        ("What does the Bronze plan cost?", "Gold Plan: 90 euros a month.", True),
+        ("What does the Bronze plan cost?", "Every plan costs 90 euros.", False),
+        ("What is the price of thing 9999?", "The price of thing 12 is 9999 euros.", True),
+        ("How long may I keep 7 books?", "You may keep 5 books.", False),
+        ("Do I get 7 days off?", "You get 5 days off.", False),
     ],
 )
-def test_a_thing_is_told_from_others_by_its_letter(question: str, text: str, *, others: bool) -> None:
-    """An initial is no such letter, nor a part of a longer name."""
+def test_a_thing_is_told_from_others_of_its_kind(question: str, text: str, *, others: bool) -> None:
+    """By a letter, a number, a code or a name; an initial is no such letter, and what is counted no thing."""
     (found,) = find_candidates([hit(text, title="Page")])
 
     assert is_about_others(found, question) is others
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "title", "section", "others"),
+    [
+        (PassageKind.PROSE, "It holds eight people.", "Rooms", "Room 12", True),
+        (PassageKind.PROSE, "It holds more than Room 12 does.", "Rooms", "Room 7", False),
+        (PassageKind.PROSE, "Room 12 holds eight people.", "Rooms", "Rooms 5-20", True),
+        (PassageKind.TABLE, "Room: 12; People: 7", "Rooms", "", True),
+        (PassageKind.TABLE, "Room: 7; People: 12", "Rooms", "", False),
+    ],
+)
+def test_what_is_above_tells_which_thing_it_is(
+    kind: PassageKind, text: str, title: str, section: str, *, others: bool
+) -> None:
+    (found,) = find_candidates([hit(text, title=title, section=section, kind=kind)])
+
+    assert is_about_others(found, "How many people does room 7 hold?") is others

@@ -231,19 +231,32 @@ PUMPS = "\n".join(
 
 
 @pytest.mark.parametrize(
-    ("page", "costs"),
+    ("page", "asked", "known", "unknown", "said"),
     [
-        (hit(PUMPS, title="Pumps", kind=PassageKind.TABLE), "Pump A: price 199 euros"),
-        (hit("Pump A costs 199 euros.\n\nPump B costs 349 euros.", title="Pumps"), "Pump A costs 199 euros."),
+        (hit(PUMPS, title="Pumps", kind=PassageKind.TABLE), "Pump {} cost", "A", "D", "Pump A: price 199 euros"),
+        (
+            hit("Pump A costs 199 euros.\n\nPump B costs 349 euros.", title="Pumps"),
+            *("Pump {} cost", "A", "D", "Pump A costs 199 euros."),
+        ),
+        (
+            hit("Room 12 holds eight people. Room 14 holds 7 people.", title="Rooms"),
+            *("room {} hold", "12", "7", "Room 12 holds eight people."),
+        ),
+        (
+            hit("The Silver plan costs 20 euros. The Gold plan costs 90 euros.", title="Plans"),
+            *("the {} plan cost", "Gold", "Bronze", "The Gold plan costs 90 euros."),
+        ),
     ],
 )
-async def test_another_thing_of_the_kind_is_no_answer(page: Hit, costs: str) -> None:
-    """Pump A is told from Pump B by its letter alone, and from pumps that no page names."""
-    first = await run(answer, question("What does Pump A cost?"), Shelf([page]))
-    unknown = await run(answer, question("What does Pump D cost?"), Shelf([page]))
+async def test_another_thing_of_the_kind_is_no_answer(
+    page: Hit, asked: str, known: str, unknown: str, said: str
+) -> None:
+    """Things of a kind are told apart by a letter, number or name alone, and from those that no page names."""
+    first = await run(answer, question(f"How much does {asked.format(known)}?"), Shelf([page]))
+    other = await run(answer, question(f"How much does {asked.format(unknown)}?"), Shelf([page]))
 
-    assert answered(first) == [costs]
-    assert unknown.answer.status is Status.ABSTAINED
+    assert answered(first) == [said]
+    assert other.answer.status is Status.ABSTAINED
 
 
 @pytest.mark.parametrize(
