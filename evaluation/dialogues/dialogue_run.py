@@ -199,7 +199,7 @@ async def warm_up(app: App, manifest: RunManifest) -> None:
     sentence = manifest.topics[0].first_sentence
     evidence = build_evidence([hit.passage.text for hit in hits] or [sentence])
     await app.rerank(asked, evidence)
-    await app.supports(sentence, evidence)
+    await app.supports(" ".join(reversed(sentence.split())), evidence)  # what stands there as it is is not read
 
 
 def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:

@@ -179,6 +179,7 @@ async def test_what_is_used_first_is_opened_before_the_first_turn(app, manifest,
 
     async def check(sentence, evidence, *, asked=()):
         log.append("check")
+        assert sentence not in evidence[0].text  # what is quoted is not read
         return await app.supports(sentence, evidence, asked=asked)
 
     run = open_run(replace(app, supports=check), replace(manifest, systems=("model-alone",), turns=1), tmp_path)
