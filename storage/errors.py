@@ -80,9 +80,9 @@ def contain_panics() -> Iterator[None]:
 
 
 _FREE_SPACE = "Free some space on it and run the command again; what was stored before is unharmed."
-_OTHER_HOME = "choose another folder with FOOTNOTE_HOME"
+OTHER_HOME = "choose another folder with FOOTNOTE_HOME"
 _PERMIT = "Make it writable for the user who runs Footnote"
-_MAKE_WRITABLE = f"{_PERMIT}, or {_OTHER_HOME}."
+_MAKE_WRITABLE = f"{_PERMIT}, or {OTHER_HOME}."
 _LOOK_AT_DISK = "Check whether the disk is full or failing, then run the command again."
 _WAIT = "Try again in a moment; if this lasts, see which program has it open, such as a backup, and wait for that."
 _RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
@@ -110,7 +110,7 @@ _SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
 }
 
 
-def explain_folder_error(error: OSError, folder: Path, *, instead: str = _OTHER_HOME) -> HomeUnusable:
+def explain_folder_error(error: OSError, folder: Path, *, instead: str = OTHER_HOME) -> HomeUnusable:
     """Explain an error of the operating system about something in `folder`; `instead` says how to name another one."""
     if error.errno in _DISK_FULL:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
@@ -119,8 +119,8 @@ def explain_folder_error(error: OSError, folder: Path, *, instead: str = _OTHER_
     if error.errno in _NO_FOLDER:
         hint = f"Move that file away, or {instead}."
         return HomeUnusable(f"{error.filename or folder} is a file, not a folder.", hint=hint)
-    if error.errno == errno.ENOENT:
-        return HomeUnusable(f"{folder} is not there, or something in it.", hint=f"Make that folder, or {instead}.")
+    if error.errno == errno.ENOENT and not folder.exists():
+        return HomeUnusable(f"There is no folder {folder}.", hint=f"Make that folder, or {instead}.")
     return HomeUnusable(f"{folder} cannot be used: {error.strerror or error}.", hint=f"{_PERMIT}, or {instead}.")
 
 

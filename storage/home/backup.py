@@ -22,7 +22,7 @@ from typing import IO, Any
 from storage.database.engine import translate_driver_errors
 from storage.database.schema import REVISION
 from storage.errors import DatabaseUnusable, HomeUnusable, StorageError, explain_folder_error
-from storage.home.home_folder import free_bytes, lock_home, make_private_file
+from storage.home.home_folder import free_bytes, lock_home, make_home, make_private_file
 
 FORMAT = 1
 MANIFEST, DATABASE, SETTINGS = "manifest.json", "footnote.db", "footnote.toml"
@@ -30,6 +30,7 @@ RESTORED_SETTINGS = "footnote.toml.restored"
 _PAGES = 500  # copied at a time; a writer need not wait for any of them
 _BLOCK = 1 << 20
 _MAX_MANIFEST = 1 << 20
+_OTHER_TARGET = "restore into another folder with --home"
 _COUNTS: Mapping[str, str] = {
     "entries": "SELECT count(*) FROM entries",
     "turns": "SELECT count(*) FROM turns",
@@ -175,7 +176,7 @@ def _explain_home_errors(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise explain_folder_error(error, home, instead="restore into another folder with --home") from error
+        raise explain_folder_error(error, home, instead=_OTHER_TARGET) from error
 
 
 def _require_room(folder: Path, wanted: int) -> None:
@@ -198,6 +199,7 @@ def restore_backup(file: Path, home: Path, progress: Progress) -> BackupManifest
     Raises `BackupUnusable`, `HomeLocked`, and `HomeUnusable` where a database or restored settings are, or no room.
     """
     manifest = read_manifest(file)
+    make_home(home, instead=_OTHER_TARGET)
     with lock_home(home), _explain_home_errors(home):
         target = home / DATABASE
         if target.exists() and target.stat().st_size:

@@ -23,7 +23,14 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from storage.errors import DatabaseUnusable, HomeLocked, StorageError, explain_folder_error, explain_sqlite_error
+from storage.errors import (
+    OTHER_HOME,
+    DatabaseUnusable,
+    HomeLocked,
+    StorageError,
+    explain_folder_error,
+    explain_sqlite_error,
+)
 
 
 @contextmanager
@@ -70,14 +77,14 @@ def read_lock_command(home: Path) -> str:
     return owner[1] if owner else ""
 
 
-def make_home(home: Path) -> None:
-    """Make the folder if it is missing, readable for its owner alone. Raises `HomeUnusable`."""
+def make_home(home: Path, *, instead: str = OTHER_HOME) -> None:
+    """Make the folder if it is missing, readable for its owner alone. Raises `HomeUnusable`, which tells `instead`."""
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=0o700, exist_ok=True)
         close_to_others(home)
     except OSError as error:
-        raise explain_folder_error(error, home) from error
+        raise explain_folder_error(error, home, instead=instead) from error
 
 
 def close_to_others(path: Path) -> None:

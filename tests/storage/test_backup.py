@@ -163,6 +163,9 @@ def test_nothing_that_is_there_is_written_over(home: Path, tmp_path: Path) -> No
     with pytest.raises(HomeUnusable, match="restored is already there"):
         restored(tmp_path / "b.tar", tmp_path / "new")
     assert (tmp_path / "new" / "footnote.toml.restored").read_text() == "of an earlier one"
+    with pytest.raises(HomeUnusable) as caught:
+        restored(tmp_path / "a.tar", tmp_path / "a.tar" / "home")
+    assert caught.value.hint == "Move that file away, or restore into another folder with --home."
     with lock_home(tmp_path / "other"), pytest.raises(HomeLocked):
         restored(tmp_path / "a.tar", tmp_path / "other")
 

@@ -18,24 +18,24 @@ from storage.errors import (
     explain_sqlite_error,
 )
 
-HOME = Path("/srv/footnote")
+HOME = Path("/nowhere/footnote")
 
 
 @pytest.mark.parametrize(
     ("number", "words"),
     [
-        (errno.ENOSPC, "The disk that holds /srv/footnote is full."),
-        (errno.EDQUOT, "The disk that holds /srv/footnote is full."),
-        (errno.EROFS, "/srv/footnote cannot be written."),
-        (errno.EACCES, "/srv/footnote cannot be written."),
-        (errno.ENOTDIR, "/srv is a file, not a folder."),
-        (errno.ENOENT, "/srv/footnote is not there, or something in it."),
-        (errno.EIO, "/srv/footnote cannot be used: Input/output error."),
+        (errno.ENOSPC, "The disk that holds /nowhere/footnote is full."),
+        (errno.EDQUOT, "The disk that holds /nowhere/footnote is full."),
+        (errno.EROFS, "/nowhere/footnote cannot be written."),
+        (errno.EACCES, "/nowhere/footnote cannot be written."),
+        (errno.ENOTDIR, "/nowhere is a file, not a folder."),
+        (errno.ENOENT, "There is no folder /nowhere/footnote."),
+        (errno.EIO, "/nowhere/footnote cannot be used: Input/output error."),
     ],
 )
 def test_an_error_of_the_system_says_what_is_wrong_and_what_to_do(number: int, words: str) -> None:
     """One line each, and a hint."""
-    fault = explain_folder_error(OSError(number, "Input/output error", "/srv"), HOME)
+    fault = explain_folder_error(OSError(number, "Input/output error", "/nowhere"), HOME)
 
     assert str(fault) == words
     assert fault.hint
