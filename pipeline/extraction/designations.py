@@ -13,7 +13,7 @@ from pipeline.extraction.candidates import Candidate, asks_yes_or_no, is_date
 from pipeline.support.analysis.proper_names import CAPITALISED_NOUNS, is_ordinary_word
 from pipeline.support.analysis.quantity_parser import is_unit
 from storage.language.lazy_pattern import lazy_compile
-from storage.language.words import content_terms, fold_spelling, stop_words
+from storage.language.words import content_terms, fold_spelling, stop_words, words
 from storage.types import PassageKind
 
 _LETTER = r"[A-HJ-Z](?!\.\s*[A-Z]|[-&'’])"  # no initial, no "V&A"
@@ -30,6 +30,7 @@ _NAMED = lazy_compile(
 )
 _CELL = lazy_compile(r"(?:^|;)[ \t]*([^:;\n]+):[ \t]*([^;\n]+)", re.MULTILINE)
 _NEXT = lazy_compile(r"\s+([^\W\d_]+)")
+_COUNTED = lazy_compile(r"\d\s+([^\W\d_]{3,})\b")
 _ACTORS = frozenset(
     ["i", "you", "we", "they", "he", "she", "it", "one", "to", "ich", "wir", "sie", "je", "nous", "vous"]
 )
@@ -48,7 +49,7 @@ def is_about_others(candidate: Candidate, question: str) -> bool:
     """
     language, passage = candidate.hit.document.language, candidate.hit.passage
     asked = _find_asked(question, language)
-    if not asked:
+    if not asked or _find_counted(question) & _find_counted(candidate.text):
         return False
     ordinary = any(map(is_ordinary_word, frozenset().union(*asked.values())))
     named = _find_designations(candidate.text, language, ordinary)
@@ -58,7 +59,12 @@ def is_about_others(candidate: Candidate, question: str) -> bool:
         _find_designations(one, language, ordinary)
         for one in (candidate.lead, passage.section, candidate.hit.document.title)
     ]
-    return any(_names_others(kind, marks, named, above) for kind, marks in asked.items())
+    said = frozenset(map(fold_spelling, words(candidate.text)))
+    return any(
+        _names_others(kind, marks, named, above)
+        for kind, marks in asked.items()
+        if said.isdisjoint(mark for mark in marks if len(mark) > 1 and not mark.isdigit())
+    )
 
 
 def _names_others(kind: str, marks: frozenset[str], named: Designations, above: Sequence[Designations]) -> bool:
@@ -122,6 +128,11 @@ def _find_names(text: str, language: str, *, led: bool = False, ordinary: bool =
             continue
         if kind := _find_kind(match["kind"], language):
             yield kind, name
+
+
+def _find_counted(text: str) -> frozenset[str]:
+    """Return the words behind numbers; one behind those of a question and of an answer is counted: "5 people"."""
+    return frozenset(_COUNTED.findall(text.lower())) - stop_words()
 
 
 def _find_in_cells(text: str, language: str) -> Designations:

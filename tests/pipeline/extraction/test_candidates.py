@@ -125,6 +125,8 @@ def test_every_candidate_stands_in_its_passage(text: str, kind: PassageKind) -> 
         ("What does the Bronze plan cost?", "Every plan costs 90 euros.", False),
         ("What is the price of thing 9999?", "The price of thing 12 is 9999 euros.", True),
         ("How long may I keep 7 books?", "You may keep 5 books.", False),
+        ("Can managers invite 7 people?", "Managers may invite 5 people.", False),
+        ("How much does a Curlew cost?", "Curlews are for hire: a Curlew is 50 euros, a Heron costs 35.", False),
         ("Do I get 7 days off?", "You get 5 days off.", False),
     ],
 )
