@@ -316,10 +316,9 @@ def _ingest(
 
 async def list_unread(service: "BotService", reports: "Sequence[RefreshReport]") -> list[str]:
     """Return the corpora of which everything failed, and nothing stands there from before."""
-    if not any(report.failures for report in reports):
-        return []
-    there = {info.name for info in await service.corpora() if info.documents}
-    return [report.corpus for report in reports if report.failures and report.corpus not in there]
+    failed = [one.corpus for one in reports if one.failures and not (one.added or one.changed or one.unchanged)]
+    there = {info.name for info in await service.corpora() if info.documents} if failed else set[str]()
+    return [corpus for corpus in failed if corpus not in there]
 
 
 def explain_unread(corpora: Sequence[str]) -> Fault:
