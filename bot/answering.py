@@ -34,7 +34,7 @@ from pipeline.errors import (
     QuestionTooLong,
     QuestionWithoutWords,
 )
-from pipeline.kit import Supports, System, SystemEntry
+from pipeline.kit import Effort, Supports, System, SystemEntry
 from pipeline.systems import find_check, find_system, find_text_check
 from pipeline.types import Answer, AnsweredSentence, Conversation, Event, SentencePassed, Status, Turn
 from storage.errors import StorageError, UnknownCorpus, contain_panics
@@ -100,10 +100,13 @@ async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None
     question = Turn("user", request.text, at=datetime.now(app.settings.zone), language=_detect_language(request))
     talk = Conversation((*request.earlier, question))
     tone = app.settings.tone if request.tone is None else request.tone
+    # A check is as thorough whatever answers are.
+    effort = (request.effort or app.settings.effort) if task.name == "ask" else None
     turn_id = request.id or secrets.token_hex(6)
-    turn = _Turn(app, task, talk, scope, entry, turn_id, request.seed or turn_id, tell, tone, request.asker)
+    turn = _Turn(app, task, talk, scope, entry, turn_id, request.seed or turn_id, tell, tone, request.asker, effort)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
     ran = {"task": task.name, "system": entry.name, "tone": tone, "model": app.model, **app.versions}
+    ran |= {"effort": effort} if effort else {}
     with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
         await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, build_opening(request, talk, read, ran)))
         return await _run_turn(turn)
@@ -181,14 +184,23 @@ class _Turn:
     tell: Callable[[Event], None]
     tone: str
     asker: Asker
+    effort: Effort | None
 
 
 async def _run_turn(turn: _Turn) -> TurnResult:
     started = time.monotonic()
     system, spoken = turn.task.choose(turn.system), list[AnsweredSentence]()
     tell = _collect_spoken(turn.tell, spoken)
+    effort = turn.effort or "normal"
     tools = build_kit(
-        turn.app, turn.talk, turn.scope, seed=turn.seed, tell=tell, supports=turn.task.supports, tone=turn.tone
+        turn.app,
+        turn.talk,
+        turn.scope,
+        seed=turn.seed,
+        tell=tell,
+        supports=turn.task.supports,
+        tone=turn.tone,
+        effort=effort,
     )
     limits, language = tools.kit.limits, turn.talk.question.language
     status, failure, pinned, said = Status.CANCELLED, None, None, ""
@@ -285,7 +297,8 @@ def _build_result(turn: _Turn, tools: TurnTools, status: Status, failure: Failur
     text = render_failure(status, failure, question.language) if failure else turn.task.words(done, question)
     model = turn.app.model if recorder.usage.llm_calls else None
     remembered = list_documents(turn.talk.earlier)
-    return TurnResult(turn.id, done, text, turn.system.name, model, recorder.usage, seconds, failure, remembered)
+    ran = (turn.system.name, model, recorder.usage, seconds)
+    return TurnResult(turn.id, done, text, *ran, failure, remembered, effort=turn.effort)
 
 
 def _select_scope(app: App, request: TurnRequest, catalogue: Sequence[Corpus]) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ from bot.turn_search import (
 from pipeline.gate import Gate, Recorder, Verify
 from pipeline.kit import (
     Ask,
+    Effort,
     Kit,
     Rerank,
     Stream,
@@ -363,13 +364,14 @@ def build_kit(
     tell: Callable[[Event], None],
     supports: Supports,
     tone: str = "",
+    effort: Effort = "normal",
 ) -> TurnTools:
     """Return what a system works with to answer the last turn of a conversation; its time begins now.
 
     `scope` are the corpora that may be read; `seed` makes fences and samples the same again; `tone` is how a model is
-    asked to word what it writes.
+    asked to word what it writes; `effort` how much is looked up and verified.
     """
-    limits = app.settings.limits.kit(student=app.settings.model.student)
+    limits = app.settings.limits.kit(student=app.settings.model.student).at(effort)
     deadline = time.monotonic() + limits.seconds
     engine = build_engine(app.web, app.manifest, scope)
     recorder = Recorder(

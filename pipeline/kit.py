@@ -1,8 +1,8 @@
 """What a system is, and the kit of all that it may touch."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 from typing import Any, Literal, Protocol, TypeVar
@@ -78,6 +78,15 @@ async def no_reader(question: str, sentences: Sequence[Evidence]) -> tuple[float
 
 Policy = Literal["never", "always", "self-ask", "learned"]
 Utility = Literal["kf1", "criticism"]
+Effort = Literal["quick", "normal", "thorough"]
+EFFORTS: tuple[Effort, ...] = ("quick", "normal", "thorough")  # least first
+_SHARES: Mapping[Effort, Mapping[str, float]] = {
+    "quick": {"passages": 0.6, "looked_up": 2 / 3, "evidence": 1 / 2, "pages": 2 / 5, "claims": 3 / 8}
+    | {"rounds": 1 / 3, "examples": 1 / 3},
+    "normal": {},
+    "thorough": {"passages": 3 / 2, "looked_up": 5 / 3, "evidence": 3 / 2, "pages": 8 / 5, "claims": 3 / 2}
+    | {"rounds": 4 / 3, "examples": 4 / 3},
+}  # of what is set; what is not named stays as it is
 
 
 class _NoDemos:
@@ -113,6 +122,17 @@ class Limits:
     example_notes: Literal["text", "triples"] = "text"  # how the notes are written that it shows
     student: bool = False
     """Whether the model is a distilled one: no examples, no reasoning first, drafting and refining in one."""
+
+    def at(self, effort: Effort) -> "Limits":
+        """Return the limits of an effort; these are those of the normal one. What is one at least stays so."""
+        shares: dict[str, Any] = {name: share * getattr(self, name) for name, share in _SHARES[effort].items()}
+        scaled = {name: max(round(value), min(1, getattr(self, name))) for name, value in shares.items()}
+        return replace(self, **scaled, refine=self.refine and effort != "quick")
+
+
+def lower_effort(effort: Effort) -> Effort:
+    """Return the next lower one, or the lowest."""
+    return EFFORTS[max(0, EFFORTS.index(effort) - 1)]
 
 
 @dataclass(frozen=True, slots=True)

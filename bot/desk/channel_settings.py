@@ -15,6 +15,7 @@ from bot.access import Asker
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import has_message, translate
 from bot.wiring import App, find_visible_corpora
+from pipeline.kit import EFFORTS, Effort
 from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
 
@@ -32,6 +33,7 @@ class ChannelSettings:
     paused: bool = False  # whether nothing is answered here for now
     threads: Literal["never", "long"] = "never"  # whether a longer exchange gets a thread of its own
     tone: str | None = None  # how a model words answers here; None for as everywhere
+    effort: Effort = "normal"  # how much is looked up and verified for an answer here
 
 
 def resolve_channel_settings(settings: Settings, overrides: Mapping[str, Any], channel_id: str) -> ChannelSettings:
@@ -42,7 +44,9 @@ def resolve_channel_settings(settings: Settings, overrides: Mapping[str, Any], c
 def read_channel_table(settings: Settings, channel_id: str) -> ChannelSettings:
     """Return the settings of a channel by the file alone."""
     table = next((channel for channel in settings.channel if channel.id == channel_id), None)
-    return ChannelSettings(**dict(table)) if table else ChannelSettings(channel_id)
+    if not table:
+        return ChannelSettings(channel_id, effort=settings.effort)
+    return ChannelSettings(**dict(table) | {"effort": table.effort or settings.effort})
 
 
 async def load_channel_settings(app: App, channel_id: str) -> ChannelSettings:
@@ -94,6 +98,11 @@ def _narrow_tone(ceiling: str | None, value: object) -> str:
     return ""
 
 
+def _narrow_effort(ceiling: Effort, value: object) -> Effort:
+    wanted = next((effort for effort in EFFORTS if effort == value), EFFORTS[0])
+    return min(ceiling, wanted, key=EFFORTS.index)
+
+
 def _narrow_answer(ceiling: str, value: object) -> str:
     return ceiling if value == "every" else "mention"
 
@@ -116,6 +125,7 @@ CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
     {
         "corpora": _narrow_corpora,
         "system": _narrow_system,
+        "effort": _narrow_effort,
         "tone": _narrow_tone,
         "answer": _narrow_answer,
         "ephemeral": _narrow_switch,
@@ -127,6 +137,7 @@ CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
 RESET = "reset"  # written as a value it gives a key back to the settings file
 _SWITCH = {"on": True, "off": False}
 _CHOICES: Mapping[str, Mapping[str, Any]] = {
+    "effort": {effort: effort for effort in EFFORTS},
     "answer": {"mention": "mention", "every": "every"},
     "ephemeral": _SWITCH,
     "paused": _SWITCH,

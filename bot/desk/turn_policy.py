@@ -262,7 +262,8 @@ class TurnPolicy:
         alone = question.task == "check" or question.unasked
         earlier = () if alone else await recall_conversation(app, platform, question, row)
         system = budget.system or channel.system
-        return TurnPlan(replace(request, earlier=earlier, system=system, tone=channel.tone), run, budget.notice)
+        chosen = replace(request, earlier=earlier, system=system, tone=channel.tone, effort=channel.effort)
+        return TurnPlan(chosen, run, budget.notice)
 
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
         """Return the view that stays: with the nearest pages and buttons that may be seen there now."""

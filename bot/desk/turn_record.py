@@ -74,7 +74,8 @@ def build_closing_entries(
         "usage": result.usage,
         "seconds": result.seconds,
         "failure": result.failure,
-    } | ({"pinned": result.pinned} if result.pinned else {})
+    }
+    body |= {name: value for name in ("effort", "pinned") if (value := getattr(result, name))}
     entries = (_build_step(result.answer_id, step) for step in steps)
     return (*entries, LogEntry(result.answer_id, EntryKind.TURN_CLOSED, body))
 
@@ -225,6 +226,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
         "seconds": body.get("seconds") or 0.0,
         "failure": body.get("failure"),
         "pinned": body.get("pinned"),
+        "effort": body.get("effort"),
     }
     result: TurnResult = _adapter(TurnResult).validate_python(fields_read)
     return result

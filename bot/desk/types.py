@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 from bot.access import Asker
+from pipeline.kit import Effort
 from pipeline.types import Answer, Turn, Usage
 from storage.language.detection import detect_language
 from storage.types import DocumentId
@@ -142,6 +143,7 @@ class TurnRequest:
     corpora: tuple[str, ...] = ()  # which corpora to look in; empty for all that the asker may read
     system: str = ""
     tone: str | None = None  # how a model words the answer; None as settings say for all
+    effort: Effort | None = None  # how much is done for the answer; None likewise
     id: str = ""  # the turn's id in the record; empty for a new one
     message: str = ""  # the platform's id of the message that asks
     ticket: int = 0  # the question's number at the desk; 0 for one that never stood there
@@ -185,6 +187,7 @@ class TurnResult:
     remembered: frozenset[DocumentId] = frozenset()
     """What the earlier turns stand on that it remembered. The record keeps it with the question."""
     pinned: PinMark | None = None  # where the answer was pinned, and no system asked
+    effort: Effort | None = None  # how much was done for an answer; None of a check, and of what was never begun
 
     @property
     def cited_documents(self) -> frozenset[DocumentId]:

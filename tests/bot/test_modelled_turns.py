@@ -92,6 +92,21 @@ async def test_the_tone_is_in_the_prompt_of_the_answer_and_on_record(tmp_path, a
     assert ["“Brief, as to a friend.”" in styled[0][1], "“Solemn.”" in styled[1][1], len(styled)] == [True, True, 2]
 
 
+async def test_the_effort_is_that_of_the_question_or_of_all_and_on_record(tmp_path, asking):
+    """It rules how far is looked, for answers alone: what is checked is checked as ever."""
+    async with modelled(tmp_path) as (app, _):
+        careful = replace(app, settings_source=app.settings.model_copy(update={"effort": "thorough"}))
+        told = [await answer(careful, asking(effort=effort), lambda _: None) for effort in ("quick", None)]
+        told.append(await check(careful, asking("Skarholm lighthouse was built in 1887."), lambda _: None))
+        entries = [await app.audit.turn(one.answer_id) for one in told]
+
+    searched = [next(one.body["k"] for one in turn if "k" in one.body) for turn in entries]
+    assert searched[0] * 15 == searched[1] * 6
+    assert (
+        [one.effort for one in told] == [turn[0].body.get("effort") for turn in entries] == ["quick", "thorough", None]
+    )
+
+
 async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):
     """Not in the record, the answer, the settings' repr or digest, even where the server echoes it."""
     async with modelled(tmp_path, {"query": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):

@@ -44,13 +44,16 @@ async def test_what_may_not_be_read_any_more_when_an_answer_ends_is_not_shown(bo
     assert [body["withheld"] for body in withheld] == [True]
 
 
-async def test_a_channel_s_tone_is_that_of_its_questions_until_an_admin_turns_it_off(bot: Bot) -> None:
-    """The record names it."""
-    await bot.start(tone="Brief.", channel=[{"id": bot.id(), "tone": "Solemn."}])
+async def test_a_channel_has_its_own_tone_and_effort_until_an_admin_narrows_them(bot: Bot) -> None:
+    """The record names them."""
+    own = {"id": bot.id(), "tone": "Solemn.", "effort": "thorough"}
+    await bot.start(tone="Brief.", effort="quick", channel=[own])
     assert bot.app
     await bot.answered(await bot.ask())
-    await bot.app.overrides.set(bot.id(), "tone", "", by="an admin", was=None)
+    for key, value in (("tone", ""), ("effort", "normal")):
+        await bot.app.overrides.set(bot.id(), key, value, by="an admin", was=None)
     await bot.answered(await bot.ask())
     await bot.answered(await bot.ask(channel=1))
 
-    assert [opened.body["tone"] for opened, _ in await bot.app.audit.turns(3)] == ["Brief.", "", "Solemn."]
+    opened = [(one.body["tone"], one.body["effort"]) for one, _ in await bot.app.audit.turns(3)]
+    assert opened == [("Brief.", "quick"), ("", "normal"), ("Solemn.", "thorough")]

@@ -22,6 +22,7 @@ from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.questions.question_commands import (
     CorpusOption,
+    EffortOption,
     SystemOption,
     detect_question_language,
     identify_terminal_user,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from bot.cli.terminal_output import Output
     from bot.desk.types import TurnResult
     from bot.server.service import BotService
+    from pipeline.kit import Effort
     from pipeline.types import Turn
 
 
@@ -121,11 +123,16 @@ T = TypeVar("T")
 
 
 def chat(
-    context: typer.Context, corpora: CorpusOption = None, system: SystemOption = "", *, as_json: JsonOption = False
+    context: typer.Context,
+    corpora: CorpusOption = None,
+    system: SystemOption = "",
+    effort: EffortOption = None,
+    *,
+    as_json: JsonOption = False,
 ) -> None:
     """Hold a conversation: follow-up questions understand what was said before."""
     with open_command(context, as_json=as_json) as ctx, _open_runner() as runner:
-        answers = run_chat(_build_ports(ctx, runner, tuple(corpora or ()), system))
+        answers = run_chat(_build_ports(ctx, runner, tuple(corpora or ()), system, effort))
         if as_json:
             ctx.output.give(rendering.json_documents.build_chat_document(answers))
 
@@ -193,7 +200,9 @@ def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _build_ports(ctx: CommandContext, runner: asyncio.Runner, corpora: tuple[str, ...], system: str) -> ChatPorts:
+def _build_ports(
+    ctx: CommandContext, runner: asyncio.Runner, corpora: tuple[str, ...], system: str, effort: Effort | None
+) -> ChatPorts:
     from bot.desk.types import TurnRequest
 
     output, zone, thread = ctx.output, ctx.settings.zone, secrets.token_hex(6)
@@ -202,9 +211,8 @@ def _build_ports(ctx: CommandContext, runner: asyncio.Runner, corpora: tuple[str
     def ask(question: str, said: tuple[Turn, ...]) -> TurnResult:
         nonlocal last
         last = rendering.answer_view.StreamedAnswer(output.out)
-        asked = TurnRequest(
-            question, identify_terminal_user(), thread=thread, earlier=said, corpora=corpora, system=system
-        )
+        who = identify_terminal_user()
+        asked = TurnRequest(question, who, thread=thread, earlier=said, corpora=corpora, system=system, effort=effort)
         say = last.say if _is_streaming(output) else None
         try:
             with rendering.turn_progress.watch_turn(output, say) as tell, _open_service(ctx, runner) as service:

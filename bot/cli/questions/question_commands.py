@@ -3,6 +3,7 @@
 import getpass
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.terminal_output import CommandError
 from bot.views.error_messages import explain_failure, explain_nothing_ingested
 from bot.views.sanitize import replace_unencodable
+from pipeline.kit import Effort
 from pipeline.systems import SYSTEMS
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ SystemOption = Annotated[
 JudgeOption = Annotated[
     str,
     typer.Option("--system", help="The system that checks: extractive by rules alone, others by a model and rules."),
+]
+EffortOption = Annotated[
+    Effort | None, typer.Option("--effort", help="How much is looked up and verified; else as set.")
 ]
 
 
@@ -57,6 +62,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question; - reads it from stdin.")],
     corpora: CorpusOption = None,
     system: SystemOption = "",
+    effort: EffortOption = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,7 +70,7 @@ def ask(
     with open_command(context, as_json=as_json) as ctx:
         from pipeline.types import Status
 
-        asked = build_request(question, corpora, system)
+        asked = replace(build_request(question, corpora, system), effort=effort)
         done = _run_turn(
             ctx, lambda service, tell: service.answer(asked, tell), lambda done: done.answer.status is Status.ABSTAINED
         )

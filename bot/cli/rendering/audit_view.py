@@ -343,6 +343,7 @@ def _told_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bo
     return [heading, *render_facts(body), Text()]
 
 
+_RAN = ("task", "system", "effort", "tone", "model", "because")
 _TOLD_OF_OPENING = ("question", "asker", "thread", "corpora", "earlier")
 
 
@@ -358,9 +359,7 @@ def _opened_lines(body: Mapping[str, Any], zone: tzinfo, *, full: bool) -> list[
         "could read": [_describe_corpus(name, refreshed, zone) for name, refreshed in dict(corpora).items()],
     }
     rest = _other_facts(body, *_TOLD_OF_OPENING)
-    shown = (
-        rest if full else {name: rest[name] for name in ("task", "system", "tone", "model", "because") if name in rest}
-    )
+    shown = rest if full else {name: rest[name] for name in _RAN if name in rest}
     return [render_block(f"“{body.get('question', '')}”"), *render_facts(facts), *render_facts(shown)]
 
 

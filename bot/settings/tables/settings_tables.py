@@ -46,7 +46,7 @@ from bot.settings.tables.search_engine_settings import SearchEngineSettings
 from bot.settings.tables.source_settings import AnySource, SourceSettings
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.types import EngineName
-from pipeline.kit import Limits, Policy, Utility
+from pipeline.kit import Effort, Limits, Policy, Utility
 from pipeline.model import Budget
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import KEPT_VECTORS
@@ -80,6 +80,7 @@ class ChannelValues(SettingsTable):
     corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE, SCOPE] = None
     """Those of the readable ones that are searched here; None is all of them, and an empty list is none."""
     system: str = ""
+    effort: Annotated[Effort | None, EMPTY_IS_NONE] = None  # None is that of all channels
     tone: Annotated[Tone | None, EMPTY_IS_NONE] = None  # None is that of all channels
     answer: Literal["mention", "every"] = "mention"
     ephemeral: bool = False  # whether only the asker sees answers
@@ -279,6 +280,7 @@ class OwnSettings(SettingsTable):
     home: Annotated[FullPath, RESTART] = Path(".footnote")
     database: Annotated[str, _DATABASE, Field(repr=False), RESTART] = ""
     system: Annotated[str, LIVE] = ""  # empty: by what is configured
+    effort: Annotated[Effort, LIVE] = "normal"
     tone: Annotated[Tone, LIVE] = ""
     welcome: Annotated[bool, LIVE] = True  # whether the bot introduces itself in a channel that it is invited to
     model: Annotated[ModelValues, RESTART] = ModelValues()

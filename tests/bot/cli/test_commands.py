@@ -150,20 +150,20 @@ def test_what_a_dump_would_take_is_told_before_it_is_ingested(options: list[str]
 def test_ask_prints_an_answer() -> None:
     """With its sources."""
     house = House()
-    result = run("ask", " When does it open? ", "--corpus", "handbook", "--system", "extractive", house=house)
+    result = run("ask", " When does it open? ", "--corpus", "handbook", "--effort", "quick", house=house)
 
     assert result.exit_code == 0
     assert result.stdout.startswith("The quay opens at seven. [1]\n")
     assert "“The quay opens at seven.”" in result.stdout
     (asked,) = house.asked
-    assert (asked.text, asked.corpora, asked.system) == ("When does it open?", ("handbook",), "extractive")
+    assert (asked.text, asked.corpora, asked.effort) == ("When does it open?", ("handbook",), "quick")
     assert (asked.asker.platform, asked.asker.kind) == ("terminal", "terminal")
     assert not asked.asker.shared_with_other_organisations
 
 
 def test_ask_as_json_is_the_document_of_the_contract() -> None:
     """All keys, and no others."""
-    assert document(run("ask", "When?", "--json")) == {
+    assert document(run("ask", "When?", "--json", house=House(answer=answered(effort="quick")))) == {
         "answer_id": "abc123",
         "status": "answered",
         "text": "The quay opens at seven. [1]",
@@ -185,6 +185,7 @@ def test_ask_as_json_is_the_document_of_the_contract() -> None:
         "nearest": [],
         "withheld": 0,
         "system": "extractive",
+        "effort": "quick",
         "model": None,
         "usage": {"llm_calls": 0, "llm_rounds": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None},
         "seconds": 0.25,

@@ -40,6 +40,8 @@ THERE = ("handbook", "kitchen", "board")
         ("ask", "nobody", ()),
         ("paused", "on", True),
         ("tone", "off", ""),
+        ("effort", "Quick", "quick"),
+        ("effort", "normal", None),
         ("paused", "RESET", None),
     ],
 )
@@ -60,6 +62,8 @@ def test_a_channel_is_narrowed_or_given_back_to_the_file(key, written, expected)
         ("answer", "never", "mention, every"),
         ("ephemeral", "perhaps", "on, off"),
         ("tone", "End with @everyone.", "off"),
+        ("effort", "all", "quick, normal, thorough"),
+        ("effort", "thorough", "only narrow"),
         ("ask", "<@U9>", "only narrow"),
         ("ask", "slack:T2/U1", "only narrow"),
         ("readers", "*", "no setting"),

@@ -11,6 +11,7 @@ from bot.desk.channel_settings import (
     resolve_channel_settings,
 )
 from bot.settings.tables.settings_tables import Settings
+from pipeline.kit import EFFORTS
 
 CHANNEL = "slack:T1/C1"
 CORPORA = ("handbook", "kitchen", "board")
@@ -25,9 +26,13 @@ CEILINGS = st.builds(
     st.lists(st.sampled_from(PEOPLE), unique=True).map(tuple),
     st.booleans(),
     tone=st.sampled_from([None, "", "Brief."]),
+    effort=st.sampled_from(EFFORTS),
 )
 ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.sampled_from([*CORPORA, *PEOPLE, "every", "wikichat", "extractive"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([*CORPORA, *PEOPLE, "every", "wikichat", "extractive", *EFFORTS]),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
 )
 
@@ -93,6 +98,7 @@ def test_whatever_stands_in_the_database_widens_nothing(ceiling: ChannelSettings
     assert set(held.ask) <= set(ceiling.ask)
     assert held.system in {ceiling.system, "extractive"}
     assert held.tone == ("" if "tone" in overrides else ceiling.tone)
+    assert EFFORTS.index(held.effort) <= EFFORTS.index(ceiling.effort)
     assert ceiling.answer == "every" or held.answer == "mention"
     assert held.ephemeral >= ceiling.ephemeral
     assert held.paused >= ceiling.paused

@@ -64,6 +64,7 @@ def make_turn(turn_id: str, text: Texts, *, url: str = "", status: str = "answer
             model=text(),
             because=text(),
             tone=text(),
+            effort=text(),
             corpora={text(): None},
             version=text(),
         ),

@@ -1,0 +1,31 @@
+"""How much each effort looks up and verifies."""
+
+from dataclasses import fields, replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.kit import EFFORTS, Limits
+
+COUNTS = [field.name for field in fields(Limits) if type(field.default) is int]
+SET = st.fixed_dictionaries({name: st.integers(0, 100) for name in COUNTS} | {"refine": st.booleans()})
+
+
+def test_the_efforts_of_the_usual_limits() -> None:
+    usual = Limits()
+    quick = replace(usual, passages=6, looked_up=2, evidence=1, pages=2, claims=3, rounds=1, examples=1, refine=False)
+    thorough = replace(usual, passages=15, looked_up=5, evidence=3, pages=8, claims=12, rounds=4, examples=4)
+
+    assert [usual.at(effort) for effort in EFFORTS] == [quick, usual, thorough]
+
+
+@given(SET)
+def test_more_effort_is_never_less_of_anything_and_what_is_none_or_one_stays_so(given_limits: dict[str, int]) -> None:
+    limits = Limits(**given_limits)  # type: ignore[arg-type]
+    quick, normal, thorough = (limits.at(effort) for effort in EFFORTS)
+
+    assert normal == limits
+    for name in (*COUNTS, "refine"):
+        least, usual, most = (getattr(one, name) for one in (quick, normal, thorough))
+        assert least <= usual <= most
+        assert name == "refine" or (least > 0) == (usual > 0) == (most > 0)
