@@ -189,7 +189,7 @@ async def measure(name: str, load: Burst, size: int, folder: Path) -> dict[str, 
     serving: Any = slack_server.serve() if name == "slack" else discord_server.serve()
     async with serving as fake:
         side: Any = SlackSide(fake, load) if name == "slack" else DiscordSide(fake, load)
-        with gathered(folder, _connect(name, fake), size) as team:
+        with gathered(folder, connect_platform(name, fake), size) as team:
             await wait_until(lambda: all(home.ready for home in team.homes), 120)
             began = time.monotonic()
             asked = await ask_all(side, team, texts, load)
@@ -222,7 +222,7 @@ async def measure(name: str, load: Burst, size: int, folder: Path) -> dict[str, 
             }
 
 
-def _connect(name: str, fake: Any) -> dict[str, str]:
+def connect_platform(name: str, fake: Any) -> dict[str, str]:
     if name == "slack":
         tokens = {"SLACK_BOT_TOKEN": slack_world.BOT_TOKEN, "SLACK_APP_TOKEN": slack_world.APP_TOKEN}
         return {**tokens, "FOOTNOTE_SLACK__API_URL": fake.api}
