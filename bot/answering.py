@@ -7,8 +7,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
@@ -34,7 +34,7 @@ from pipeline.errors import (
     QuestionTooLong,
     QuestionWithoutWords,
 )
-from pipeline.kit import Effort, Supports, System, SystemEntry
+from pipeline.kit import Effort, Supports, System, SystemEntry, lower_effort
 from pipeline.systems import find_check, find_system, find_text_check
 from pipeline.types import Answer, AnsweredSentence, Conversation, Event, SentencePassed, Status, Turn
 from storage.errors import StorageError, UnknownCorpus, contain_panics
@@ -101,15 +101,25 @@ async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None
     talk = Conversation((*request.earlier, question))
     tone = app.settings.tone if request.tone is None else request.tone
     # A check is as thorough whatever answers are.
-    effort = (request.effort or app.settings.effort) if task.name == "ask" else None
+    effort = _choose_effort(app, request.effort or app.settings.effort, entry) if task.name == "ask" else {}
     turn_id = request.id or secrets.token_hex(6)
-    turn = _Turn(app, task, talk, scope, entry, turn_id, request.seed or turn_id, tell, tone, request.asker, effort)
+    how = (tone, request.asker, effort.get("effort"))
+    turn = _Turn(app, task, talk, scope, entry, turn_id, request.seed or turn_id, tell, *how)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
-    ran = {"task": task.name, "system": entry.name, "tone": tone, "model": app.model, **app.versions}
-    ran |= {"effort": effort} if effort else {}
+    ran = {"task": task.name, "system": entry.name, "tone": tone, "model": app.model, **app.versions, **effort}
     with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
         await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, build_opening(request, talk, read, ran)))
         return await _run_turn(turn)
+
+
+def _choose_effort(app: App, wanted: Effort, entry: SystemEntry) -> Mapping[str, Any]:
+    """Return the effort for the record, one less than is wanted where the model's server is slow or busy, and why."""
+    pressure = app.load.decide(app.settings.model.slow_seconds) if entry.calls else None
+    effort = lower_effort(wanted) if pressure else wanted
+    if pressure is None or effort == wanted:
+        return {"effort": wanted}
+    figures = {name: round(value, 2) for name, value in asdict(pressure.figures).items()}
+    return {"effort": effort, "lowered": {"from": wanted, "because": pressure.because, **figures}}
 
 
 async def close_interrupted(app: App, turn_id: str) -> bool:

@@ -47,6 +47,7 @@ from pipeline.kit import (
 )
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings
+from pipeline.llm.server_load import CallSample, LoadWatch
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.stages.examples.demo_ranking import TurnDemos
 from pipeline.stages.sentence_judging import SentenceJudge
@@ -80,10 +81,13 @@ if TYPE_CHECKING:
 class LazyModel:
     """An `LLM`. What is wrong with its settings is said by the first call, so that all else works without it."""
 
-    def __init__(self, settings: ModelSettings, stack: AsyncExitStack) -> None:
-        """Take the model's settings, and the stack that closes the model in the end."""
+    def __init__(
+        self, settings: ModelSettings, stack: AsyncExitStack, observe: Callable[[CallSample], None] = lambda _: None
+    ) -> None:
+        """Take the model's settings, the stack that closes it in the end, and who is told what each call took."""
         self._settings = settings
         self._stack = stack
+        self._observe = observe
         self._opening = asyncio.Lock()
         self._opened: OpenAIModel | None = None
 
@@ -106,7 +110,7 @@ class LazyModel:
     async def _model(self) -> OpenAIModel:
         async with self._opening:
             if self._opened is None:
-                self._opened = await self._stack.enter_async_context(open_model(self._settings))
+                self._opened = await self._stack.enter_async_context(open_model(self._settings, observe=self._observe))
             return self._opened
 
 
@@ -136,6 +140,7 @@ class App:
     supports: Supports = check_verbatim  # the local check that the gate holds every sentence to
     examines: Supports = check_verbatim  # the local check of claims that somebody asks about
     llm: LLM | None = None
+    load: LoadWatch = field(default_factory=LoadWatch)  # of the model's server
     rerank: Rerank = no_reader
     web: "WebSearch | None" = None  # the search engine, where one is configured
     observe_call: Callable[[str, object, str, float], None] = lambda *_: None
@@ -248,7 +253,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
             await store.check()
         stack.push_async_callback(store.lazy.flush)
         supports, examines = _build_checkers(settings, store.threads.states)
-        web = open_web_search(settings.search_engine)
+        web, load = open_web_search(settings.search_engine), LoadWatch()
         yield App(
             source,
             store,
@@ -260,7 +265,8 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
             ApprovedExamples(database),
             supports=supports,
             examines=examines,
-            llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,
+            llm=LazyModel(settings.model.plain(), stack, load.observe) if settings.model.configured else None,
+            load=load,
             rerank=LazyReader(load_answer_reader, store.threads.states),
             web=stack.enter_context(web) if web else None,
         )

@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from pipeline.kit import (
     no_reader,
     stream_unconfigured,
 )
+from pipeline.llm.server_load import LoadWatch
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.sentence_judging import SentenceJudge
@@ -66,10 +67,10 @@ class PageSource:
 
 @asynccontextmanager
 async def open_home(home: Path | None = None, **settings: Any) -> AsyncIterator[App]:
-    """Open a home, which is kept if it is named."""
+    """Open a home, which is kept if it is named. However slow its model is, turns take the effort that is asked for."""
     with tempfile.TemporaryDirectory() as scratch:
         async with open_app(Settings(home=home or Path(scratch), **settings)) as app:
-            yield app
+            yield replace(app, load=LoadWatch())
 
 
 @asynccontextmanager

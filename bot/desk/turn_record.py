@@ -23,7 +23,7 @@ INTERRUPTED = "interrupted"  # the kind of failure of a turn that was cut short 
 
 
 def build_opening(
-    request: TurnRequest, talk: Conversation, corpora: Mapping[str, datetime | None], ran: Mapping[str, str | None]
+    request: TurnRequest, talk: Conversation, corpora: Mapping[str, datetime | None], ran: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Return what is known before anything is answered: who asks what, what may be read, and what will answer.
 

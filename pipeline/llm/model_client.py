@@ -30,6 +30,7 @@ from pipeline.llm.server_errors import (
     describe_error,
     interpret_refusal,
 )
+from pipeline.llm.server_load import CallSample
 from pipeline.llm.usage import deadline_error, remaining_seconds, reserve_budget
 from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
@@ -48,6 +49,33 @@ class CallTally:
     faults: int = 0
     tokens: int = 0
     given: bool = False  # whether a piece was passed on, after which nothing can be tried again
+    sent: float | None = None  # when the last try was sent
+    asked: float = 0.0  # since when the server is waited for
+    first: float | None = None  # how long the last try waited for the first sign of a reply
+    reading: float = 0.0  # and for all that came after it
+    said: int = 0  # tokens of its reply
+
+    def send(self, now: float) -> None:
+        self.sent = self.asked = now
+        self.first, self.reading, self.said = None, 0.0, 0
+
+    def hear(self, now: float) -> None:
+        if self.first is None:
+            self.first = now - self.asked
+        else:
+            self.reading += now - self.asked
+
+    def count(self, reply: ModelReply) -> None:
+        self.tokens += reply.prompt_tokens + reply.completion_tokens
+        self.said = reply.completion_tokens
+
+    def sample(self, started: float, now: float, *, streamed: bool) -> CallSample:
+        waited, refused = (now if self.sent is None else self.sent) - started, min(self.faults, self.tries)
+        if self.sent is None or not streamed:
+            return CallSample(waited, tries=self.tries, refused=refused)
+        silent = self.first is None
+        first = now - self.sent if self.first is None else self.first
+        return CallSample(waited, first, silent, self.reading, self.said, self.tries, refused)
 
 
 class QuirkDiscovered(Exception):
@@ -72,8 +100,10 @@ class OpenAIModel:
         random: Random,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        observe: Callable[[CallSample], None] = lambda _: None,
     ) -> None:
         self._settings = settings
+        self._observe = observe
         self._post = post
         self._random = random
         self._clock = clock
@@ -118,6 +148,7 @@ class OpenAIModel:
             raise
         finally:
             spent.tokens += tally.tokens - reserved
+            self._observe(tally.sample(started, self._clock(), streamed=streamed))
 
     async def _call_with_retries(
         self, call: ModelCall, spent: BudgetMeter, tally: CallTally, *, streamed: bool
@@ -197,13 +228,16 @@ class OpenAIModel:
         Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`, and any `PipelineError` as `LLM` says.
         """
         got = ReplyAccumulator(hold=request.hold, streamed=request.streamed)
+        tally.send(self._clock())
         try:
             async with aclosing(self._payloads(request, spent)) as said:
                 async for payload in said:
+                    tally.hear(self._clock())
                     ready = got.add(payload)
                     self._stop_reasoning(got, request)
                     if ready and request.streamed:
                         yield ReplyPiece(ready)
+                    tally.asked = self._clock()
             rest = got.end()
             self._validate_reply(got, request)
             if rest and request.streamed:
@@ -212,12 +246,12 @@ class OpenAIModel:
             refused = isinstance(error, ServerRefusal) or (isinstance(error, TransientError) and not error.taken)
             if got.text or not refused:  # else it cost nothing
                 lost = build_reply(got, request, self._settings)
-                tally.tokens += lost.prompt_tokens + lost.completion_tokens
+                tally.count(lost)
                 if note_lost:
                     note_lost(replace(lost, attempts=tally.tries))
             raise
         whole = build_reply(got, request, self._settings)
-        tally.tokens += whole.prompt_tokens + whole.completion_tokens
+        tally.count(whole)
         yield whole
 
     async def _payloads(self, request: ModelRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:
@@ -278,10 +312,12 @@ async def open_model(
     random: Random | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    observe: Callable[[CallSample], None] = lambda _: None,
 ) -> AsyncGenerator[OpenAIModel]:
     """Open a model by complete settings, and close its connections afterwards. Nothing is sent yet.
 
-    `random` spreads the waits between tries; `clock` is that of `BudgetMeter.deadline`. Raises `ModelUnavailable`.
+    `random` spreads the waits between tries; `clock` is that of `BudgetMeter.deadline`; `observe` is told what each
+    call took. Raises `ModelUnavailable`.
     """
     validate_settings(settings)
     from pipeline.llm.server_connection import Transport
@@ -290,7 +326,7 @@ async def open_model(
     transport = Transport(settings)
     try:
         chance = random or Random()  # noqa: S311 - it spreads waits, and keeps no secret
-        yield OpenAIModel(settings, transport.post, random=chance, clock=clock, sleep=sleep)
+        yield OpenAIModel(settings, transport.post, random=chance, clock=clock, sleep=sleep, observe=observe)
     finally:
         await transport.close()
 

@@ -11,6 +11,7 @@ from bot.answering import answer, check
 from bot.settings.tables.settings_tables import LimitSettings
 from bot.views.catalog import find_asked_claim, translate
 from evaluation.simulated_model.chat_protocol import HANG, Reply, answer_error
+from pipeline.llm.server_load import CallSample
 from pipeline.types import ClaimChecked, DraftStarted, SentencePassed, Status
 from storage.language.detection import detect_language
 from storage.record.proof.verification import verify_turn
@@ -105,6 +106,21 @@ async def test_the_effort_is_that_of_the_question_or_of_all_and_on_record(tmp_pa
     assert (
         [one.effort for one in told] == [turn[0].body.get("effort") for turn in entries] == ["quick", "thorough", None]
     )
+
+
+async def test_a_server_that_is_slow_has_answers_take_less_effort_and_the_record_says_why(tmp_path, asking):
+    """By one effort, and none below the least; what asks no model is left alone."""
+    async with modelled(tmp_path) as (app, _):
+        for _ in range(20):
+            app.load.observe(CallSample(0.0, 4.0, reading=6.0, tokens=60))
+        wanted = [{"effort": "thorough"}, {}, {"effort": "quick"}, {"system": "extractive"}]
+        told = [await answer(app, asking(**one), lambda _: None) for one in wanted]
+        opened = [(await app.audit.turn(one.answer_id))[0].body for one in told]
+
+    figures = {"call_seconds": 16.0, "waited": 0.0, "first_token": 4.0, "tokens_a_second": 10.0, "refused": 0.0}
+    lowered = [{"from": effort, "because": "slow", **figures} for effort in ("thorough", "normal")]
+    assert [one.effort for one in told] == ["normal", "quick", "quick", "normal"]
+    assert [one.get("lowered") for one in opened] == [*lowered, None, None]
 
 
 async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):

@@ -343,7 +343,7 @@ def _told_lines(entry: LogEntry, zone: tzinfo, texts: _PassageTexts, *, full: bo
     return [heading, *render_facts(body), Text()]
 
 
-_RAN = ("task", "system", "effort", "tone", "model", "because")
+_RAN = ("task", "system", "effort", "lowered", "tone", "model", "because")
 _TOLD_OF_OPENING = ("question", "asker", "thread", "corpora", "earlier")
 
 

@@ -47,6 +47,9 @@ class ServerMetrics:
         self._answers = counter(
             "answers", "Turns that ended, by how they ended.", "platform", "task", "system", "status"
         )
+        self._efforts = counter(
+            "efforts", "Turns by their effort, and why it was lowered, if it was.", "effort", "lowered"
+        )
         self._failures = counter("failures", "Turns that failed or were refused, by the kind of the reason.", "kind")
         self._withheld = counter("withheld_sentences", "Sentences that the gate did not let through.", "system")
         self._waited = histogram(
@@ -93,6 +96,8 @@ class ServerMetrics:
         platform, task = _read_platform(entry), str(entry.body.get("task", UNKNOWN))
         _remember(self._opened, entry.turn_id, (platform, task))
         self._questions.labels(platform, task).inc()
+        if effort := entry.body.get("effort"):
+            self._efforts.labels(effort, (entry.body.get("lowered") or {}).get("because", "no")).inc()
         if (taken := entry.body.get("taken")) and entry.at:
             self._waited.labels(platform).observe(max((entry.at - taken).total_seconds(), 0.0))
 

@@ -64,7 +64,9 @@ def plan_turn(entries: Sequence[LogEntry], platform: str) -> tuple[PlannedSpan, 
         "footnote.status": str(body["status"]),
         "footnote.sentences": len(body["sentences"]),
         "footnote.withheld": len(body["withheld"]),
-    } | ({"error.type": failure.kind} if failure else {})
+    }
+    about |= {"footnote.effort": str(body["effort"])} if body.get("effort") else {}
+    about |= {"error.type": failure.kind} if failure else {}
     turn = PlannedSpan(_TURN, "", _TURN, begun, ended, about, failed=str(body["status"]) in _FAILED)
     calls = tuple(_plan_step(step, place, begun) for place, step in enumerate(steps))
     return (turn, *_plan_stages(calls), *calls)

@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from bot.settings.tables.field_types import EMPTY_IS_NONE, SettingsTable, validate_web_address
+from bot.settings.tables.field_types import EMPTY_IS_NONE, LIVE, SettingsTable, validate_web_address
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
 from pipeline.stages import STAGES
 
 _MODEL_DEFAULTS = ModelSettings()
+_OURS = {"student", "slow_seconds"}  # what the adapter is not told
 _Temperature = Annotated[float | None, Field(ge=0, le=2), EMPTY_IS_NONE]
 
 
@@ -69,6 +70,8 @@ class ModelValues(SettingsTable):
     idle_seconds: float = Field(default=_MODEL_DEFAULTS.idle_seconds, gt=0, le=3_600)
     retries: int = Field(default=_MODEL_DEFAULTS.retries, ge=0, le=20)
     prices: dict[str, PriceValues] = Field(default_factory=dict)
+    slow_seconds: Annotated[float, LIVE] = Field(default=8.0, ge=0, le=3_600)
+    """From how many seconds a typical call of its server is slow, so that less effort is taken; 0: never."""
 
     @property
     def configured(self) -> bool:
@@ -85,7 +88,7 @@ class ModelValues(SettingsTable):
 
     def plain(self) -> ModelSettings:
         """Return the settings of the adapter."""
-        given: dict[str, Any] = {name: value for name, value in self if name != "student"}
+        given: dict[str, Any] = {name: value for name, value in self if name not in _OURS}
         secrets = {name: Secret(given[name].get_secret_value()) for name in ("api_key", "azure_ad_token")}
         stages = {name: StageSettings(**dict(stage)) for name, stage in self.stages.items()}
         prices = {name: Price(**dict(price)) for name, price in self.prices.items()}

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import count, islice, product
@@ -25,6 +25,7 @@ from evaluation.dialogues.dialogue_run import SystemVariant, parse_variant
 from evaluation.reports.significance import SIGNIFICANT, compare_paired, estimate_share
 from evaluation.reports.word_measures import f1
 from evaluation.workbench import TERMINAL, render_table
+from pipeline.llm.server_load import LoadWatch
 from pipeline.systems import SYSTEMS
 from pipeline.types import Event
 
@@ -111,6 +112,7 @@ async def _run(
     ctx: CommandContext, file: Path, making: MakingOptions, systems: tuple[Sequence[str], bool] | None, app: App
 ) -> tuple[int, Mapping[str, Sequence[OwnOutcome]]]:
     """Make questions where there are none or more are wanted, and ask them of `systems`; return how many there are."""
+    app = replace(app, load=LoadWatch())  # however slow a model is, it is asked as much as any
     questions = await asyncio.to_thread(read_questions, file)
     if is_short := making.more or not questions:
         ctx.output.note(f"questions are made into {file}; this looks through all documents")

@@ -65,6 +65,7 @@ def make_turn(turn_id: str, text: Texts, *, url: str = "", status: str = "answer
             because=text(),
             tone=text(),
             effort=text(),
+            lowered={"from": text(), "waited": 1.5},
             corpora={text(): None},
             version=text(),
         ),

@@ -25,7 +25,7 @@ from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_
 
 LABELS = {
     *("change", "check", "corpus", "kind", "le", "method", "outcome", "platform", "stage", "state", "status", "store"),
-    *("system", "task", "database", "python", "schema", "version"),
+    *("system", "effort", "lowered", "task", "database", "python", "schema", "version"),
 }
 STATE = ServerState(
     {"version": "1.0"},
@@ -76,6 +76,7 @@ def test_figures_are_those_of_the_record(kept: Registered) -> None:
     found = [
         (kept.value("questions_total", platform="slack", task="ask"), 1),
         (kept.value("answers_total", platform="terminal", task="ask", system="wikichat", status="failed"), 1),
+        (kept.value("efforts_total", effort="quick", lowered="slow"), 2),
         (kept.value("withheld_sentences_total", system="wikichat"), 2),
         (kept.value("failures_total", kind="model_unavailable"), 1),
         (kept.value("queue_wait_seconds_sum", platform="slack"), 4),

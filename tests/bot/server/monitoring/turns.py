@@ -1,5 +1,6 @@
 """The entries of a turn, as a server appends them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,13 +25,15 @@ STEPS = (
 def make_opening(turn_id: str, platform: str = "slack", *, waited: float = 4.0) -> LogEntry:
     asker = Asker(platform, "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
     request = TurnRequest(SECRET, asker, id=turn_id, ticket=1, taken=BEGUN - timedelta(seconds=waited))
-    opening = build_opening(request, Conversation((Turn("user", SECRET),)), {}, {"task": "ask", "system": "wikichat"})
+    ran = {"task": "ask", "system": "wikichat", "effort": "quick", "lowered": {"from": "normal", "because": "slow"}}
+    opening = build_opening(request, Conversation((Turn("user", SECRET),)), {}, ran)
     return LogEntry(turn_id, EntryKind.TURN_OPENED, opening, at=BEGUN)
 
 
 def make_closing(turn_id: str, failure: Failure | None = None, steps: tuple[Step, ...] = STEPS) -> list[LogEntry]:
     status = Status.FAILED if failure else Status.ABSTAINED
     result = TurnResult(turn_id, Answer(status), SECRET, "wikichat", "m", Usage(3, 2, 200, 40, 1.0), 2.0, failure)
+    result = replace(result, effort="quick")
     entries = build_closing_entries(result, steps, [WithheldSentence(SECRET, "why")], ())
     return [LogEntry(turn_id, one.kind, one.body, at=BEGUN + timedelta(seconds=2)) for one in entries]
 
