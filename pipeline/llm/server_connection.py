@@ -1,8 +1,9 @@
 """Send requests to a server, and read its response: no longer than allowed, no slower, no more of it.
 
-The only file that imports `openai`, and so imported late: a process that calls no model never loads it. The stream is
-read here, not by `openai`: its reader takes seven times the processor's time for each piece, counts no bytes, and takes
-a server that only sends signs of life for a silent one.
+The only file that imports `openai`, and so imported late: a process that calls no model never loads it. The request is
+sent and the stream is read here, not by `openai`, which copies each message value by value on the event loop, and whose
+reader takes seven times the processor's time for each piece, counts no bytes, and takes a server that only sends signs
+of life for a silent one.
 """
 
 import asyncio
@@ -11,10 +12,11 @@ import math
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import httpx2
@@ -157,10 +159,19 @@ _NO_KEY = "none"
 
 
 class Transport:
+    """Sends requests as `openai` would: its addresses and headers, and no copy of the messages on the way."""
+
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
-        self._headers = {} if settings.secrets else {"Authorization": openai.omit}
-        self._client = _build_client(settings)
+        timeout, hooks = httpx2.Timeout(None, connect=_CONNECT_SECONDS), {"response": [_raise_refusal]}
+        self._http = openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False, event_hooks=hooks)
+        client = _build_client(settings, self._http)
+        auth = client.auth_headers if settings.secrets else {}
+        self._headers = {
+            name: value for name, value in (client.default_headers | auth).items() if isinstance(value, str)
+        }
+        self._address = str(client.base_url).rstrip("/")
+        self._query = {name: str(value) for name, value in client.default_query.items()} or None
 
     @asynccontextmanager
     async def post(self, arguments: Mapping[str, Any]) -> AsyncGenerator[ServerResponse]:
@@ -168,16 +179,24 @@ class Transport:
 
         Raises `ServerRefusal` and `TransientError`.
         """
-        chat = self._client.chat.completions.with_streaming_response
-        async with AsyncExitStack() as stack:
-            with self._plainly():
-                sent = chat.create(**arguments, extra_headers=self._headers)
-                response = await stack.enter_async_context(sent)
-            yield ServerResponse(response.headers.get("content-type", ""), self._chunks(response))
-
-    async def _chunks(self, response: openai.AsyncAPIResponse[Any]) -> AsyncGenerator[bytes]:
+        body = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        url = self._find_url(arguments["model"])
+        request = self._http.build_request("POST", url, content=body, headers=self._headers, params=self._query)
         with self._plainly():
-            async for chunk in response.iter_bytes():
+            response = await self._http.send(request, stream=True)
+        try:
+            yield ServerResponse(response.headers.get("content-type", ""), self._chunks(response))
+        finally:
+            await response.aclose()
+
+    def _find_url(self, model: str) -> str:
+        deployed = self._settings.api == "azure" and "/deployments" not in self._address
+        place = f"{self._address}/deployments/{quote(model, safe='')}" if deployed else self._address
+        return f"{place}/chat/completions"
+
+    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
+        with self._plainly():
+            async for chunk in response.aiter_bytes():
                 yield chunk
 
     @contextmanager
@@ -185,40 +204,36 @@ class Transport:
         """Raise the faults of a connection as `TransientError`, unless it was cancelled, which shows as one of them."""
         try:
             yield
-        except (openai.APIConnectionError, httpx2.RequestError, ssl.SSLError, anyio.EndOfStream) as error:
+        except (httpx2.RequestError, ssl.SSLError, anyio.EndOfStream) as error:
             if (task := asyncio.current_task()) and task.cancelling():
                 raise asyncio.CancelledError from None
             # The error holds the request, and so the key: it must not be chained to what is shown.
             raise self._explain(error) from None
 
     def _explain(self, error: Exception) -> TransientError:
-        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
         server = f"the model server at {self._settings.server}"
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-            why = redact_text(str(cause), self._settings.unspoken) or "no answer"
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+            why = redact_text(str(error), self._settings.unspoken) or "no answer"
             hint = "check that it runs, and base_url of the model"
             return TransientError(f"{server} cannot be reached: {why}", hint=hint, taken=False)
         return TransientError(f"{server} broke the connection", hint="try again later")
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._http.aclose()
 
 
-def _build_client(settings: ModelSettings) -> openai.AsyncOpenAI:
-    timeout, hooks = httpx2.Timeout(None, connect=_CONNECT_SECONDS), {"response": [_raise_refusal]}
-    http = openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False, event_hooks=hooks)
+def _build_client(settings: ModelSettings, http: httpx2.AsyncClient) -> openai.AsyncOpenAI:
+    """Return a client that knows where a server is and who asks; nothing is sent by it."""
     if settings.api == "azure":
         return openai.AsyncAzureOpenAI(
             azure_endpoint=settings.base_url,
             api_version=settings.api_version,
             api_key=settings.api_key.value or None,
             azure_ad_token=None if settings.api_key else settings.azure_ad_token.value,
-            timeout=timeout,
-            max_retries=0,
             http_client=http,
         )
     address, key = settings.base_url or OPENAI_URL, settings.api_key.value or _NO_KEY
-    return openai.AsyncOpenAI(base_url=address, api_key=key, timeout=timeout, max_retries=0, http_client=http)
+    return openai.AsyncOpenAI(base_url=address, api_key=key, http_client=http)
 
 
 async def _raise_refusal(response: httpx2.Response) -> None:

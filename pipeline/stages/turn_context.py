@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from pipeline.kit import Kit
@@ -95,12 +96,24 @@ class _Wording:
 
 
 def _read_wording(hit: Hit, wanted: set[str]) -> _Wording:
-    said = [word.casefold() for word in words(hit.passage.text)]
-    exact = Counter(word for word in said if any(map(str.isdigit, word)) or not content_terms(word))
     named = wanted.intersection(content_terms(f"{hit.document.title} {hit.passage.section}"))
-    return _Wording(frozenset(pairwise(("", *said))), exact, frozenset(named))
+    return _Wording(*_read_words(hit.passage.text), frozenset(named))
+
+
+@lru_cache(maxsize=256)
+def _read_words(text: str) -> tuple[frozenset[tuple[str, str]], Counter[str]]:
+    said = [word.casefold() for word in words(text)]
+    return frozenset(pairwise(("", *said))), Counter(filter(_is_exact, said))
+
+
+@lru_cache(maxsize=65_536)
+def _is_exact(word: str) -> bool:
+    return any(map(str.isdigit, word)) or not content_terms(word)
 
 
 def _is_copy(one: _Wording, other: _Wording) -> bool:
-    same = len(one.pairs & other.pairs) >= COPY_SHARE * len(one.pairs | other.pairs)
-    return same and one.exact == other.exact and one.named <= other.named
+    few, many = sorted((len(one.pairs), len(other.pairs)))
+    if few < COPY_SHARE * many or one.exact != other.exact:
+        return False
+    shared = len(one.pairs & other.pairs)
+    return shared >= COPY_SHARE * (few + many - shared) and one.named <= other.named

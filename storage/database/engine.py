@@ -14,6 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -365,6 +366,8 @@ def to_json_value(value: Any) -> Any:
         ValueError: A number is not finite, or a moment has no time zone.
         TypeError: JSON has no place for it.
     """
+    if value is None or type(value) in _PLAIN_TYPES:
+        return value
     if isinstance(value, Enum):
         return to_json_value(value.value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -376,7 +379,7 @@ def to_json_value(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        value = {name: getattr(value, name) for name in _list_fields(type(value))}
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -384,13 +387,25 @@ def to_json_value(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be recorded")
 
 
+_PLAIN_TYPES = frozenset({str, int, bool})
+
+
+@cache
+def _list_fields(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
 def encode_json(body: Any) -> str:
     """Encode a value as JSON that every database takes. Raises as `to_json_value` does."""
     value = to_json_value(body)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # What was typed may hold half a surrogate pair, which no database takes but as an escape.
-    escaped = any("\ud800" <= character <= "\udfff" for character in text)
-    return json.dumps(value, separators=(",", ":")) if escaped else text
+    try:
+        text.encode()
+    except (
+        UnicodeEncodeError
+    ):  # what was typed may hold half a surrogate pair, which no database takes but as an escape
+        return json.dumps(value, separators=(",", ":"))
+    return text
 
 
 def decode_json(text: str) -> Any:

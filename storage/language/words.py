@@ -9,7 +9,7 @@ import re
 import threading
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from itertools import chain, pairwise
@@ -94,7 +94,7 @@ _THOUSANDS = lazy_compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _THOUSANDS_DOTTED = lazy_compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL_COMMAED = lazy_compile(r"\d+,\d+")
 _PUNCTUATION = '.,;:!?()"'
-_MOST_KNOWN, _LONGEST_KNOWN = 100_000, 40  # chunks of a language whose terms are remembered, and their characters
+_LONGEST_KNOWN = 40  # characters of a chunk whose terms are remembered
 
 
 def words(text: str) -> list[str]:
@@ -123,21 +123,25 @@ def terms(text: str, language: str = "") -> list[str]:
 class _KnownTerms(dict[str, tuple[str, ...]]):
     """Map what stands between white space to its terms, which are found where they are not known."""
 
+    most = 100_000
+
     def __init__(self, language: str) -> None:
         super().__init__()
         self._language = language
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        bare = chunk.strip(_PUNCTUATION)
-        if bare.isascii() and bare.isalpha():
-            found: tuple[str, ...] = (_stem(bare, self._language),)
-        else:
-            found = tuple(term for word in words(chunk) for term in _terms_of(word, self._language))
+        found = self._find(chunk)
         if len(chunk) <= _LONGEST_KNOWN:
-            if len(self) >= _MOST_KNOWN:
+            if len(self) >= self.most:
                 self.clear()
             self[chunk] = found
         return found
+
+    def _find(self, chunk: str) -> tuple[str, ...]:
+        bare = chunk.strip(_PUNCTUATION)
+        if bare.isascii() and bare.isalpha():
+            return (_stem(bare, self._language),)
+        return tuple(term for word in words(chunk) for term in _terms_of(word, self._language))
 
 
 @lru_cache(maxsize=4)
@@ -150,9 +154,14 @@ def content_words(text: str, language: str = "") -> list[str]:
 
     Acronyms in capitals ("US", "IT", "WHO") are no stop words unless the whole text is in capitals.
     """
+    return _list_content_words(text, language, whole=True)
+
+
+def _list_content_words(text: str, language: str, *, whole: bool) -> list[str]:
+    """Return them of a text; of a part of one, where it is not `whole`, which as a whole is not in capitals."""
     left_out = stop_words(language)
     found = words(text)
-    shouted = len(found) > 1 and text.isupper()
+    shouted = whole and len(found) > 1 and text.isupper()
     kept: list[str] = []
     for word in found:
         if _UNSPACED.match(word):
@@ -164,15 +173,34 @@ def content_words(text: str, language: str = "") -> list[str]:
 
 def content_terms(text: str, language: str = "") -> list[str]:
     """Return the terms of the content words of `text`, in order."""
-    found: list[str] = []
-    for word in content_words(_composed(text), language):
+    text = _composed(text)
+    if text.isupper():  # whether a word in capitals is an acronym, the whole text tells
+        return list(_find_content_terms(text, language))
+    return list(chain.from_iterable(map(_known_content(language).__getitem__, text.split())))
+
+
+def _find_content_terms(text: str, language: str, *, whole: bool = True) -> Iterator[str]:
+    for word in _list_content_words(text, language, whole=whole):
         found_terms = _terms_of(word, language)
         if _UNSPACED.match(word):
             particles = stop_words(_language_of_run(word, language))
-            found += [term for term in found_terms if term not in particles]
+            yield from (term for term in found_terms if term not in particles)
         else:
-            found += found_terms
-    return found
+            yield from found_terms
+
+
+class _KnownContent(_KnownTerms):
+    """Map what stands between white space to the terms of its content words."""
+
+    most = 30_000
+
+    def _find(self, chunk: str) -> tuple[str, ...]:
+        return tuple(_find_content_terms(chunk, self._language, whole=False))
+
+
+@lru_cache(maxsize=4)
+def _known_content(language: str) -> _KnownContent:
+    return _KnownContent(language)
 
 
 @lru_cache(maxsize=64)
