@@ -404,6 +404,7 @@ def build_kit(
             student=student,
             tone=tone,
             demos=lambda: demos.shown,
+            sharing=app.settings.model.plain().shares_beginning,
         )
         ask, stream = prompter.ask, prompter.stream
         verify = SentenceJudge(stream, seen, student=student)

@@ -89,6 +89,7 @@ class Recorder:
             llm_calls=len(asked),
             llm_rounds=_count_rounds(asked),
             prompt_tokens=sum(one.get("prompt_tokens", 0) for one in facts),
+            cached_tokens=sum(one.get("cached_tokens", 0) for one in facts),
             completion_tokens=sum(one.get("completion_tokens", 0) for one in facts),
             cost=None if not costs or None in costs else sum(costs),
         )

@@ -21,6 +21,7 @@ class ModelCall:
     schema: Mapping[str, Any] | None = None
     """A JSON schema (an object at its top) that the reply must fit; None for plain text."""
     max_tokens: int = 1_024  # how long the visible reply may be
+    shared: int = 0  # so many characters of the first message are those of every call, whatever its stage
     note_lost: Callable[["ModelReply"], None] | None = field(default=None, compare=False)
     """Told what each try came to, and took, that gave no whole reply: it failed, or was stopped before its end."""
 

@@ -153,6 +153,7 @@ class Usage:
     """By the clock: the most calls of which each began when the one before it had ended, whether it waited for that or
     not. A call that begins while the one that it follows is still streaming is in the same round."""
     prompt_tokens: int = 0
+    cached_tokens: int = 0  # of those of prompts, what servers had in their caches
     completion_tokens: int = 0
     cost: float | None = None  # in the price list's currency; None where a call has no price
 

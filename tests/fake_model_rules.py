@@ -27,8 +27,11 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "response_format": (dict,),
     "reasoning_effort": (str,),
     "user": (str,),
+    "prompt_cache_key": (str,),
+    "prompt_cache_options": (dict,),
 }
-KNOWN_ARGUMENTS = frozenset(_TYPES)
+CACHE_ARGUMENTS = frozenset({"prompt_cache_key", "prompt_cache_options"})
+KNOWN_ARGUMENTS = frozenset(_TYPES) - CACHE_ARGUMENTS
 _ROLES = frozenset({"system", "developer", "user", "assistant"})
 
 
@@ -113,7 +116,8 @@ def _check_limits(profile: StrictProfile, body: Mapping[str, Any]) -> Refusal | 
 def _check_messages(profile: StrictProfile, messages: Sequence[Any]) -> Refusal | None:
     for place, message in enumerate(messages):
         right = isinstance(message, dict) and set(message) == {"role", "content"}
-        if not right or not isinstance(message["content"], str):
+        marks = "prompt_cache_options" in profile.takes and message["role"] != "assistant"
+        if not right or not (isinstance(message["content"], str) or (marks and _are_text_parts(message["content"]))):
             return Refusal(400, f"Invalid value for 'messages[{place}]'.", f"messages[{place}]")
         if message["role"] not in _ROLES:
             return Refusal(400, f"Invalid value: '{message['role']}'.", f"messages[{place}].role")
@@ -124,6 +128,12 @@ def _check_messages(profile: StrictProfile, messages: Sequence[Any]) -> Refusal 
         said = "Conversation roles must alternate user/assistant/user/assistant/..."
         return Refusal(400, said, type="BadRequestError")
     return None
+
+
+def _are_text_parts(parts: Any) -> bool:
+    marks = [dict(part).pop("prompt_cache_breakpoint", None) for part in parts]
+    plain = [set(part) - {"prompt_cache_breakpoint"} == {"type", "text"} and part["type"] == "text" for part in parts]
+    return all(plain) and all(mark in (None, {"mode": "explicit"}) for mark in marks)
 
 
 def _check_format(profile: StrictProfile, body: Mapping[str, Any]) -> Refusal | None:
@@ -159,6 +169,10 @@ def _find_loose_schema(schema: Any, where: tuple[str, ...]) -> str | None:
 _MODELS = ("small-model", "other-model", "thinking-model")
 OPENAI = StrictProfile("openai", key="sk-right-0123456789", models=_MODELS, thinkers=("thinking-model",))
 AZURE = StrictProfile("azure", key="0123456789abcdef-azure", azure=True, models=("our-deployment",))
+AZURE_GPT = StrictProfile(
+    **{**vars(AZURE), "models": ("gpt-5.6-terra", "gpt-5.4-mini"), "takes": KNOWN_ARGUMENTS | CACHE_ARGUMENTS}
+)
+"""Deployments that are named after their models, which keep prompts."""
 VLLM = StrictProfile(
     "vllm",
     models=_MODELS,

@@ -64,14 +64,17 @@ class Examination:
 class Examiner:
     """Examines one model in one variant."""
 
-    def __init__(self, llm: LLM, spent: BudgetMeter, *, now: datetime, student: bool, at_once: int) -> None:
-        """Take the model, its budget, the day of the cases, and how many calls run at once."""
+    def __init__(
+        self, llm: LLM, spent: BudgetMeter, *, now: datetime, student: bool, at_once: int, sharing: bool = False
+    ) -> None:
+        """Take the model, its budget, the day of the cases, how many run at once, and whether they begin alike."""
         self.found = Examination()
         self._llm = llm
         self._spent = spent
         self._now = now
         self._student = student
         self._at_once = at_once
+        self._sharing = sharing
         self._dead: list[str] = []
 
     async def examine(self, kind: CallKind, cases: tuple[GoldCase, ...], tell: Callable[[], None]) -> None:
@@ -108,6 +111,7 @@ class Examiner:
             now=self._now,
             random=Random(case.name),  # noqa: S311 - it draws fences, and a case is asked alike each time
             student=self._student,
+            sharing=self._sharing,
         )
         try:
             value = await kind.asked(case, prompter, student=self._student)

@@ -261,7 +261,8 @@ async def run_exam(
         if findings.fault:
             return  # who gives no reply at all gives none when asked otherwise
         async with open_model(way.settings) as llm:
-            examiner = Examiner(llm, spent, now=now, student=way.student, at_once=way.settings.max_concurrency)
+            sharing, at_once = way.settings.shares_beginning, way.settings.max_concurrency
+            examiner = Examiner(llm, spent, now=now, student=way.student, at_once=at_once, sharing=sharing)
             findings.ways.append((way, examiner.found))
             for kind in way.kinds:
                 await examiner.examine(kind, asked.cases[kind.name], partial(count, f"{kind.name} {way.name}"))

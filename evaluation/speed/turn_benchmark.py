@@ -20,7 +20,17 @@ from PIL import Image, ImageDraw, ImageFont
 
 from evaluation.answers.question_sets import SetText, build_set_source, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
-from evaluation.speed.turn_figures import IN_ROUNDS, MARKS, WIKICHAT_2_1, SystemRuns, compute_figures, critical_path
+from evaluation.speed.turn_figures import (
+    CACHED_FROM,
+    CACHED_STEP,
+    DISCOUNTS,
+    IN_ROUNDS,
+    MARKS,
+    WIKICHAT_2_1,
+    SystemRuns,
+    compute_figures,
+    critical_path,
+)
 from evaluation.speed.turn_trace import (
     MeasuredTurn,
     TurnBench,
@@ -177,6 +187,23 @@ def render_stages(one: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def render_bills(one: Mapping[str, Any]) -> str:
+    """Return what a provider bills that asks less for what it knows, by how prompts are arranged."""
+    shares = [f"at {discount:.0%} off" for discount in DISCOUNTS]
+    lines = [
+        f"{one['system']}: prompt tokens of a turn, and the bill in tokens at the full price of a provider that asks",
+        f"less for what it knows of calls before: beginnings from {CACHED_FROM:,} tokens on, in steps of {CACHED_STEP}",
+        "",
+        f"| arrangement | sent | known in a turn alone | {' | '.join(shares)} | after others | {' | '.join(shares)} |",
+        "|---" * (4 + 2 * len(shares)) + "|",
+    ]
+    for name, bill in one["bills"].items():
+        alone, after = ([f"{bill.billed(off, alone=way):,.0f}" for off in DISCOUNTS] for way in (True, False))
+        cells = (f"{bill.tokens:,}", f"{bill.cached_alone:,}", *alone, f"{bill.cached:,}", *after)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def render_parts(one: Mapping[str, Any]) -> str:
     """Return where the seconds to the end, and to the first sentence, of a system went."""
     lines = []
@@ -269,18 +296,25 @@ async def _measure_systems(
             SimulatedModel(pace), search, build_set_source(tuple(_folder_pages(HANDBOOK)), "en"), **limits
         ) as on,
         open_second_server(on, SimulatedModel(IN_ROUNDS), 0.0) as rounds,
+        open_second_server(on, SimulatedModel(pace), search, shared="always") as sharing,
     ):
         await time_plain_call(on)
         plain = median([await time_plain_call(on) for _ in range(3)])
         names = systems or [name for name, entry in on.app.systems.items() if entry.calls]
-        return [await _run_system(name, asked, on, rounds, pace, plain) for name in names]
+        return [await _run_system(name, asked, on, rounds, sharing, pace, plain) for name in names]
 
 
 async def _run_system(
-    name: str, asked: Sequence[str], on: TurnBench, rounds: TurnBench, pace: ServerPace, plain: float
+    name: str,
+    asked: Sequence[str],
+    on: TurnBench,
+    rounds: TurnBench,
+    sharing: TurnBench,
+    pace: ServerPace,
+    plain: float,
 ) -> SystemRuns:
     turns, in_rounds = await _measure_turns(on, name, asked), await _measure_turns(rounds, name, asked[:3])
-    return SystemRuns(name, turns, in_rounds, pace, on.search, plain)
+    return SystemRuns(name, turns, in_rounds, pace, on.search, plain, await _measure_turns(sharing, name, asked))
 
 
 async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> list[MeasuredTurn]:
@@ -289,7 +323,7 @@ async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> li
 
 
 def _render_report(runs: Sequence[SystemRuns], found: Sequence[dict[str, Any]]) -> str:
-    blocks = [render_figures(found), *map(render_stages, found), *map(render_parts, found)]
+    blocks = [render_figures(found), *map(render_stages, found), *map(render_bills, found), *map(render_parts, found)]
     return "\n\n".join((*blocks, *(render_timeline(_median_timeline(one)) for one in runs)))
 
 
@@ -298,7 +332,8 @@ def _median_timeline(runs: SystemRuns) -> Timeline:
 
 
 def _system_document(one: dict[str, Any]) -> dict[str, Any]:
-    return {**one, "stages": {name: asdict(sent) for name, sent in one["stages"].items()}}
+    plain = {key: {name: asdict(found) for name, found in one[key].items()} for key in ("stages", "bills")}
+    return one | plain
 
 
 def _drop_infinite(value: Any) -> Any:

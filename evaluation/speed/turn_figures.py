@@ -4,14 +4,16 @@ The path is followed from the end backwards: to what the step waited for in its 
 where tasks joined. A stream counts as far as it had come when the next step began.
 """
 
+import json
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from statistics import median
 from typing import Any
 
-from evaluation.simulated_model.model_pace import ServerPace, count_tokens
+from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ServerPace, count_tokens
 from evaluation.speed.turn_trace import PLAIN_PROMPT, PLAIN_REPLY, Cause, MeasuredTurn, TraceStep, join_prompt
 from pipeline.support.support_check import find_quotable_spans
 from storage.types import Passage
@@ -141,10 +143,57 @@ def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage
 
 
 def _common_prefix(one: str, other: str) -> int:
-    return next(
-        (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
-        min(len(one), len(other)),
-    )
+    """Return how many characters two texts begin with alike."""
+    return bisect_left(range(min(len(one), len(other))), 1, key=lambda at: one[: at + 1] != other[: at + 1])
+
+
+CACHED_FROM, CACHED_STEP = 1_024, 128
+"""What OpenAI, Azure and others know of a prompt: nothing shorter, and no other lengths."""
+DISCOUNTS = (0.5, 0.75, 0.9)
+"""What they take off for that: OpenAI's models of 2024, its GPT-4.1, its later ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBill:
+    """Prompt tokens of a turn with their schemas, and how many of them a provider knows from a call before."""
+
+    tokens: int
+    cached_alone: int  # where no turn came before
+    cached: int  # where others came before
+
+    def billed(self, discount: float, *, alone: bool) -> float:
+        """Return what the tokens cost, in tokens at the full price."""
+        return self.tokens - discount * (self.cached_alone if alone else self.cached)
+
+
+def measure_bill(earlier: Sequence[TraceStep], calls: Sequence[TraceStep]) -> PromptBill:
+    """Return the bill of a turn's calls; `earlier` are those of turns before, with other questions.
+
+    A call knows of one before it in its own turn what that had read when it began.
+    """
+    tokens = alone = after = 0
+    for call in calls:
+        prompt = _join_billed(call)
+        own = [_join_billed(one) for one in calls if _read_by(one) <= call.began]
+        tokens += count_tokens(prompt)
+        alone += count_cached(prompt, own)
+        after += count_cached(prompt, (*own, *map(_join_billed, earlier)))
+    return PromptBill(tokens, alone, after)
+
+
+def count_cached(prompt: str, known: Iterable[str]) -> int:
+    """Return how many tokens of a prompt a provider has in its cache that has read others."""
+    same = max((_common_prefix(prompt, one) for one in known), default=0) // CHARACTERS_A_TOKEN
+    return same - same % CACHED_STEP if same >= CACHED_FROM else 0
+
+
+def _join_billed(call: TraceStep) -> str:
+    """Return what a model reads of a call: providers put its schema first."""
+    return f"{json.dumps(call.schema) if call.schema else ''}{join_prompt(call)}"
+
+
+def _read_by(call: TraceStep) -> float:
+    return call.pieces[0] if call.pieces else call.ended
 
 
 def _plain(text: str) -> str:
@@ -179,6 +228,7 @@ class SystemRuns:
     pace: ServerPace
     search: float
     plain: float
+    sharing: Sequence[MeasuredTurn] = ()  # with prompts that all begin alike
 
 
 def plain_seconds(pace: ServerPace) -> float:
@@ -211,6 +261,7 @@ def compute_figures(runs: SystemRuns) -> dict[str, Any]:
         "reply_tokens": median_figure([sum(call.tokens for call in turn.calls) for turn in turns]),
         "stable_share": sum(one.stable for one in sent.values()) / all_sent if all_sent else math.nan,
         "stages": sent,
+        "bills": {name: _median_bill(of) for name, of in (("short", turns), ("shared", runs.sharing)) if len(of) > 1},
         "sent_again": median_figure([_count_repeats(turn) for turn in runs.in_rounds]),
         "late_verdicts": sum(sum(at > turn.drafting for at in turn.verdicts) for turn in turns),
         "verdicts": sum(len(turn.verdicts) for turn in turns),
@@ -238,6 +289,15 @@ def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
         earlier += [join_prompt(call) for call in turn.calls]
     names = dict.fromkeys(name for one in each for name in one)
     return {name: _median_prompts([one.get(name, StagePrompts(0, 0, 0)) for one in each]) for name in names}
+
+
+def _median_bill(turns: Sequence[MeasuredTurn]) -> PromptBill:
+    """Return what a turn is billed, as medians over all but the first."""
+    bills = [
+        measure_bill([call for earlier in turns[:place] for call in earlier.calls], turn.calls)
+        for place, turn in enumerate(turns)
+    ]
+    return PromptBill(*(int(median(values)) for values in zip(*map(astuple, bills[1:]), strict=True)))
 
 
 def _median_prompts(sent: Sequence[StagePrompts]) -> StagePrompts:

@@ -6,7 +6,7 @@ What a step waited for is the last step that ended before it in its task, or in 
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -23,6 +23,7 @@ from evaluation.simulated_model.model_server import run_model_server
 from evaluation.workbench import TERMINAL, open_corpus
 from ingest.types import DocumentSource
 from pipeline.kit import Kit, Supports, System
+from pipeline.llm.prompt_cache import SharedBeginning
 from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, T
 from pipeline.stages.concurrency import close_stream
@@ -54,6 +55,7 @@ class TraceStep:
     ended: float = 0.0
     pieces: list[float] = field(default_factory=list)
     messages: tuple[ChatMessage, ...] = ()
+    schema: Mapping[str, Any] | None = None
     prompt_tokens: int = 0
     cached_tokens: int = 0  # those that the server had in its cache
     tokens: int = 0
@@ -112,7 +114,7 @@ class TracedModel:
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         self._made()
         with self.trace.step("model", call.stage) as step:
-            step.messages = call.messages
+            step.messages, step.schema = call.messages, call.schema
             reply = await self.llm.complete(call, spent)
             _copy_usage(step, reply)
             return reply
@@ -245,10 +247,15 @@ async def open_bench(
 
 
 @asynccontextmanager
-async def open_second_server(on: TurnBench, simulated: SimulatedModel, search: float) -> AsyncIterator[TurnBench]:
+async def open_second_server(
+    on: TurnBench, simulated: SimulatedModel, search: float, *, shared: SharedBeginning = "never"
+) -> AsyncIterator[TurnBench]:
+    """Give the same on a server of another pace, or with prompts that are arranged otherwise."""
     with run_model_server(simulated) as server:
         async with AsyncExitStack() as stack:
-            yield TurnBench(replace(on.app, llm=LazyModel(_model(server).plain(), stack)), search)
+            model = _model(server).model_copy(update={"shared_beginning": shared})
+            settings = on.app.settings.model_copy(update={"model": model})
+            yield TurnBench(replace(on.app, settings_source=settings, llm=LazyModel(model.plain(), stack)), search)
 
 
 def _model(server: str) -> ModelValues:

@@ -9,6 +9,12 @@ from typing import Any
 
 from pipeline.errors import PromptTooLong
 from pipeline.llm.model_settings import ModelSettings, StagePlan
+from pipeline.llm.prompt_cache import (
+    OPTIONS_ARGUMENT,
+    build_cache_arguments,
+    find_cache_kind,
+    mark_beginning,
+)
 from pipeline.llm.usage import estimate_prompt_tokens
 from pipeline.model import ChatMessage, ModelCall
 from storage.language.lazy_pattern import lazy_compile
@@ -122,8 +128,11 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
         "reasoning_effort": plan.reasoning_effort or None,
         "stream": True if streamed else None,
         "stream_options": {"include_usage": True} if streamed else None,
+        **build_cache_arguments(call, find_cache_kind(settings.api, settings.server, plan.model)),
     }
     arguments |= {key: value for key, value in optional.items() if value is not None and key not in quirks.left_out}
+    if call.shared and OPTIONS_ARGUMENT in arguments and not quirks.plain_roles:
+        arguments["messages"] = mark_beginning(arguments["messages"], call.shared)
     if call.schema is not None:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", call.stage)[:64] or "reply"
         schema = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": call.schema}}

@@ -7,10 +7,14 @@ from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
+from pipeline.llm.prompt_cache import CacheKind, SharedBeginning, find_cache_kind
+
 Structured = Literal["auto", "schema", "json", "text"]
 """How structured replies are asked for: by a schema where the server can; by a schema or not at all; as any JSON object
 with the schema in the prompt; in the text format."""
 
+SHARING_STAGES = frozenset({"summarise", "verify"})
+"""Stages whose calls can share a beginning and may ask for a schema, which servers put before it."""
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_MODEL = "gpt-5.4-mini"  # asked where OPENAI_API_KEY is all that is set: small enough for a dozen calls a turn
 
@@ -79,17 +83,28 @@ class ModelSettings:
     idle_seconds: float = 20.0  # for the next one, once a reply has begun
     retries: int = 4
     prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
+    shared_beginning: SharedBeginning = "auto"
 
     def plan(self, stage: str) -> StagePlan:
         own = self.stages.get(stage, StageSettings())
+        structured = own.structured or self.structured
         return StagePlan(
             stage,
             own.name or self.name,
             self.temperature if own.temperature is None else own.temperature,
             own.max_tokens,
             self.reasoning_effort if own.reasoning_effort is None else own.reasoning_effort,
-            own.structured or self.structured,
+            "text" if structured == "auto" and stage in SHARING_STAGES and self.shares_beginning else structured,
         )
+
+    @property
+    def cache_kind(self) -> CacheKind:
+        return find_cache_kind(self.api, self.server, self.name)
+
+    @property
+    def shares_beginning(self) -> bool:
+        """Whether all calls of a turn begin alike."""
+        return self.shared_beginning == "always" or (self.shared_beginning == "auto" and self.cache_kind != "none")
 
     @property
     def server(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
 from pipeline.llm.chat_request import OPTIONAL_ARGUMENTS, SCHEMA_ARGUMENT, SHORTEN_HINT, ModelRequest, ServerQuirks
 from pipeline.llm.model_settings import ModelSettings
+from pipeline.llm.prompt_cache import CACHE_ARGUMENTS
 from storage.language.lazy_pattern import lazy_compile
 
 _FIRST_BACKOFF = 0.5
@@ -225,6 +226,8 @@ def _quirks_from_error(words: str, request: ModelRequest) -> ServerQuirks | Pipe
         return replace(request.quirks, plain_roles=True)
     if not _OBJECTED.search(words):
         return None
+    if "prompt_cache" in words and not CACHE_ARGUMENTS.isdisjoint(request.arguments):
+        return replace(request.quirks, left_out=request.quirks.left_out | CACHE_ARGUMENTS)
     named = next((name for name in sorted(OPTIONAL_ARGUMENTS) if name in request.arguments and name in words), None)
     if named == "max_tokens":
         return replace(request.quirks.without(named), thinks=True, unopened=False)

@@ -109,6 +109,8 @@ def _parse_sentences(passages: list[Mapping[str, Any]], day: date) -> tuple[Evid
     return collect_sentences(hits)
 
 
+SHARING = frozenset({"claims", "summarise", "bullets", "verify", "verdicts", "draft", "answer"})
+"""Templates whose calls can share a beginning: it has the rules of all of them."""
 EXAMPLE_DAY = date(2025, 3, 3)  # the day on which the worked examples are asked: each says so, as a turn says its own
 
 
@@ -118,6 +120,7 @@ class PromptMode:
     student: bool = False  # whether it was distilled for these very calls: no examples, no reasoning before a verdict
     shown: bool = True  # whether examples are shown; a small context window may have no room for them
     tone: str = ""  # how a reply that people read is to be worded; it is told in the turn, after all rules
+    sharing: bool = False  # whether all calls begin with the rules of all, for servers that ask less for what they know
     folder: Path = TEMPLATE_FOLDER  # where templates are looked for first
 
 
@@ -125,6 +128,7 @@ class PromptMode:
 class Prompt:
     messages: tuple[ChatMessage, ...]
     max_tokens: int
+    shared: int = 0  # so many characters of the first message are those of every call
 
 
 def render_prompt(
@@ -150,14 +154,16 @@ def render_prompt(
     before = [*render_prefix(template, bare)]
     for day, example in shown:
         before += _render_example(template, bare, day, example, draw_delimiter(random, f"{quoted}\n{fence}"))
-    return Prompt((*before, ChatMessage("user", turn)), int(getattr(module, "reply_tokens", 1_024)))
+    shared = len(render_beginning(bare)) if _shares(template, mode) else 0
+    return Prompt((*before, ChatMessage("user", turn)), int(getattr(module, "reply_tokens", 1_024)), shared)
 
 
 @lru_cache(maxsize=128)
 def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
     """Render what stands before the turn: the same for every turn."""
     module = _load_macros(template, mode, EXAMPLE_DAY)
-    messages = [ChatMessage("system", str(module.instruction()).strip())]
+    beginning = f"{render_beginning(mode)}\n" if _shares(template, mode) else ""
+    messages = [ChatMessage("system", f"{beginning}{str(module.instruction()).strip()}")]
     if mode.student or not mode.shown:
         return tuple(messages)
     own = (mode.folder / f"{template}.j2").exists()
@@ -165,6 +171,16 @@ def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
     for example in load_examples(file, EXAMPLE_DAY, getattr(module, "answered_by", "reply")):
         messages += _render_example(template, mode, EXAMPLE_DAY, example, EXAMPLE_DELIMITER)
     return tuple(messages)
+
+
+@lru_cache(maxsize=8)
+def render_beginning(mode: PromptMode) -> str:
+    """Render what the instructions of all calls begin with that share a beginning."""
+    return str(_load_macros("_shared", mode, EXAMPLE_DAY).beginning()).strip()
+
+
+def _shares(template: str, mode: PromptMode) -> bool:
+    return mode.sharing and not mode.student and template in SHARING
 
 
 def _render_example(
@@ -183,6 +199,7 @@ def render_reply(template: str, mode: PromptMode, answer: Any) -> ChatMessage:
 
 def _load_macros(template: str, mode: PromptMode, day: date, **facts: Any) -> Any:
     known = {"structured": mode.structured, "student": mode.student, "tone": mode.tone, "today": spell_date(day)}
+    known["sharing"] = _shares(template, mode)
     return _build_environment(mode.folder).get_template(f"{template}.j2").make_module({**known, **facts})
 
 

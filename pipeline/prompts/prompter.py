@@ -98,6 +98,7 @@ class Prompter:
     tone: str = ""  # how what people read is to be worded, in a line
     demos: Callable[[], Sequence[Demonstration]] = tuple  # those that stand before what is asked now
     folder: Path = TEMPLATE_FOLDER  # where templates are looked for first
+    sharing: bool = False  # whether all calls begin alike, for a server that asks less for what it knows
 
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         load = self._load(template, facts)
@@ -151,10 +152,12 @@ class Prompter:
         schema: Mapping[str, Any] | None = None,
         again: tuple[ChatMessage, ...] = (),
     ) -> ModelCall:
-        mode = PromptMode(schema is not None, self.student, load.examples, self.tone, self.folder)
+        mode = PromptMode(
+            schema is not None, self.student, load.examples, self.tone, folder=self.folder, sharing=self.sharing
+        )
         facts = write_triples(load.facts) if any(demo.triples for demo in load.demos) else load.facts
         prompt = render_prompt(template, facts, mode, self.now, self.random, load.demos)
-        return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
+        return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens, shared=prompt.shared)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:
         with self._recorded(call, template, load) as (noted, outcome):

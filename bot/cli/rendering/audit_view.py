@@ -160,7 +160,8 @@ def format_usage(usage: Mapping[str, Any]) -> str:
     if not usage.get("llm_calls"):
         return ""
     calls = f"{format_count(usage['llm_calls'], 'call')} in {format_count(usage.get('llm_rounds', 0), 'round')}"
-    tokens = f"{usage.get('prompt_tokens', 0):,} + {usage.get('completion_tokens', 0):,} tokens"
+    cached = f" ({usage['cached_tokens']:,} cached)" if usage.get("cached_tokens") else ""
+    tokens = f"{usage.get('prompt_tokens', 0):,}{cached} + {usage.get('completion_tokens', 0):,} tokens"
     cost = usage.get("cost")
     return f"{calls}, {tokens}" + (f", cost {cost:.6g}" if cost is not None else "")
 

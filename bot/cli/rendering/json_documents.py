@@ -236,7 +236,7 @@ def _build_run_facts(done: TurnResult) -> Document:
         "system": done.system,
         **({"effort": done.effort} if done.effort else {}),
         "model": done.model,
-        "usage": pick(done.usage, "llm_calls llm_rounds prompt_tokens completion_tokens cost"),
+        "usage": pick(done.usage, "llm_calls llm_rounds prompt_tokens cached_tokens completion_tokens cost"),
         "seconds": round(done.seconds, 3),
     }
 

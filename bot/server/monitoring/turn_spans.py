@@ -85,6 +85,7 @@ def _plan_step(step: LogEntry, place: int, turn_begun: datetime) -> PlannedSpan:
         "gen_ai.operation.name": "chat",
         "gen_ai.response.model": model,
         "gen_ai.usage.input_tokens": body.get("prompt_tokens") or 0,
+        "gen_ai.usage.cache_read.input_tokens": body.get("cached_tokens") or 0,
         "gen_ai.usage.output_tokens": body.get("completion_tokens") or 0,
         "footnote.attempts": body.get("attempts") or 0,
     }

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from bot.settings.tables.field_types import EMPTY_IS_NONE, LIVE, SettingsTable, validate_web_address
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
+from pipeline.llm.prompt_cache import SharedBeginning
 from pipeline.stages import STAGES
 
 _MODEL_DEFAULTS = ModelSettings()
@@ -59,6 +60,7 @@ class ModelValues(SettingsTable):
     stages: Annotated[dict[str, _Stage], AfterValidator(_validate_stages)] = Field(default_factory=dict)
     student: bool = False  # whether it was distilled for our calls: see `pipeline.kit.Limits`
     structured: Structured = _MODEL_DEFAULTS.structured
+    shared_beginning: SharedBeginning = _MODEL_DEFAULTS.shared_beginning
     temperature: _Temperature = _MODEL_DEFAULTS.temperature
     reasoning_effort: str = ""
     thinks: Annotated[bool | None, EMPTY_IS_NONE] = None

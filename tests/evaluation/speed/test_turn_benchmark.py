@@ -17,6 +17,7 @@ from evaluation.speed.turn_benchmark import (
     TimelineBar,
     build_timeline,
     draw_timelines,
+    render_bills,
     render_figures,
     render_parts,
     render_stages,
@@ -26,8 +27,10 @@ from evaluation.speed.turn_figures import (
     StagePrompts,
     SystemRuns,
     compute_figures,
+    count_cached,
     count_resent_passages,
     critical_path,
+    measure_bill,
     measure_prefixes,
     plain_seconds,
     server_seconds,
@@ -150,6 +153,31 @@ def test_a_prefix_is_stable_as_far_as_any_prompt_before_had_it() -> None:
 
     assert empty == {"query": StagePrompts(1, 102, 0), "verify": StagePrompts(2, 204, 101 + 1)}
     assert again["query"] == StagePrompts(1, 102, 101)
+
+
+def test_what_a_provider_bills() -> None:
+    """It knows whole steps of what calls before began with, their schemas first, once they were read: from 1,024 on."""
+    rules = "r" * 4 * 1_300
+    asked = [
+        replace(call(0, "claims", 0.0, 3.0, pieces=14), messages=(ChatMessage("system", f"{rules}a"),)),
+        replace(call(1, "query", 0.1, 1.0), messages=(ChatMessage("system", f"{rules}b"),), schema={"type": "object"}),
+        replace(call(2, "verify", 1.8, 2.0), messages=(ChatMessage("system", f"{rules}c"),)),
+        replace(call(3, "verify", 1.8, 2.0), messages=(ChatMessage("system", "short" * 400),)),
+    ]
+    bill = measure_bill(asked, asked)
+
+    assert (bill.tokens, bill.cached_alone) == (3 * 1_302 + 4 + 503, 1_280)
+    assert bill.cached == 3 * 1_280
+    assert bill.billed(0.5, alone=True) == bill.tokens - 640
+    assert count_cached("x" * 4 * 1_023, ["x" * 8_000]) == 0
+    assert count_cached("x" * 4 * 1_024, ["x" * 8_000]) == 1_024
+    found = compute_figures(
+        SystemRuns("a", [replace(turned("one", asked, 4.0), first=None, last=None)] * 2, [in_rounds(3)], PACE, 0.1, 2.0)
+    )
+    assert found["bills"] == {"short": bill}
+    assert (
+        render_bills(found).splitlines()[-1].startswith(f"| short | {bill.tokens:,} | 1,280 | {bill.tokens - 640:,} |")
+    )
 
 
 def test_passages_sent_again_in_a_round() -> None:

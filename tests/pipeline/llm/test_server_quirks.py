@@ -8,9 +8,10 @@ from evaluation.simulated_model.chat_protocol import Reply, answer_error
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
 from pipeline.llm.chat_request import ServerQuirks, compose_request
 from pipeline.llm.model_settings import ModelSettings, StageSettings
+from pipeline.llm.prompt_cache import find_cache_kind
 from pipeline.llm.server_errors import ServerRefusal, TransientError, interpret_refusal
 from pipeline.model import ChatMessage, ModelCall
-from tests.fake_model_rules import KNOWN_ARGUMENTS, LLAMA_CPP, OPENAI, VLLM
+from tests.fake_model_rules import AZURE_GPT, CACHE_ARGUMENTS, KNOWN_ARGUMENTS, LLAMA_CPP, OPENAI, VLLM
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, SCHEMA_CALL, asking
 
@@ -55,6 +56,71 @@ async def test_stream_options_are_left_out_where_they_are_not_known() -> None:
         await ask.stream()
     assert reply.estimated
     assert len(ask.server.rejected) == 1
+
+
+_SHARED = "Rules of all calls."
+_SHARING_CALL = ModelCall(
+    "draft",
+    (ChatMessage("system", f"{_SHARED}\nAnswer."), ChatMessage("user", "Where is Lake Constance?")),
+    shared=len(_SHARED),
+)
+
+
+@pytest.mark.parametrize(
+    ("api", "server", "model", "kind"),
+    [
+        ("openai", "api.openai.com", "gpt-5.4-mini", "beginnings"),
+        ("openai", "api.openai.com", "ft:gpt-4.1-mini:us::1", "beginnings"),
+        ("openai", "api.openai.com", "gpt-4o-mini", "none"),
+        ("openai", "api.openai.com", "gpt-4", "none"),
+        ("openai", "api.openai.com", "gpt-5.10", "marks"),
+        ("azure", "us.openai.azure.com", "team-gpt-5", "beginnings"),
+        ("azure", "us.openai.azure.com", "gpt-6", "marks"),
+        ("azure", "us.openai.azure.com", "our-deployment", "none"),
+        ("openai", "localhost:8000", "gpt-5.4-mini", "none"),
+        ("openai", "api.openai.com", "gpt-oss-120b", "none"),
+    ],
+)
+def test_what_a_provider_keeps_is_told_by_address_and_name(api, server, model, kind) -> None:
+    assert find_cache_kind(api, server, model) == kind
+    settings = ModelSettings(model, f"https://{server}/v1", api=api)
+    assert settings.shares_beginning == (kind != "none")
+    assert settings.plan("verify").structured == ("auto" if kind == "none" else "text")
+    assert settings.plan("query").structured == "auto"
+    never, always = (replace(settings, shared_beginning=wish) for wish in ("never", "always"))
+    assert (never.shares_beginning, always.shares_beginning) == (False, True)
+
+
+async def test_calls_that_begin_alike_name_the_same_cache() -> None:
+    """By a key that nothing of a user's is in; models that keep what is marked are given the mark."""
+    other = replace(_SHARING_CALL, messages=(ChatMessage("system", f"{_SHARED}\nOther."), CALL.messages[1]))
+    async with asking(lambda _: Reply(), AZURE_GPT, name="gpt-5.4-mini") as ask:
+        for call in (_SHARING_CALL, other, CALL):
+            assert (await ask.complete(call)).attempts == 1
+        bodies = [request.body for request in ask.server.requests]
+    keys = [body["prompt_cache_key"] for body in bodies]
+    assert keys[0] == keys[1] != keys[2]
+    assert not any("prompt_cache_options" in body for body in bodies)
+
+    async with asking(lambda _: Reply(), AZURE_GPT, name="gpt-5.6-terra") as ask:
+        await ask.complete(_SHARING_CALL)
+        await ask.complete()
+        marked, plain = (request.body for request in ask.server.requests)
+    assert marked["prompt_cache_options"] == plain["prompt_cache_options"] == {"mode": "explicit"}
+    first, rest = marked["messages"][0]["content"]
+    assert (first["text"], rest["text"]) == (_SHARED, "\nAnswer.")
+    assert ("prompt_cache_breakpoint" in first, "prompt_cache_breakpoint" in rest) == (True, False)
+    assert isinstance(plain["messages"][0]["content"], str)
+
+
+@pytest.mark.parametrize("taken", [frozenset(), frozenset({"prompt_cache_key"})])
+async def test_a_server_that_knows_no_key_of_a_cache_is_asked_without_it(taken: frozenset[str]) -> None:
+    profile = type(AZURE_GPT)(**{**vars(AZURE_GPT), "takes": KNOWN_ARGUMENTS | taken})
+    async with asking(lambda _: Reply(), profile, name="gpt-5.6-terra") as ask:
+        assert [(await ask.complete(_SHARING_CALL)).attempts for _ in range(2)] == [2, 1]
+        body = ask.server.requests[-1].body
+    assert CACHE_ARGUMENTS.isdisjoint(body)
+    assert isinstance(body["messages"][0]["content"], str)
 
 
 async def test_a_server_without_schemas_is_asked_once_and_remembered() -> None:

@@ -15,10 +15,12 @@ from jinja2 import UndefinedError
 
 from pipeline.prompts.prompt_templates import (
     EXAMPLE_DAY,
+    SHARING,
     TEMPLATE_FOLDER,
     PromptMode,
     WorkedExample,
     load_examples,
+    render_beginning,
     render_prefix,
     render_prompt,
     spell_date,
@@ -35,6 +37,7 @@ from pipeline.replies.stage_replies import (
 )
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
 from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.systems import find_system
 from pipeline.types import Conversation, Turn
 from tests.pipeline.world import NOW, hit
 
@@ -81,6 +84,7 @@ STRUCTURED = ("query", "web_query", "summarise", "bullets", "split", "verify", "
 MANNERS = [
     PromptMode(structured=structured, student=student) for structured in (False, True) for student in (False, True)
 ]
+MANNERS.append(PromptMode(sharing=True))
 
 
 def turn(template: str, facts: Mapping[str, Any] | None = None, seed: int = 1, **manner: bool) -> str:
@@ -229,6 +233,38 @@ def test_structured_replies_are_asked_for_in_json(template: str) -> None:
 
     assert ("JSON" in structured) == (template in STRUCTURED)
     assert "JSON" not in text
+
+
+BEGINNING = render_beginning(PromptMode(sharing=True))
+_LEAST_TOKENS = re.compile(r" ?[A-Za-z]+|\d{1,3}|[^\sA-Za-z0-9]+")
+"""No tokenizer of OpenAI's joins more than one of these into a token, but a mark that stands before a word."""
+_JOINED = re.compile(r"(?<=\S)[^\sA-Za-z0-9](?=[A-Za-z])|(?<=[A-Za-z])'(?=[a-z])")
+
+
+def test_calls_that_share_a_beginning_begin_alike() -> None:
+    """Byte by byte, from the first call of a turn on as long as providers want it; never for students."""
+    assert len(_LEAST_TOKENS.findall(_JOINED.sub("", BEGINNING))) >= 1_024
+    assert {*find_system("wikichat-fast").calls} - {"query"} <= SHARING
+    for template in FACTS:
+        prompt = render_prompt(template, FACTS[template], PromptMode(sharing=True), NOW, Random(1))
+        text = prompt.messages[0].text
+        assert (text[: prompt.shared], text.startswith(BEGINNING)) == (
+            (BEGINNING, True) if template in SHARING else ("", False)
+        )
+        student = render_prompt(template, FACTS[template], PromptMode(sharing=True, student=True), NOW, Random(1))
+        assert not student.shared
+
+
+@pytest.mark.parametrize("template", sorted(SHARING))
+def test_no_rule_is_told_twice_and_none_is_lost(template: str) -> None:
+    """What a call is told by itself stands in the shared beginning or after it, and in one of them alone."""
+    short, shared = (render_prefix(template, PromptMode(sharing=sharing))[0].text for sharing in (False, True))
+    own = shared.removeprefix(BEGINNING).splitlines()[1:]
+    kinds = [line.removeprefix("Keep to the rules for ").rstrip(".") for line in own if line.startswith("Keep to")]
+
+    assert [f"Rules for {kind}:" in BEGINNING.splitlines() for kind in kinds] == [True]
+    assert {*short.splitlines()} <= {*shared.splitlines()}
+    assert len({*shared.splitlines()}) == len(shared.splitlines())
 
 
 def test_numbered_sentences_stand_under_their_source() -> None:
