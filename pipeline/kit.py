@@ -76,6 +76,7 @@ async def no_reader(question: str, sentences: Sequence[Evidence]) -> tuple[float
     return ()
 
 
+WrittenQuery = Literal["auto", "always", "never"]
 Policy = Literal["never", "always", "self-ask", "learned"]
 Utility = Literal["kf1", "criticism"]
 Effort = Literal["quick", "normal", "thorough"]
@@ -110,6 +111,8 @@ class Limits:
     turns: int = 5  # how many of the last turns a model is shown at most
     looked_up: int = 3  # how many passages are summarised for a query
     evidence: int = 2  # how many passages are evidence for a claim of the model's own
+    query: WrittenQuery = "auto"
+    """Whether the model writes what is looked up; `auto`: as the system does, in `wikichat-fast` where it is needed."""
     pages: int = 5  # how many pages that a search engine names are read
     claims: int = 8  # how many claims of the model's own are verified at most
     refine: bool = True  # whether a draft is refined by feedback before it is said

@@ -13,7 +13,7 @@ from pipeline.extraction.quote_selection import is_contradiction, parse_statemen
 from pipeline.kit import Kit, Supports
 from pipeline.replies.stage_replies import QUERY, bullets_format
 from pipeline.stages.concurrency import gather_all, gather_successes
-from pipeline.stages.question_analysis import opens_with_pronoun, resolve_question
+from pipeline.stages.question_analysis import opens_with_pronoun, read_as_query, resolve_question
 from pipeline.stages.turn_context import TurnContext, drop_copies
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.detection import detect_language
@@ -291,12 +291,24 @@ MAX_BULLETS = 8  # bullets of one passage
 async def choose_query(context: TurnContext, kit: Kit, template: str = "query") -> SearchQuery | None:
     """Choose what to look up, and of what time; None where the user asks for no fact.
 
-    A model that declines, or whose reply cannot be read, keeps nobody from looking up the question as it stands.
+    A model that declines, or whose reply cannot be read, keeps nobody from looking up the question as it stands. Where
+    no query is to be written, that is all that is looked up; a search engine always gets a query, as strangers read it.
     """
+    if kit.limits.query == "never" and template == "query":
+        return SearchQuery(context.search_query)
     try:
         return await kit.ask(template, QUERY, stage="query", talk=context.talk, reading=context.reading)
     except (UnreadableReply, ModelRefused):
         return SearchQuery(resolve_question(context.talk).query)
+
+
+def find_plain_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
+    """Return the question as the query where it stands alone, and something may say anything of it; else None."""
+    if kit.limits.query == "always" or context.reading:
+        return None
+    query = read_as_query(context.talk)
+    hits = context.nearest[: kit.limits.looked_up]
+    return query if query and any(is_relevant(query.text, hit) for hit in hits) else None
 
 
 async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
@@ -354,22 +366,34 @@ Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable
 
 
 class PassageReader:
-    """Summarises the passages of one turn's query, and where they tell nothing the best of those found for claims."""
+    """Summarises the passages of one turn's query, and where they tell nothing the best of those found for claims.
 
-    def __init__(self, context: TurnContext, kit: Kit, summarise: Summarise) -> None:
+    Where a question stands alone it is the query, unless one is `written` anyway; what it does not find, a written one
+    may.
+    """
+
+    def __init__(self, context: TurnContext, kit: Kit, summarise: Summarise, *, written: bool = False) -> None:
         self._context = context
         self._kit = kit
         self._summarise = summarise
+        self._plain = None if written else find_plain_query(context, kit)
         self._query: SearchQuery | None = None
         self._read: tuple[Hit, ...] = ()
 
     async def look_up(self) -> tuple[SourcedFinding, ...] | None:
         """Return what passages say to the question; None where it wants no fact. Raises `PipelineError`."""
+        findings = await self._look_up(self._plain) if self._plain else ()
+        if findings:
+            return findings
         self._query = await choose_query(self._context, self._kit)  # 1
-        if self._query is None:
-            return None
-        self._read = await retrieve_for_query(self._context, self._query, self._kit)
-        return await self._summarise(self._query, self._read, self._kit, self._context.asked)  # 2
+        return await self._look_up(self._query) if self._query else None
+
+    async def _look_up(self, query: SearchQuery) -> tuple[SourcedFinding, ...]:
+        self._query, known = query, {hit.passage.id for hit in self._read}
+        hits = await retrieve_for_query(self._context, query, self._kit)
+        unread = tuple(hit for hit in hits if hit.passage.id not in known)
+        self._read += unread
+        return await self._summarise(query, unread, self._kit, self._context.asked) if unread else ()  # 2
 
     async def look_up_claims(self, claims: Iterable[SearchQuery]) -> tuple[SourcedFinding, ...]:
         """Return what the best passages found for claims say to the question, of those that were not read yet.

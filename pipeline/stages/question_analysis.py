@@ -20,7 +20,9 @@ from pipeline.types import Conversation, Turn
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
+from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms, words
+from storage.types import SearchQuery
 
 
 class SmallTalk(StrEnum):
@@ -94,6 +96,10 @@ def _language_names() -> Mapping[str, tuple[str, str]]:
 
 
 _NEVER = r"(?!)"
+_ADDRESS = lazy_compile(r"\w+://|\bwww\.|```")
+_YEAR = lazy_compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
+_QUESTION_MARKS = ("?", "？", "؟", "か", "か。", ";")
+_PATTERNS = {"harmless", "requests", "dates"}  # what is written as regular expressions
 _SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
 _NEXT_PART = lazy_compile(
     r"(?:\?\s+|,\s*|\s+)and\s+(?=(?:by |for |from |until |since |at )?(?:how|what|when|where|who|whom|which|why)\b|"
@@ -104,6 +110,8 @@ _NEXT_PART = lazy_compile(
 MAX_PARTS = 3
 MAX_ELLIPTIC = 5  # how many words leave out the verb of the question before
 MAX_EARLIER_QUESTIONS = 3  # how many earlier questions a follow-up may borrow from
+MAX_QUERY_WORDS = 30  # how many words are searched as they are
+MIN_OWN_WORDS = 3  # how many words of substance a question has at least that names its topic itself
 MAX_BORROWED_WORDS = 24  # how many words it may borrow
 
 
@@ -129,13 +137,18 @@ class _FollowUpRules:
     prepositions: re.Pattern[str]
     verbs: re.Pattern[str]
     vague: frozenset[str]
+    questions: re.Pattern[str]
+    requests: re.Pattern[str]
+    addressed: re.Pattern[str]  # words for the one who answers
+    relative: re.Pattern[str]  # what is said beside something else: "other", "better", "next"
+    definite: re.Pattern[str]
+    recent: re.Pattern[str]
+    dates: re.Pattern[str]  # times that mean nothing before they are worked out: "last week", "since 1990"
 
 
 def resolve_question(talk: Conversation) -> ResolvedQuestion:
     """Resolve a follow-up: add what the question borrows from the turns before it."""
-    asked = talk.question
-    questions = [turn for turn in talk.earlier if turn.speaker == "user" and not detect_small_talk(turn.text)]
-    earlier = questions[-MAX_EARLIER_QUESTIONS:]
+    asked, earlier = talk.question, _earlier_questions(talk)[-MAX_EARLIER_QUESTIONS:]
     language = _question_language([asked, *reversed(earlier)])
     if not earlier or not depends_on_context(asked.text, language):
         return ResolvedQuestion(asked.text)
@@ -151,6 +164,10 @@ def resolve_question(talk: Conversation) -> ResolvedQuestion:
     new = [word for word in dict.fromkeys([*borrowed, *titles]) if word.casefold() not in known]
     own = [word for word in _content_words(variation, language) if word.casefold() not in rules.vague]
     return ResolvedQuestion(asked.text, " ".join(new[:MAX_BORROWED_WORDS]), " ".join(own))
+
+
+def _earlier_questions(talk: Conversation) -> list[Turn]:
+    return [turn for turn in talk.earlier if turn.speaker == "user" and not detect_small_talk(turn.text)]
 
 
 def _find_variation(text: str, rules: _FollowUpRules) -> str:
@@ -215,6 +232,47 @@ def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> boo
     return bool(pronoun and not meant) or bool(possessive and not content_terms(text[: possessive.start()], language))
 
 
+def read_as_query(talk: Conversation) -> SearchQuery | None:
+    """Return the last message as a query, with its time; None unless it stands alone and plainly asks for one thing.
+
+    What is unclear is left to who writes queries: whether a remark wants facts, what a time means that is told from
+    today's, what is looked up for several questions. After other questions, only English is known well enough.
+    """
+    sentences = [talk.question.text[start:end] for start, end in sentence_spans(talk.question.text)]
+    asked = [sentence for sentence in sentences if not detect_small_talk(sentence)]
+    if len(asked) != 1 or len(words(asked[0])) > MAX_QUERY_WORDS or _ADDRESS.search(asked[0]):
+        return None
+    text, earlier, language = " ".join(asked[0].split()), _earlier_questions(talk), _question_language([talk.question])
+    rules, years = _follow_up_rules(language), _YEAR.findall(text)
+    if not _asks_one_thing(text, rules) or depends_on_context(text, language):
+        return None
+    if earlier and (language != "en" or _leans_on_topic(text, rules, earlier)):
+        return None
+    if len(years) > 1 or rules.dates.search(text):
+        return None
+    return SearchQuery(talk.question.text, "recent" if rules.recent.search(text) else next(map(int, years), None))
+
+
+def _asks_one_thing(text: str, rules: _FollowUpRules) -> bool:
+    """Return whether a sentence is one question, or asks to be told something, and not about the bot."""
+    request = rules.requests.match(text)
+    rest = text[request.end() :].strip(" ,") if request else text
+    question = rules.questions.match(rest) or rules.verbs.match(rest) or rest.endswith(_QUESTION_MARKS)
+    second = re.search(rf"(?:[,;:]|{rules.openers.pattern})\s*(?:{rules.questions.pattern})", rest, re.IGNORECASE)
+    return bool(request or question) and not second and not rules.addressed.search(rest)
+
+
+def _leans_on_topic(text: str, rules: _FollowUpRules, earlier: Sequence[Turn]) -> bool:
+    """Return whether a later question may mean the topic of those before it without naming it."""
+    known = {term for turn in earlier for term in content_terms(turn.text, "en")}
+    own = [word for word in _content_words(text, "en") if word.casefold() not in rules.vague]
+    named = any(word[0].isupper() or word[0].isdigit() for word in own if not text.startswith(word))
+    again = known.intersection(term for word in own for term in content_terms(word, "en"))
+    plain = rules.harmless.sub(" ", text)
+    refers = any(kind.search(plain) for kind in (rules.pronouns, rules.possessives, rules.definite, rules.relative))
+    return refers or len(own) < MIN_OWN_WORDS or not (named or again)
+
+
 def opens_with_pronoun(sentence: str, language: str) -> bool:
     """Return whether a sentence begins with a word that stands for something said before it: "It", "They", "These"."""
     rules = _follow_up_rules(language or "en")
@@ -237,7 +295,7 @@ def _follow_up_rules(language: str) -> _FollowUpRules:
     """Return a language's rules; one that has none leans only on words of substance."""
     data = json.loads(resources.files("pipeline.stages").joinpath("follow_ups.json").read_text(encoding="utf-8"))
     rules = {key: [] for key in data["en"]} | data.get(language, {})
-    patterns = {key: _any_phrase(rules[key], plain=key != "harmless") for key in rules if key != "vague"}
+    patterns = {key: _any_phrase(rules[key], plain=key not in _PATTERNS) for key in rules if key != "vague"}
     return _FollowUpRules(**patterns, vague=frozenset(rules["vague"]))
 
 

@@ -114,7 +114,7 @@ def test_check_asks_the_model_unless_told_otherwise(monkeypatch: pytest.MonkeyPa
 
 def test_chat_keeps_on_after_a_turn_in_which_the_model_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The failure is one line; quoting goes on."""
-    with served({"query": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as server:
+    with served({"draft": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         result = run("chat", typed="When was Skarholm lighthouse built?\nhello\n")
 

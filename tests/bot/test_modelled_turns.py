@@ -125,7 +125,7 @@ async def test_a_server_that_is_slow_has_answers_take_less_effort_and_the_record
 
 async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):
     """Not in the record, the answer, the settings' repr or digest, even where the server echoes it."""
-    async with modelled(tmp_path, {"query": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):
+    async with modelled(tmp_path, {"draft": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):
         done = await answer(app, asking(), lambda _: None)
         entries = await record(app)
 
@@ -193,7 +193,7 @@ async def test_a_reply_that_is_whole_does_not_wait_for_a_reason_that_never_comes
 
 async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path, asking):
     """By calls, before the clock runs out; one that was under way then may end before it arrives."""
-    async with modelled(tmp_path, limits=LimitSettings(calls=2)) as (app, server):
+    async with modelled(tmp_path, limits=LimitSettings(calls=2, query="always")) as (app, server):
         done = await answer(app, asking(), lambda _: None)
 
     assert (done.answer.status, done.failure.kind) == (Status.REFUSED, "budget_exceeded")
@@ -204,7 +204,9 @@ async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path, a
 
 async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path, asking):
     """Its connections are closed."""
-    async with modelled(tmp_path, {"query": HANG, "generate": HANG}, limits=LimitSettings(seconds=0.5)) as (
+    async with modelled(
+        tmp_path, {"query": HANG, "generate": HANG}, limits=LimitSettings(seconds=0.5, query="always")
+    ) as (
         app,
         server,
     ):
@@ -220,7 +222,8 @@ async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path, as
 
 async def test_cancelling_a_turn_stops_its_calls_at_once_and_the_record_says_so(tmp_path, asking):
     """With the calls that were under way."""
-    async with modelled(tmp_path, {"query": HANG, "generate": HANG}) as (app, server):
+    hanging = {"query": HANG, "generate": HANG}
+    async with modelled(tmp_path, hanging, limits=LimitSettings(query="always")) as (app, server):
         running = asyncio.create_task(answer(app, asking(), lambda _: None))
         await server.until(lambda it: it.busy == 2)
         running.cancel()
@@ -262,7 +265,8 @@ async def test_a_model_without_a_name_is_told_only_to_who_asks_it(tmp_path, aski
 
 async def test_a_stage_asks_the_model_that_is_named_for_it(tmp_path, asking, system):
     """The record names both."""
-    async with modelled(tmp_path, stages={"query": "other-model"}) as (app, server):
+    limits = LimitSettings(query="always")
+    async with modelled(tmp_path, limits=limits, stages={"query": "other-model"}) as (app, server):
         done = await answer(app, asking(), lambda _: None)
 
     models = {stage_of(request): request.body["model"] for request in server.requests}

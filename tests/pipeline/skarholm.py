@@ -57,6 +57,7 @@ BUILT = {
     "draft": "Skarholm lighthouse was built in 1887 [1].",
 }
 QUESTION = "When was the lighthouse of Skarholm built?"
+WRITTEN = Limits(query="always")
 
 
 SCRAPS = (

@@ -46,7 +46,7 @@ from bot.settings.tables.search_engine_settings import SearchEngineSettings
 from bot.settings.tables.source_settings import AnySource, SourceSettings
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.types import EngineName
-from pipeline.kit import Effort, Limits, Policy, Utility
+from pipeline.kit import Effort, Limits, Policy, Utility, WrittenQuery
 from pipeline.model import Budget
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import KEPT_VECTORS
@@ -191,6 +191,7 @@ class LimitSettings(BudgetSettings):
     turns: int = Field(default=Limits().turns, ge=1, le=100)
     looked_up: int = Field(default=Limits().looked_up, ge=1, le=100)
     evidence: int = Field(default=Limits().evidence, ge=1, le=100)
+    query: WrittenQuery = Limits().query
     pages: int = Field(default=Limits().pages, ge=1, le=10)
     claims: int = Field(default=Limits().claims, ge=0, le=100)
     refine: bool = Limits().refine

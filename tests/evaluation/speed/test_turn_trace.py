@@ -85,7 +85,7 @@ async def test_a_turn_is_traced() -> None:
         assert turn.said
         assert turn.verdicts
         assert max(turn.verdicts) < turn.drafting < turn.said[0]
-        assert {"query", "generate", "verify", "draft"} <= {call.name for call in turn.calls}
+        assert {"summarise", "generate", "verify", "draft"} <= {call.name for call in turn.calls}
         assert {step.kind for step in turn.steps} >= {"model", "search", "prompt", "check"}
         assert sum(leg.seconds for leg in way) == pytest.approx(turn.seconds)
         # A last sentence that is quoted in any case is not put to the model, and ends with the draft.

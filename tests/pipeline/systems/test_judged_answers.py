@@ -88,12 +88,13 @@ async def test_a_note_stands_in_the_place_of_what_the_model_does_not_support(
 async def test_what_the_asker_says_may_be_repeated(run: Run) -> None:
     """A number of the question that no page has is put to the model, with the question before it."""
     said = "For 20 crowns you get the ferry to Skarholm, as it costs 15 crowns."
+    limits = Limits(looked_up=6, refine=False, query="always")
     script = {**ABOUT_BOTH, "draft": f"{said[:-1]} [2].", "verify": refusing()}
-    told, llm = await run("Are 20 crowns enough for the ferry to Skarholm?", script, Limits(looked_up=6, refine=False))
+    told, llm = await run("Are 20 crowns enough for the ferry to Skarholm?", script, limits)
 
     assert answered(told) == [said]
     assert "User: Are 20 crowns enough" in turn_of(llm.of("verify")[-1])
-    told, _ = await run("Are my crowns enough for the ferry to Skarholm?", script, Limits(looked_up=6, refine=False))
+    told, _ = await run("Are my crowns enough for the ferry to Skarholm?", script, limits)
     assert answered(told) == [NOTES[0]]
 
 

@@ -42,6 +42,7 @@ from tests.pipeline.skarholm import (
     SUPPORTS,
     UNKNOWN,
     WIKICHATS,
+    WRITTEN,
     Run,
     by_source,
     lines,
@@ -459,13 +460,13 @@ class TestReplies:
         """The error leaves the system as it is, not wrapped in a group."""
         claims = {"generate": "It was built in 1887.", "split": "- A keeper lives beside Skarholm lighthouse. | none"}
         with pytest.raises(BudgetExceeded):
-            await run(QUESTION, {**BUILT, **claims, stage: BudgetExceeded("too many calls")})
+            await run(QUESTION, {**BUILT, **claims, stage: BudgetExceeded("too many calls")}, WRITTEN)
 
     @pytest.mark.parametrize("stage", ["query", "draft"])
     async def test_a_model_that_is_away_is_said_to_be(self, run: Run, stage: str) -> None:
         """Where nothing is left to say, the reason is the model and not a lack of evidence."""
         with pytest.raises(ModelUnavailable):
-            await run(QUESTION, {**BUILT, stage: ModelUnavailable("the server is away")})
+            await run(QUESTION, {**BUILT, stage: ModelUnavailable("the server is away")}, WRITTEN)
 
     @pytest.mark.parametrize("stage", ["generate", "split"])
     async def test_one_half_answers_where_the_model_is_away_for_the_other(self, run: Run, stage: str) -> None:
@@ -495,7 +496,7 @@ async def test_a_search_that_fails_is_said_aloud(system: System) -> None:
 
     llm = ScriptedLLM(lines(BUILT, system))
     talk = question(QUESTION)
-    stage = Stage(SHELF, talk, Limits(), llm, reads_alike)
+    stage = Stage(SHELF, talk, WRITTEN, llm, reads_alike)
     stage.recorder._search = broken
 
     with pytest.raises(SearchUnavailable):
@@ -514,7 +515,7 @@ async def test_a_claim_is_not_shown_while_it_is_looked_up(run: Run) -> None:
 async def test_cancelling_ends_all_calls_at_once(system: System) -> None:
     """Both ways are cut, and every call that was under way is on record as cancelled."""
     away = {"query": asyncio.Event(), "generate": asyncio.Event()}
-    stage, llm = staged(QUESTION, BUILT, system=system, waits=away)
+    stage, llm = staged(QUESTION, BUILT, WRITTEN, system=system, waits=away)
     turn = asyncio.create_task(system(question(QUESTION), stage.kit))
     await until(lambda: len(llm.calls) == 2)
 

@@ -8,13 +8,13 @@ from functools import partial
 import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, ReplyBroken
-from pipeline.kit import Limits
+from pipeline.kit import Limits, WrittenQuery
 from pipeline.model import ModelCall
 from pipeline.systems import wikichat_fast
-from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status
+from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status, Turn
 from storage.types import Verdict
 from tests.pipeline import skarholm
-from tests.pipeline.skarholm import BUILT, QUESTION, lines, staged, until, verdicts
+from tests.pipeline.skarholm import BUILT, QUESTION, WRITTEN, lines, staged, until, verdicts
 from tests.pipeline.world import answered, question
 
 run = partial(skarholm.run, system=wikichat_fast.answer)
@@ -35,7 +35,7 @@ def supporting(call: ModelCall) -> str:
 async def test_a_turn_takes_three_rounds() -> None:
     """Claims and the query go out at once; verification and summaries wait for these alone; the draft for all."""
     waits = {stage: asyncio.Event() for stage in ("query", "generate", "summarise", "verify", "draft")}
-    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, waits=waits)
+    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, WRITTEN, waits=waits)
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
 
     for opened, begun in [
@@ -50,6 +50,50 @@ async def test_a_turn_takes_three_rounds() -> None:
         assert sorted(call.stage for call in llm.calls[-len(begun) :]) == begun
     waits["draft"].set()
     assert await turn is Status.ANSWERED
+
+
+@pytest.mark.parametrize("query", ["auto", "never"])
+async def test_a_question_that_stands_alone_is_searched_as_it_is(query: WrittenQuery) -> None:
+    """Its passages are read while claims are written, and no query is asked for; the search is on record."""
+    stage, llm = stage_for(QUESTION, BUILT, Limits(query=query), waits={"generate": asyncio.Event()})
+    turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
+    await until(lambda: len(llm.of("summarise")) == 3)
+    llm.waits["generate"].set()
+
+    assert await turn is Status.ANSWERED
+    assert (llm.of("query"), [step.stage for step in stage.recorder.steps].count("search")) == ([], 1)
+
+
+TOLD = (Turn("user", "Who designed the lighthouse?"), Turn("bot", "Oda Hagen did."))
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "asked"),
+    [(QUESTION, (), 0), ("And when was it built?", TOLD, 1), ("The lighthouse of Skarholm is a beauty.", (), 1)],
+)
+async def test_a_query_is_written_only_where_the_question_does_not_stand_alone(
+    text: str, earlier: tuple[Turn, ...], asked: int
+) -> None:
+    """A follow-up or a remark; never where the settings say so."""
+    for query, calls in (("auto", asked), ("always", 1), ("never", 0)):
+        _, llm = await run(question(text, *earlier), BUILT, Limits(query=query))
+        assert len(llm.of("query")) == calls
+
+
+async def test_what_the_question_does_not_find_is_looked_up_by_a_written_query() -> None:
+    """Passages that told nothing are not read again."""
+    script = {**BUILT, "query": "Search: yes\nQuery: lighthouse northern point keeper 1887\nTime: none"}
+    asked = "How expensive is Skarholm pier oak?"
+    told, llm = await run(asked, script, Limits(looked_up=1))
+
+    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    assert [stage for stage in (call.stage for call in llm.calls) if stage in {"query", "summarise"}] == [
+        "summarise", "query", "summarise",
+    ]  # fmt: skip
+    silent, llm = await run(asked, {**script, "query": f"Search: yes\nQuery: {asked}"}, Limits(looked_up=1))
+    assert (silent.answer.status, len(llm.of("summarise"))) == (Status.ABSTAINED, 1)
+    chatted, llm = await run(asked, {**script, "query": "Search: no"}, Limits(looked_up=1))
+    assert (chatted.answer.status, len(llm.of("query"))) == (Status.CHATTED, 1)
 
 
 async def test_a_claim_is_verified_while_the_next_is_still_written() -> None:
@@ -185,8 +229,8 @@ async def test_a_budget_that_is_used_up_while_verdicts_come_is_said(pauses: int)
 
 async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
     """Its passages are there already; another is searched for."""
-    same, _ = await run(QUESTION, {**BUILT, "query": f"Search: yes\nQuery: {QUESTION}\nTime: none"})
-    other, _ = await run(QUESTION, BUILT)
+    same, _ = await run(QUESTION, {**BUILT, "query": f"Search: yes\nQuery: {QUESTION}\nTime: none"}, WRITTEN)
+    other, _ = await run(QUESTION, BUILT, WRITTEN)
 
     sought = [[event.query for event in told.events if isinstance(event, SearchStarted)] for told in (same, other)]
     assert sought == [[QUESTION], [QUESTION, "Skarholm lighthouse built"]]
