@@ -59,7 +59,7 @@ _SMALL = re.compile(
     r"\b(?:what|who|when|where|which|how|why|is|are|do|does|did|can|may|must|the|a|an|of|to|in)\b", re.IGNORECASE
 )
 _ASPECTS = ("allowance", "budget", "contract", "deadline", "doctor", "holiday", "invoice", "meal", "office", "repair")
-_LEAD = "As far as is known, "
+_TAIL = ", and that is so"
 _FILLING = "as far as anybody who works here has ever said or written about it in so many words"
 
 
@@ -150,7 +150,7 @@ def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
 def _make_draft(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
     notes = [(text, number) for number, text in _NOTE.findall(turn)]
     chosen = _take_texts(length, notes, random)
-    return [" ".join(f"{_LEAD}{text.rstrip('.')} [{number}]." for text, number in chosen) or "NOTHING"]
+    return [" ".join(f"{text.rstrip('.')}{_TAIL} [{number}]." for text, number in chosen) or "NOTHING"]
 
 
 def _make_feedback(_: str, length: ReplyLength, __: Random) -> Sequence[str]:
@@ -282,6 +282,7 @@ REPLY_KINDS: tuple[ReplyKind, ...] = (
     ReplyKind(
         "feedback", r"remark\. score/100", ReplyLength(60), _make_feedback, "relevant", _feedback_object, scripted=True
     ),
+    ReplyKind("continuation", r"You continue a reply", ReplyLength(40), _make_draft, scripted=True),
     ReplyKind("refine", r"You revise the draft", ReplyLength(120), _make_revision, scripted=True),
     ReplyKind("draft", r"numbers of the notes", ReplyLength(120), _make_draft, scripted=True),
     ReplyKind("generate", "", ReplyLength(125), _make_prose, scripted=True),

@@ -147,8 +147,8 @@ _ROWS: Sequence[tuple[str, str, Callable[[float], str]]] = (
     ("of these a stable prefix", "stable_share", "{:.0%}".format),
     ("reply tokens", "reply_tokens", "{:,.0f}".format),
     ("passages sent again in one round", "sent_again", "{:.0f}".format),
-    ("verdicts after the draft began", "late_verdicts", "{:.0f}".format),
-    ("verdicts", "verdicts", "{:.0f}".format),
+    ("verdicts of claims after the draft began", "late_verdicts", "{:.0f}".format),
+    ("verdicts of claims", "verdicts", "{:.0f}".format),
 )
 
 

@@ -204,12 +204,11 @@ IN_ROUNDS = ServerPace(first_token=1.0, out=math.inf, prompt=math.inf)
 """Of a server on which each round takes a second, and nothing else does."""
 MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
     "wikichat-fast": {
-        "first_ratio": ("at most", 2.1),
-        "end_ratio": ("at most", 2.8),
+        "first_ratio": ("at most", 1.45),
+        "end_ratio": ("at most", 2.3),
         "rounds": ("at most", 4),
-        "prompt_tokens": ("at most", 12_000),
-        "stable_share": ("at least", 0.6),
-        "late_verdicts": ("at most", 0),
+        "prompt_tokens": ("at most", 9_000),
+        "stable_share": ("at least", 0.75),
     }
 }
 WIKICHAT_2_1: Mapping[str, float] = {"first_ratio": 3.17, "end_ratio": 3.17, "end_ratio_refined": 4.25} | {

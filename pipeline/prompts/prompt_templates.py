@@ -91,7 +91,7 @@ def _parse_fact(name: str, raw: Any, day: date) -> object:
             return Conversation(tuple(Turn("user" if speaker == "user" else "bot", text) for speaker, text in raw))
         case "sentences":
             return _parse_sentences(raw, day)
-        case "findings":
+        case "findings" | "told":
             return tuple(SourcedFinding(one["text"], _parse_sentences([one], day)) for one in raw)
         case "feedback":
             return FEEDBACK.from_json(raw)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.markup import clean_markup
 from pipeline.replies.stage_replies import FEEDBACK, DraftSplitter
 from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group, replay_values
-from pipeline.stages.passage_retrieval import SourcedFinding, bind_subjects, find_disagreeing
+from pipeline.stages.passage_retrieval import SourcedFinding, bind_subjects, find_disagreeing, has_same_words
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
 from storage.language.words import content_terms
@@ -107,18 +107,17 @@ async def say_draft(
     Return whether a sentence left; where all are withheld, what was `shown` meanwhile stays. What comes first
     answers: without it the rest often says the contrary. Raises as `stream_draft` does.
     """
-    drafted = stream_draft(context, findings, kit, refined=refined)
-    speaker = _Speaker(context, findings, (), kit)
-    redraft = partial(stream_draft, context, findings, kit, refined=refined)
-    said, came = await _say_or_redraft(drafted, speaker, kit, redraft)
-    return said or await _say_shown(shown if came else (), kit)
+    said, came = await ReplySpeaker(context, findings, (), kit).say_drafts(
+        partial(stream_draft, context, findings, kit, refined=refined)
+    )
+    return said or await say_shown(shown if came else (), kit)
 
 
 async def say_collected(
     context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
 ) -> bool:
     """Say a draft that was collected, in the place of what is withheld what it was made of; return whether any left."""
-    speaker = _Speaker(context, findings, (), kit)
+    speaker = ReplySpeaker(context, findings, (), kit)
     try:
         said, _ = await _say_stream(replay_values(tuple(drafted)), speaker, kit)
     except _BeginningRefused as refusal:
@@ -140,16 +139,16 @@ async def say_refined(
     """
     redraft = partial(stream_draft, context, findings, kit)
     refined = stream_refinement(context, drafted, findings, kit)
-    said, came = await _say_or_redraft(refined, _Speaker(context, findings, drafted, kit), kit, redraft)
+    said, came = await _say_or_redraft(refined, ReplySpeaker(context, findings, drafted, kit), kit, redraft)
     if not came:
-        unrefined = _Speaker(context, findings, (), kit)
+        unrefined = ReplySpeaker(context, findings, (), kit)
         said, came = await _say_or_redraft(replay_values(tuple(drafted)), unrefined, kit, redraft)
-    return said or await _say_shown(shown if came else (), kit)
+    return said or await say_shown(shown if came else (), kit)
 
 
 async def _say_or_redraft(
     sentences: AsyncIterator[MarkedSentence],
-    speaker: "_Speaker",
+    speaker: "ReplySpeaker",
     kit: Kit,
     redraft: Callable[..., AsyncIterator[MarkedSentence]],
 ) -> tuple[bool, bool]:
@@ -164,7 +163,7 @@ async def _say_or_redraft(
         return said, True
 
 
-async def _say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
+async def say_shown(shown: Sequence[Evidence], kit: Kit) -> bool:
     said = [await kit.say(CitedSentence(one.text, (one,))) for one in shown if not _has_markup(one.text)]
     return any(said)
 
@@ -183,7 +182,7 @@ class _BeginningRefused(Exception):
 
 async def _say_stream(
     sentences: AsyncIterator[MarkedSentence],
-    speaker: "_Speaker",
+    speaker: "ReplySpeaker",
     kit: Kit,
     *,
     refused: MarkedSentence | None = None,
@@ -242,7 +241,7 @@ async def _hold_until_led(
 MAX_LEADING = 2  # notes of a refused sentence that are said before a new draft that cites none of them
 
 
-class _Speaker:
+class ReplySpeaker:
     """Says the sentences of one reply, and in the place of one that is withheld what it was made of."""
 
     def __init__(
@@ -257,6 +256,23 @@ class _Speaker:
 
     def cite(self, marked: MarkedSentence) -> CitedSentence:
         return self._annotator.cite(marked)
+
+    async def say_drafts(self, draft: Callable[..., AsyncIterator[MarkedSentence]]) -> tuple[bool, bool]:
+        """Say a draft, or another where its first sentence is withheld; return whether one left, and whether any came.
+
+        `draft` takes as `refused` how the one before began.
+        """
+        return await _say_or_redraft(draft(), self, self._kit, draft)
+
+    async def say_more(self, sentences: Iterable[MarkedSentence], findings: Sequence[SourcedFinding]) -> bool:
+        """Say what continues the reply over other findings, as far as it was not said; return whether any left."""
+        self._annotator, self._findings = self._annotator.continued(findings), findings
+        said = False
+        for sentence in sentences:
+            known = any(has_same_words(sentence.text, one.text) for one in self._said)
+            passed = known or await self.say_as_written(sentence) or await self.say_quoted(sentence)
+            said = passed or await self.replace(sentence) or said
+        return said
 
     async def say_as_written(self, marked: MarkedSentence) -> bool:
         sentence = self._annotator.annotate(marked)
@@ -345,10 +361,16 @@ class SentenceAnnotator:
     """Attaches evidence and notes to sentences; remembers which pages were named already."""
 
     def __init__(self, context: TurnContext, findings: Sequence[SourcedFinding]) -> None:
-        self._asker_language = context.asker_language
+        self._context = context
         self._offered = [finding.evidence for finding in findings]
         self._rivals = frozenset(place + 1 for place in find_disagreeing(findings))
         self._named: set[str] = set()
+
+    def continued(self, findings: Sequence[SourcedFinding]) -> "SentenceAnnotator":
+        """Return one for more of the same reply, over other findings."""
+        more = SentenceAnnotator(self._context, findings)
+        more._named |= self._named
+        return more
 
     def cite(self, marked: MarkedSentence) -> CitedSentence:
         return cite_sentence(marked, self._offered)
@@ -360,7 +382,8 @@ class SentenceAnnotator:
         if rival is not None:
             return replace(sentence, note=footnotes.write_dated_note(self._offered[rival - 1][0].document))
         document = next((one.document for one in sentence.evidence), None)
-        foreign = document and self._asker_language and document.language not in {"", self._asker_language}
+        asker = self._context.asker_language
+        foreign = document and asker and document.language not in {"", asker}
         if document and foreign and document.key not in self._named:
             return replace(sentence, note=footnotes.write_language_note(document))
         return sentence

@@ -1,7 +1,7 @@
 """Stages 3 to 5: what the model claims by itself, verified against passages, in several calls or while it streams."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.errors import BudgetExceeded, ModelRefused, PipelineError, SearchUnavailable, UnreadableReply
@@ -127,8 +127,9 @@ def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.passage.id for one in evidence))
 
 
-CLAIMS_PER_CALL = 2
-"""So many claims are verified in one call while others are written. The draft waits for what was written last."""
+CLAIMS_PER_CALL = 4
+"""So many claims are verified in one call while others are written: each call brings instructions and passages again.
+A model that writes as many as it is asked for has all of them verified together."""
 REASONING_GRACE_SECONDS = 1.0  # for so long a reason may still be written when the reply is whole: it is a few words
 SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
 
@@ -148,6 +149,8 @@ class ClaimVerifier:
         self._kit = kit
         self._tasks = tasks
         self.claims: list[TimedClaim] = []
+        self._begun: list[asyncio.Task[tuple[SourcedFinding, ...] | PipelineError]] = []  # one for each claim
+        self._written = asyncio.Event()
         self._waiting: list[_PendingClaim] = []
         self._calls: list[asyncio.Task[None]] = []
         self._coming = 0
@@ -162,22 +165,37 @@ class ClaimVerifier:
             SearchUnavailable, BudgetExceeded: at once.
             PipelineError: claims broke off, or not one could be verified, and nothing was found.
         """
-        self._coming, begun, fault = 1, list[asyncio.Task[tuple[SourcedFinding, ...] | PipelineError]](), None
+        self._coming, fault = 1, None
         try:
             async with close_stream(claims):
                 async for claim in claims:
                     self._coming += 1
                     self.claims.append(claim)
-                    begun.append(self._tasks.create_task(self._capture_claim(claim)))
+                    self._begun.append(self._tasks.create_task(self._capture_claim(claim)))
         except (SearchUnavailable, BudgetExceeded):
             raise
         except PipelineError as error:
             fault = error
+        self._written.set()
         self._count_arrival()
-        kept = select_successes([await task for task in begun])
+        kept = select_successes([await task for task in self._begun])
         if fault and not any(kept):
             raise fault
-        return tuple(finding for findings in kept for finding in findings) if begun else None
+        return tuple(finding for findings in kept for finding in findings) if self._begun else None
+
+    @property
+    def kept(self) -> tuple[SourcedFinding, ...]:
+        """The findings of the claims that are verified by now, in the order of the claims."""
+        ended = (task.result() for task in self._begun if task.done())
+        return tuple(finding for one in ended if not isinstance(one, PipelineError) for finding in one)
+
+    async def settle(self, wanted: Callable[[str], bool]) -> tuple[SourcedFinding, ...]:
+        """Wait until all claims are written and the wanted ones of them verified; return all that is kept by then."""
+        await self._written.wait()
+        for claim, task in zip(self.claims, self._begun, strict=True):
+            if wanted(claim.text):
+                await asyncio.wait([task])
+        return self.kept
 
     async def await_reasoning(self) -> None:
         """Wait a moment for reasoning that is still being written: the reply is whole without it."""

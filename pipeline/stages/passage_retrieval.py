@@ -193,9 +193,14 @@ def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
     few, many = sorted((one.evidence, other.evidence), key=len)
     if not all(any(_overlap(first, second) for second in many) for first in few):
         return False
-    short, long = sorted((set(content_terms(one.text)), set(content_terms(other.text))), key=len)
-    numbers = {term for term in short if any(char.isdigit() for char in term)}
-    return len(short & long) >= MOSTLY_SAME * len(short) and numbers <= long
+    return has_same_words(*sorted((one.text, other.text), key=lambda text: len(set(content_terms(text)))))
+
+
+def has_same_words(text: str, other: str) -> bool:
+    """Return whether another text has most of a text's words of substance, and all of its numbers."""
+    said, known = set(content_terms(text)), set(content_terms(other))
+    numbers = {term for term in said if any(char.isdigit() for char in term)}
+    return len(said & known) >= MOSTLY_SAME * len(said) and numbers <= known
 
 
 def _overlap(one: Evidence, other: Evidence) -> bool:

@@ -18,7 +18,7 @@ from storage.types import CheckedClaim, Claim, Evidence, Verdict
 
 GATHER_SECONDS = 0.02  # a sentence waits so long, and again, for others that come with it
 GATHERINGS = 10
-TOGETHER = 3  # so many sentences need not wait for the end of a call that is under way
+TOGETHER = 4  # so many sentences need not wait for the end of a call that is under way
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +49,7 @@ class SentenceJudge:
         self._gather = gather
         self._waiting: list[_Case] = []
         self._calls = 0
+        self._coming: Callable[[], Coming] = lambda: Coming.NEVER
 
     async def __call__(
         self,
@@ -67,6 +68,7 @@ class SentenceJudge:
         verdict = asyncio.get_running_loop().create_future()
         case = _Case(sentence, sentences, verdict, before if leans else "", place)
         self._waiting.append(case)
+        self._coming = coming
         try:
             await asyncio.sleep(self._gather)
             for _ in range(GATHERINGS):
@@ -95,6 +97,8 @@ class SentenceJudge:
             case.call, case.together = call, cases
 
     async def _judge_together(self, cases: Sequence[_Case]) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         fault: BaseException = UnreadableReply("the reply has no verdict on it")
         try:
             await self._read_verdicts(cases)
@@ -103,7 +107,7 @@ class SentenceJudge:
         except BaseException as error:  # noqa: BLE001 - whoever waits for a verdict raises it
             fault = error
         finally:
-            self._calls -= 1
+            self._end_or_linger(loop.time() - began)
         left = [case for case in cases if not case.verdict.done()]
         if len(cases) > 1 and isinstance(fault, UnreadableReply):
             for case in left:
@@ -111,6 +115,20 @@ class SentenceJudge:
         else:
             for case in left:
                 case.verdict.set_exception(fault)
+        self._send_waiting()
+
+    def _end_or_linger(self, took: float) -> None:
+        """End a call for those that wait; once more as long after it while more is being written.
+
+        Each call brings its instructions and passages again.
+        """
+        if self._coming() is Coming.NEVER:
+            self._calls -= 1
+        else:
+            asyncio.get_running_loop().call_later(took, self._end_call)
+
+    def _end_call(self) -> None:
+        self._calls -= 1
         self._send_waiting()
 
     async def _read_verdicts(self, cases: Sequence[_Case]) -> None:

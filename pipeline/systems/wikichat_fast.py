@@ -1,21 +1,21 @@
 """Answer as `wikichat` does and with the same guarantee, in the time of a few calls.
 
-Claims are generated as claims, in one streamed call, and each is verified while the next is written; the draft is asked
-to be at once what refinement would make of it. So a turn takes three rounds: claims beside the query, verification
-beside summaries, the draft; where nothing was found, one more reads the passages that were found for claims. Every
-claim has its verdict before the draft begins, and every sentence passes the gate.
+Claims are generated as claims, in one streamed call, and verified together beside the summaries of what was found; the
+draft is asked to be at once what refinement would make of it. It begins as soon as what was looked up is summarised;
+what claims add that are verified later is said behind it, in a second wave. So a turn takes three rounds: claims beside
+a query where one is needed, summaries beside verification, the draft; where nothing was found, one more reads the
+passages that were found for claims. Every sentence passes the gate.
 """
 
+from asyncio import Task
+
+from pipeline.errors import PipelineError
 from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.answer_draft import say_draft
-from pipeline.stages.concurrency import gather_pair, open_task_group
+from pipeline.stages.concurrency import capture_outcome, open_task_group
+from pipeline.stages.continuation import merge_findings, say_in_waves
 from pipeline.stages.model_claims import ClaimVerifier, seek_claim, stream_claims
-from pipeline.stages.passage_retrieval import (
-    PassageReader,
-    deduplicate_findings,
-    extract_bullets,
-    order_rivals_by_date,
-)
+from pipeline.stages.passage_retrieval import PassageReader, SourcedFinding, deduplicate_findings, extract_bullets
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.quotation import show_interim_quote
 from pipeline.stages.turn_context import TurnContext, prepare_context
@@ -29,19 +29,35 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     context = await prepare_context(talk, kit)
     async with open_task_group() as group:
         verifier = ClaimVerifier(context, kit, group)
-        status = await _answered(talk, context, kit, verifier)
+        verified = group.create_task(capture_outcome(verifier.verify_stream(stream_claims(context, kit))))  # 3, 4, 5
+        status = await _answered(talk, context, kit, verifier, verified)
         await verifier.await_reasoning()
         return status
 
 
-async def _answered(talk: Conversation, context: TurnContext, kit: Kit, verifier: ClaimVerifier) -> Status:
+async def _answered(
+    talk: Conversation,
+    context: TurnContext,
+    kit: Kit,
+    verifier: ClaimVerifier,
+    verified: Task[tuple[SourcedFinding, ...] | None | PipelineError],
+) -> Status:
     reader = PassageReader(context, kit, extract_bullets)
-    recall = verifier.verify_stream(stream_claims(context, kit))  # 3, 4, 5
     async with show_interim_quote(talk, context.found, kit) as shown:
-        looked_up, recalled, fault = await gather_pair(reader.look_up(), recall)  # 1, 2
-    findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
-    if not findings and fault:
-        raise fault  # a model that is down for one half is no "I don't know"
+        looked_up = await capture_outcome(reader.look_up())  # 1, 2
+        found = () if isinstance(looked_up, PipelineError) else looked_up or ()
+        known = merge_findings(found, verifier.kept)
+        # A student was taught drafts over all; it waits for them.
+        if not known or kit.limits.student:
+            await verified
+    if known and not verified.done():
+        said = await say_in_waves(context, known, verifier, verified, kit, shown=shown)
+        return Status.ANSWERED if said else Status.ABSTAINED
+    recalled = verified.result()
+    faults = [one for one in (looked_up, recalled) if isinstance(one, PipelineError)]
+    findings = merge_findings(found, verifier.kept)
+    if not findings and faults:
+        raise faults[0]  # a model that is down for one half is no "I don't know"
     if not findings:
         findings = deduplicate_findings(await reader.look_up_claims(map(seek_claim, verifier.claims)))
     if not findings:
@@ -54,5 +70,5 @@ ENTRY = SystemEntry(
     "wikichat-fast",
     "Writes an answer with the guarantee of wikichat, in the time of a few calls.",
     answer,
-    calls=("query", "bullets", "claims", "verify", "verdicts", "answer"),
+    calls=("query", "bullets", "claims", "verify", "verdicts", "answer", "continuation"),
 )

@@ -27,7 +27,7 @@ class ScriptedLLM:
     size: int = 7
     """Characters of a streamed piece."""
     waits: Mapping[str, asyncio.Event] = field(default_factory=dict)
-    """By stage what a reply waits for."""
+    """By stage what a reply waits for; a `continuation` is told from the other drafts, here as in the script."""
     calls: list[ModelCall] = field(default_factory=list)
     is_busy: bool = False
     """Whether it says that all its places are taken."""
@@ -74,14 +74,15 @@ class ScriptedLLM:
 
     async def _say(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         spent.calls += 1
-        place = len(self.of(call.stage))
+        name = line_name(call)
+        place = sum(line_name(one) == name for one in self.calls)
         self.calls.append(call)
         await asyncio.sleep(0)
-        if call.stage in self.waits:
-            await self.waits[call.stage].wait()
+        if name in self.waits:
+            await self.waits[name].wait()
         if call.schema is not None and not self.keeps:
             raise SchemaNotOffered("this server keeps no schema")
-        lines = self.script[call.stage]
+        lines = self.script.get(name, "NOTHING") if name == "continuation" else self.script[name]
         line = lines[min(place, len(lines) - 1)] if isinstance(lines, list) else lines
         if isinstance(line, Exception):
             raise line
@@ -89,6 +90,11 @@ class ScriptedLLM:
             return line
         said = line if isinstance(line, str) else line(call)
         return ModelReply(said, "scripted", prompt_tokens=100, completion_tokens=10)
+
+
+def line_name(call: ModelCall) -> str:
+    """Return under which name a script has the lines for a call: its stage, but for the second wave of a draft."""
+    return "continuation" if call.messages[0].text.startswith("You continue a reply") else call.stage
 
 
 def quoting() -> "Following":

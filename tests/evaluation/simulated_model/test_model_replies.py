@@ -53,6 +53,7 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
     "verdicts": {"talk": TALK, "sentences": SENTENCES, "claims": ("It was cast in 1887.", "The quay is long.")},
     "draft": {"talk": TALK, "findings": NOTES, "language": ""},
     "answer": {"talk": TALK, "findings": NOTES, "language": "German"},
+    "continuation": {"talk": TALK, "told": NOTES[:1], "begun": "It is a bell.", "findings": NOTES, "language": ""},
     "feedback": {"talk": TALK, "draft": DRAFT},
     "refine": {"talk": TALK, "draft": DRAFT, "feedback": FEEDBACK_OF_IT},
     "need": {"talk": TALK, "findings": NOTES, "reading": ""},
@@ -76,6 +77,7 @@ SPLITTERS: Mapping[str, Callable[[], ReplySplitter[Any]]] = {
     "verdicts": lambda: VerdictSplitter(2, 3),
     "draft": lambda: DraftSplitter(3),
     "answer": lambda: DraftSplitter(3),
+    "continuation": lambda: DraftSplitter(3),
     "refine": lambda: DraftSplitter(3),
 }
 
@@ -140,7 +142,7 @@ def test_what_is_replied() -> None:
     assert all(any(sign.isdigit() for sign in one.text) for one in claims)
     assert replied("refine").text == DRAFT
     assert replied("draft").text.startswith(
-        "As far as is known, The bell was cast in 1887 [1]. As far as is known, It hangs on the quay [2]."
+        "The bell was cast in 1887, and that is so [1]. It hangs on the quay, and that is so [2]."
     )
 
 

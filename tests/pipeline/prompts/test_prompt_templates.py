@@ -67,6 +67,13 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
         "findings": (SourcedFinding("The bell was cast in 1887.", SENTENCES[:1]),),
         "language": "",
     },
+    "continuation": {
+        "talk": TALK,
+        "told": (SourcedFinding("The quay is long.", SENTENCES[2:]),),
+        "begun": "The quay is long.",
+        "findings": (SourcedFinding("The bell was cast in 1887.", SENTENCES[:1]),),
+        "language": "",
+    },
     "feedback": {"talk": TALK, "draft": "The bell was cast in 1887 [1]."},
     "refine": {"talk": TALK, "draft": "The bell was cast in 1887 [1].", "feedback": FEEDBACK_OF_IT},
     "need": {"talk": TALK, "findings": (SourcedFinding("The quay is long.", SENTENCES[2:]),), "reading": ""},
@@ -78,7 +85,7 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
 }
 SHOWN = {
     "query": 7, "summarise": 7, "generate": 0, "split": 8, "verify": 7, "draft": 4, "feedback": 6, "refine": 6,
-    "web_query": 5, "bullets": 3, "claims": 3, "verdicts": 2, "answer": 5, "need": 3, "criticism": 2,
+    "web_query": 5, "bullets": 3, "claims": 3, "verdicts": 2, "answer": 5, "need": 3, "criticism": 2, "continuation": 2,
 }  # fmt: skip
 STRUCTURED = ("query", "web_query", "summarise", "bullets", "split", "verify", "feedback", "need", "criticism")
 MANNERS = [
@@ -294,7 +301,7 @@ def _hostile(text: str) -> dict[str, Mapping[str, Any]]:
     places = {
         "talk": talk, "sentences": sentences, "findings": (finding,), "feedback": feedback,
         "query": text, "claim": text, "claims": (text, text), "draft": text, "reply_text": text,
-        "reading": "", "language": "",
+        "reading": "", "language": "", "told": (finding,), "begun": text,
     }  # fmt: skip
     return {template: {name: places[name] for name in facts} for template, facts in FACTS.items()}
 

@@ -104,9 +104,9 @@ async def test_what_waits_is_judged_together() -> None:
     assert turn(llm.calls[1]).count("The bell was cast") == 1
 
 
-@pytest.mark.parametrize(("waiting", "coming", "calls"), [(1, "LATER", 1), (1, "NEVER", 2), (3, "LATER", 2)])
+@pytest.mark.parametrize(("waiting", "coming", "calls"), [(1, "LATER", 1), (1, "NEVER", 2), (4, "LATER", 2)])
 async def test_not_all_wait_for_a_call_under_way(waiting: int, coming: str, calls: int) -> None:
-    """Three go at once, and the last of a draft does."""
+    """Four go at once, and the last of a draft does."""
     opened = asyncio.Event()
     judge, llm, _ = judged_by(all_supported, waits={"verify": opened})
     tasks = [ask(judge, "First.")]

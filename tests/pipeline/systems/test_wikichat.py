@@ -74,6 +74,7 @@ async def test_a_question_about_a_fact(run: Run) -> None:
             "split": "- Oda Hagen designed the lighthouse of Skarholm. | none",
             "verify": SUPPORTS,
             "draft": "Skarholm lighthouse was built in 1887 [1]. Oda Hagen designed the lighthouse of Skarholm [2].",
+            "continuation": "Oda Hagen designed the lighthouse of Skarholm [1].",
         },
     )
 
@@ -324,9 +325,10 @@ async def test_only_so_many_claims_are_verified(run: Run) -> None:
 async def test_all_findings_reach_the_draft(run: Run) -> None:
     """However many they are, and however late they were found."""
     many = "\n".join(f"- The {letter} pier of Skarholm is lost. | none" for letter in "ABCDEFGHIJKLMNOPQRST")
-    _, llm = await run(QUESTION, {**BUILT, "split": many, "verify": SUPPORTS}, Limits(claims=20))
+    script = {**BUILT, "summarise": "None", "split": many, "verify": SUPPORTS}
+    _, llm = await run(QUESTION, script, Limits(claims=20))
 
-    notes = [line for line in llm.asked("draft").splitlines() if line.startswith("[")]
+    notes = [line for line in turn_of(llm.of("draft")[0]).splitlines() if line.startswith("[")]
     assert len(notes) >= 15
     assert notes[-1].startswith(f"[{len(notes)}] ")
 

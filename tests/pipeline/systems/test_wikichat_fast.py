@@ -14,11 +14,13 @@ from pipeline.systems import wikichat_fast
 from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status, Turn
 from storage.types import Verdict
 from tests.pipeline import skarholm
-from tests.pipeline.skarholm import BUILT, QUESTION, WRITTEN, lines, staged, until, verdicts
+from tests.pipeline.scripted import line_name
+from tests.pipeline.skarholm import BUILT, QUESTION, WRITTEN, lines, staged, turn_of, until, verdicts
 from tests.pipeline.world import answered, question
 
 run = partial(skarholm.run, system=wikichat_fast.answer)
 stage_for = partial(staged, system=wikichat_fast.answer)
+FARE = "What does the ferry to Skarholm cost?"
 THREE = (
     "- Oda Hagen designed the lighthouse of Skarholm. | none\n"
     "- Skarholm lighthouse was built in 1887. | 1887\n"
@@ -33,22 +35,25 @@ def supporting(call: ModelCall) -> str:
 
 
 async def test_a_turn_takes_three_rounds() -> None:
-    """Claims and the query go out at once; verification and summaries wait for these alone; the draft for all."""
-    waits = {stage: asyncio.Event() for stage in ("query", "generate", "summarise", "verify", "draft")}
+    """Claims and the query go out at once; verification and summaries wait for these alone; the draft for summaries."""
+    names = ("query", "generate", "summarise", "verify", "draft", "continuation")
+    waits = {stage: asyncio.Event() for stage in names}
     stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, WRITTEN, waits=waits)
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
 
     for opened, begun in [
         ((), ["generate", "query"]),
-        (("query", "generate"), ["summarise"] * 3 + ["verify"] * 2),
-        (("summarise", "verify"), ["draft"]),
+        (("query", "generate"), ["summarise"] * 3 + ["verify"]),
+        (("summarise",), ["draft"]),
+        (("verify",), ["continuation"]),
     ]:
         before = len(llm.calls)
         for name in opened:
             waits[name].set()
         await until(lambda before=before, begun=begun: len(llm.calls) == before + len(begun))
-        assert sorted(call.stage for call in llm.calls[-len(begun) :]) == begun
+        assert sorted(map(line_name, llm.calls[before:])) == begun
     waits["draft"].set()
+    waits["continuation"].set()
     assert await turn is Status.ANSWERED
 
 
@@ -96,9 +101,10 @@ async def test_what_the_question_does_not_find_is_looked_up_by_a_written_query()
     assert (chatted.answer.status, len(llm.of("query"))) == (Status.CHATTED, 1)
 
 
-async def test_a_claim_is_verified_while_the_next_is_still_written() -> None:
-    """Its evidence is sought as soon as its line has ended."""
-    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE + "\n" + "- And so on." * 100, "verify": supporting})
+async def test_claims_are_verified_while_others_are_still_written() -> None:
+    """As soon as there are enough for a call; evidence is sought as soon as a line has ended."""
+    many = "\n".join(f"- The {letter} pier of Skarholm is lost. | none" for letter in "ABCD")
+    stage, llm = stage_for(QUESTION, {**BUILT, "split": many + "\n" + "- And so on." * 100, "verify": supporting})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
     await until(lambda: bool(llm.of("verify")))
 
@@ -121,7 +127,7 @@ async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
     alone, single = await run(QUESTION, script)
     together, shared = await run(QUESTION, script, is_busy=True)
 
-    assert (len(single.of("verify")), len(shared.of("verify"))) == (2, 1)
+    assert (len(single.of("verify")), len(shared.of("verify"))) == (1, 1)
     assert len(shared.of("summarise")) == 1 < len(single.of("summarise"))
     assert verdicts(alone) == verdicts(together)
     sources = re.findall(r"^From: (.*)$", shared.asked("verify"), re.MULTILINE)
@@ -129,15 +135,89 @@ async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
     assert [told.answer.status for told in (alone, together)] == [Status.ANSWERED] * 2
 
 
-async def test_every_verdict_is_there_before_the_draft_begins() -> None:
-    """The reason of one may come later, and is on record all the same."""
-    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
+HAGEN = "Oda Hagen designed the lighthouse of Skarholm."
+FARES = {
+    **BUILT,
+    "query": "Search: yes\nQuery: ferry Skarholm\nTime: none",
+    "summarise": lambda call: (
+        "- The ferry to Skarholm costs 12 crowns. [1]" if "12 crowns" in turn_of(call) else "None"
+    ),
+    "split": "- The ferry to Skarholm costs 15 crowns. | recent",
+    "verify": lambda call: (
+        "1. SUPPORTS [1]" if "1: The ferry to Skarholm costs 15" in turn_of(call) else "1. REFUTES [1]"
+    ),
+}
+BOTH = "The ferry to Skarholm costs 15 crowns [1]. The ferry to Skarholm costs 12 crowns [2]."
+
+
+async def test_what_is_verified_late_continues_the_reply() -> None:
+    """Behind what was said first, cited and judged like it; each verdict and its reason are on record."""
+    script = {**BUILT, "split": THREE, "verify": supporting, "continuation": f"{HAGEN[:-1]} [1]."}
+    told, llm = await run(QUESTION, script)
 
     kinds = [type(event) for event in told.events]
-    begun = kinds.index(DraftStarted)
-    assert [place < begun for place, kind in enumerate(kinds) if kind is ClaimChecked] == [True] * 3
+    assert kinds.index(DraftStarted) < kinds.index(ClaimChecked)
     assert kinds.count(ClaimExplained) == 3
+    assert answered(told) == ["Skarholm lighthouse was built in 1887.", HAGEN]
     assert [one.reasoning for one in told.recorder.claims] == ["The first sentence says so."] * 3
+    more = turn_of(next(call for call in llm.calls if line_name(call) == "continuation"))
+    assert "- Skarholm lighthouse was built in 1887." in more.partition("New notes:")[0]
+    assert "1887" not in more.partition("New notes:")[2]
+
+
+@pytest.mark.parametrize("verified", [True, False])
+async def test_what_may_contradict_is_waited_for(verified: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Nothing is said before its verdict; where it holds both versions are drafted anew, the newer first."""
+    waits = {"verify": asyncio.Event()}
+    verify = FARES["verify"] if verified else "1. NOT ENOUGH INFO"
+    lines_ = {**FARES, "verify": verify, "draft": ["The ferry to Skarholm costs 12 crowns [1].", BOTH]}
+    stage, llm = stage_for(FARE, lines_, waits=waits)
+    turn = asyncio.create_task(wikichat_fast.answer(question(FARE), stage.kit))
+    await until(lambda: bool(llm.of("draft")))
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert not stage.gate.answer(Status.ANSWERED).sentences
+
+    waits["verify"].set()
+    told = stage.told(await turn)
+    assert answered(told) == [
+        f"The ferry to Skarholm costs {price} crowns." for price in ([15, 12] if verified else [12])
+    ]
+    assert len(llm.of("draft")) == 1 + verified
+
+
+async def test_what_adds_nothing_is_not_asked_for() -> None:
+    """The claim says what a summary says, in other words."""
+    same = "- The lighthouse of Skarholm was built in 1887. | none"
+    told, llm = await run(QUESTION, {**BUILT, "split": same, "verify": supporting})
+
+    assert "continuation" not in map(line_name, llm.calls)
+    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+
+
+@pytest.mark.parametrize("line", ["NOTHING", "I cannot say.", ModelUnavailable("it is down"), "Oak it is [7]."])
+async def test_a_second_wave_that_fails_is_left_out(line: str | Exception) -> None:
+    """What was said first stands by itself."""
+    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": line})
+
+    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+
+
+async def test_all_is_drafted_over_where_the_first_wave_says_nothing() -> None:
+    """Once, when every verdict is there."""
+    drafts = ["NOTHING", f"{HAGEN[:-1]} [2]."]
+    told, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "draft": drafts})
+
+    assert answered(told) == [HAGEN]
+    assert [*map(line_name, llm.calls)].count("draft") == 2
+
+
+async def test_a_student_drafts_over_all() -> None:
+    """As it was taught."""
+    verify = "1. SUPPORTS [1]\n2. SUPPORTS [1]\n3. SUPPORTS [1]"
+    _, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": verify}, Limits(student=True))
+
+    assert HAGEN in llm.asked("draft")
 
 
 async def test_the_draft_does_not_wait_for_a_reason() -> None:
@@ -200,13 +280,13 @@ async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> 
     """Those that were waiting too."""
     stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE}, waits={"verify": asyncio.Event()})
     turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
-    await until(lambda: len(llm.of("verify")) == 2)
+    await until(lambda: len(llm.of("verify")) == 1)
 
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
 
-    assert sorted(llm.ended) == ["verify"] * 2
+    assert "verify" in llm.ended
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 

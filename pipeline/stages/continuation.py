@@ -1,0 +1,145 @@
+"""Say a reply in two waves: over what is known first, and over what is verified while that is being written.
+
+The first wave waits with its first sentence until all claims are written, and until those that contradict its notes are
+verified; where one of these holds, both versions are to stand side by side, and the reply is drafted anew over all. The
+second wave is written beside the first, from what that will not say by its notes, and said behind it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
+from typing import Any
+
+from pipeline.errors import PipelineError
+from pipeline.extraction.quote_selection import is_contradiction, parse_statement
+from pipeline.kit import Kit
+from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
+from pipeline.replies.stage_replies import DraftSplitter
+from pipeline.stages.answer_draft import ReplySpeaker, say_draft, say_shown, stream_draft
+from pipeline.stages.concurrency import close_stream, open_task_group
+from pipeline.stages.model_claims import ClaimVerifier
+from pipeline.stages.passage_retrieval import (
+    SourcedFinding,
+    deduplicate_findings,
+    find_disagreeing,
+    has_same_words,
+    order_rivals_by_date,
+)
+from pipeline.stages.turn_context import TurnContext
+from storage.types import Evidence
+
+MAX_CONTINUED = 2  # sentences of a second wave: more of them would be a second answer
+
+
+async def say_in_waves(
+    context: TurnContext,
+    known: Sequence[SourcedFinding],
+    claims: ClaimVerifier,
+    verified: asyncio.Task[Any],
+    kit: Kit,
+    *,
+    shown: Sequence[Evidence] = (),
+) -> bool:
+    """Say a reply over `known` findings, and what claims add to them that are `verified` meanwhile.
+
+    Return whether a sentence left; where the first wave says nothing, one is drafted over all. Raises as `stream_draft`
+    does; a second wave that fails is left out.
+    """
+    speaker, written = ReplySpeaker(context, known, (), kit), list[str]()
+    came = False
+    try:
+        async with open_task_group() as group:
+            second = group.create_task(_collect_second(context, known, claims, verified, kit, written, group))
+            said, came = await speaker.say_drafts(partial(_stream_first, context, known, claims, kit, written))
+            if said:
+                await speaker.say_more(*await second)
+                return True
+            second.cancel()
+    except _Overtaken:
+        pass
+    await asyncio.wait([verified])
+    findings = merge_findings(known, claims.kept)
+    if findings != tuple(known):
+        return await say_draft(context, findings, kit, refined=True, shown=shown)
+    return await say_shown(shown if came else (), kit)
+
+
+def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
+    """Return the findings of all, each once, those that disagree by date."""
+    return order_rivals_by_date(deduplicate_findings(one for findings in found for one in findings))
+
+
+def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
+    """Return what claims say beyond the known findings, in whatever words, and whatever passage says it."""
+    new = [one for one in merge_findings(known, kept) if one not in known]
+    return tuple(one for one in new if not any(has_same_words(one.text, other.text) for other in known))
+
+
+class _Overtaken(Exception):
+    """What contradicts the notes of the first wave has been verified: it is to be drafted over both."""
+
+
+async def _stream_first(
+    context: TurnContext,
+    known: Sequence[SourcedFinding],
+    claims: ClaimVerifier,
+    kit: Kit,
+    written: list[str],
+    *,
+    refused: str = "",
+) -> AsyncGenerator[MarkedSentence]:
+    """Yield the first wave, and note what is written. Raises `_Overtaken` before anything is yielded."""
+    written.clear()
+    async with close_stream(stream_draft(context, known, kit, refined=True, refused=refused)) as sentences:
+        async for sentence in sentences:
+            if not written:
+                kept = await claims.settle(partial(_contradicts, known))
+                if _disagree(known, kept):
+                    raise _Overtaken
+            written.append(sentence.text)
+            yield sentence
+
+
+def _disagree(known: Sequence[SourcedFinding], others: Sequence[SourcedFinding]) -> bool:
+    return any(place >= len(known) for place in find_disagreeing((*known, *others)))
+
+
+def _contradicts(known: Sequence[SourcedFinding], claim: str) -> bool:
+    """Return whether a claim gives another value than a finding for the same thing."""
+    languages = {one.evidence[0].document.language for one in known}
+    claimed = {language: parse_statement(claim, language) for language in languages}
+    return any(
+        is_contradiction(parse_statement(one.text, language), claimed[language])
+        for one in known
+        for language in (one.evidence[0].document.language,)
+    )
+
+
+async def _collect_second(
+    context: TurnContext,
+    known: Sequence[SourcedFinding],
+    claims: ClaimVerifier,
+    verified: asyncio.Task[Any],
+    kit: Kit,
+    written: Sequence[str],
+    judging: asyncio.TaskGroup,
+) -> tuple[tuple[MarkedSentence, ...], tuple[SourcedFinding, ...]]:
+    """Return the second wave, each sentence put to the gate's judgement as it came, and the findings that it cites."""
+    await asyncio.wait([verified])  # which goes on where nobody waits any more
+    late, more = select_late(known, claims.kept), list[MarkedSentence]()
+    if not late or _disagree(known, late):
+        return (), ()
+    facts = {"talk": context.talk, "told": tuple(known), "findings": late, "begun": " ".join(written)}
+    splitter = DraftSplitter(len(late))
+    try:
+        stream = kit.stream("continuation", splitter, stage="draft", language=context.language, **facts)
+        async with close_stream(stream) as sentences:
+            async for sentence in sentences:
+                before = more[-1].text if more else " ".join(written[-1:])
+                judging.create_task(kit.judge(cite_sentence(sentence, [one.evidence for one in late]), before))
+                more.append(sentence)
+                if len(more) == MAX_CONTINUED:
+                    break
+    except PipelineError:  # on record with its call; what was said stands by itself
+        pass
+    return tuple(more), late
