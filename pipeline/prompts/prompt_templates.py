@@ -109,7 +109,7 @@ def _parse_sentences(passages: list[Mapping[str, Any]], day: date) -> tuple[Evid
     return collect_sentences(hits)
 
 
-SHARING = frozenset({"claims", "summarise", "bullets", "verify", "verdicts", "draft", "answer"})
+SHARING = frozenset({"claims", "summarise", "bullets", "verify", "verdicts", "draft", "answer", "continuation"})
 """Templates whose calls can share a beginning: it has the rules of all of them."""
 EXAMPLE_DAY = date(2025, 3, 3)  # the day on which the worked examples are asked: each says so, as a turn says its own
 

@@ -40,7 +40,7 @@ async def _answered(
     context: TurnContext,
     kit: Kit,
     verifier: ClaimVerifier,
-    verified: Task[tuple[SourcedFinding, ...] | None | PipelineError],
+    verified: Task[tuple[SourcedFinding, ...] | PipelineError | None],
 ) -> Status:
     reader = PassageReader(context, kit, extract_bullets)
     async with show_interim_quote(talk, context.found, kit) as shown:

@@ -226,12 +226,9 @@ def test_the_figures_of_a_system() -> None:
     assert found["end_ratio_without_ours"] == pytest.approx((3.8 + 0.16) / 12.7)
     assert found["stages"]["verify"].calls == 1
     assert [name for name, kept in found["marks"].items() if not kept] == ["first_ratio"]
-    assert len(found["marks"]) == 6
-    late = [replace(one, verdicts=[2.0, 3.0]) for one in turns]
-    slow = compute_figures(SystemRuns("wikichat-fast", late, [in_rounds(5)], PACE, 0.08, plain=1.0))
-    assert [name for name, kept in slow["marks"].items() if not kept] == [
-        "first_ratio", "end_ratio", "rounds", "late_verdicts"
-    ]  # fmt: skip
+    assert len(found["marks"]) == 5
+    slow = compute_figures(SystemRuns("wikichat-fast", turns, [in_rounds(5)], PACE, 0.08, plain=1.0))
+    assert [name for name, kept in slow["marks"].items() if not kept] == ["first_ratio", "end_ratio", "rounds"]
 
 
 def test_what_is_printed() -> None:
