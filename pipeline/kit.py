@@ -83,10 +83,10 @@ Effort = Literal["quick", "normal", "thorough"]
 EFFORTS: tuple[Effort, ...] = ("quick", "normal", "thorough")  # least first
 _SHARES: Mapping[Effort, Mapping[str, float]] = {
     "quick": {"passages": 0.6, "looked_up": 2 / 3, "evidence": 1 / 2, "pages": 2 / 5, "claims": 3 / 8}
-    | {"rounds": 1 / 3, "examples": 1 / 3},
+    | {"asked_claims": 1 / 3, "rounds": 1 / 3, "examples": 1 / 3},
     "normal": {},
     "thorough": {"passages": 3 / 2, "looked_up": 5 / 3, "evidence": 3 / 2, "pages": 8 / 5, "claims": 3 / 2}
-    | {"rounds": 4 / 3, "examples": 4 / 3},
+    | {"asked_claims": 5 / 3, "rounds": 4 / 3, "examples": 4 / 3},
 }  # of what is set; what is not named stays as it is
 
 
@@ -115,6 +115,7 @@ class Limits:
     """Whether the model writes what is looked up; `auto`: as the system does, in `wikichat-fast` where it is needed."""
     pages: int = 5  # how many pages that a search engine names are read
     claims: int = 8  # how many claims of the model's own are verified at most
+    asked_claims: int = 3  # for how many of them it is asked at most where it writes down claims and no text
     refine: bool = True  # whether a draft is refined by feedback before it is said
     rounds: int = 3  # how many candidates are drafted at most where one is drafted until it is good enough
     policy: Policy = "learned"  # when more is looked up than the question as it was asked
@@ -130,7 +131,8 @@ class Limits:
         """Return the limits of an effort; these are those of the normal one. What is one at least stays so."""
         shares: dict[str, Any] = {name: share * getattr(self, name) for name, share in _SHARES[effort].items()}
         scaled = {name: max(round(value), min(1, getattr(self, name))) for name, value in shares.items()}
-        return replace(self, **scaled, refine=self.refine and effort != "quick")
+        query = "always" if effort == "thorough" and self.query == "auto" else self.query
+        return replace(self, **scaled, refine=self.refine and effort != "quick", query=query)
 
 
 def lower_effort(effort: Effort) -> Effort:

@@ -33,6 +33,7 @@ from evaluation.dialogues.prompts import PROMPTS
 from evaluation.dialogues.run_folder import RunFolder
 from evaluation.workbench import TERMINAL
 from pipeline.errors import ModelUnavailable, SearchUnavailable
+from pipeline.kit import Effort
 from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import is_nothing, split_items
@@ -51,6 +52,10 @@ OpenTurnModel = Callable[[Dialogue, str], LLM]
 """Returns a dialogue's model for its next turn, in which the user says this."""
 
 
+class _OwnLimits(LimitSettings):
+    effort: Effort = "normal"
+
+
 @dataclass(frozen=True, slots=True)
 class SystemVariant:
     """A system with limits of its own."""
@@ -66,31 +71,33 @@ class SystemVariant:
     def apply(self, app: App) -> App:
         if not self.limits:
             return app
-        limits = LimitSettings.model_validate({**app.settings.limits.model_dump(), **self.limits})
-        return replace(app, settings_source=app.settings.model_copy(update={"limits": limits}))
+        usual = app.settings.limits.model_dump() | {"effort": app.settings.effort}
+        own = _OwnLimits.model_validate(usual | dict(self.limits))
+        changed = {"limits": LimitSettings(**own.model_dump(exclude={"effort"})), "effort": own.effort}
+        return replace(app, settings_source=app.settings.model_copy(update=changed))
 
 
 def parse_variant(label: str) -> SystemVariant:
-    """Read a system with its limits, such as `in-context:examples=5,example_relevance=0.5`.
+    """Read a system with its limits, such as `in-context:examples=5,effort=quick`.
 
     Raises `EvaluationError` for a limit that there is not or cannot have its value, and `UnknownSystem`.
     """
     name, _, listed = label.partition(":")
     limits = {key: value for key, _, value in (part.partition("=") for part in listed.split(",") if part)}
-    unknown = next((one for one in limits if one not in LimitSettings.model_fields), None)
+    unknown = next((one for one in limits if one not in _OwnLimits.model_fields), None)
     if unknown is not None:
         raise EvaluationError(
             f"{label!r} names the limit {unknown!r}, which there is not.",
-            hint=f"There are {', '.join(LimitSettings.model_fields)}.",
+            hint=f"There are {', '.join(_OwnLimits.model_fields)}.",
         )
     try:
-        LimitSettings.model_validate(limits)
+        _OwnLimits.model_validate(limits)
     except ValidationError as error:
         fault = error.errors()[0]
         key = str(fault["loc"][0]) if fault["loc"] else listed
         raise EvaluationError(
             f"{label!r} has the value {limits.get(key, '')!r} for {key}: {fault['msg']}.",
-            hint=f"Write another, such as {key}={getattr(LimitSettings(), key, '')}.",
+            hint=f"Write another, such as {key}={getattr(_OwnLimits(), key, '')}.",
         ) from error
     if name != MODEL_ALONE:
         find_system(name)

@@ -46,6 +46,7 @@ def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
     return found
 
 
+_AT_MOST = re.compile(r"^\(At most (\d+)\.\)$", re.MULTILINE)
 _ASKED = re.compile(r"^User: (.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
 _CLAIM = re.compile(r"^Claim (\d+): (.*)$", re.MULTILINE)
@@ -118,12 +119,13 @@ def _make_prose(turn: str, length: ReplyLength, _: Random) -> Sequence[str]:
 def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
     """Return one line each; what is beyond their length is filled up with what says nothing."""
     about = _find_topic(turn)
-    room = length.tokens * CHARACTERS_A_TOKEN
+    room, most = length.tokens * CHARACTERS_A_TOKEN, _AT_MOST.search(turn)
+    items = int(most[1]) if most else length.items
     aspects, lines = random.sample(_ASPECTS, len(_ASPECTS)), list[str]()
-    for place in range(length.items):
+    for place in range(items):
         said = f"- The {aspects[place % len(aspects)]} of {about[: room // 2]} is {random.randint(11_000, 99_000):,}"
         filling = f", {_FILLING}"[: max(0, room - len(said) - len(". | none\n"))].rsplit(" ", 1)[0]
-        lines.append(f"{said}{filling}. | none" + ("\n" if place < length.items - 1 else ""))
+        lines.append(f"{said}{filling}. | none" + ("\n" if place < items - 1 else ""))
     return lines
 
 

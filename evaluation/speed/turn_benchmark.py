@@ -249,7 +249,7 @@ def turn(
         bool, typer.Option("--cache", help="Let the server keep prompts, and read them for free.")
     ] = False,
     limit: Annotated[
-        list[str] | None, typer.Option(help="One of the limits of the settings, such as policy=always.")
+        list[str] | None, typer.Option(help="A limit of the settings, such as policy=always; or effort=quick.")
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

@@ -237,9 +237,11 @@ class TurnBench:
 async def open_bench(
     simulated: SimulatedModel, search: float, source: DocumentSource, **limits: object
 ) -> AsyncIterator[TurnBench]:
+    effort = limits.pop("effort", "normal")
     with run_model_server(simulated) as server:
         settings: dict[str, Any] = {
             "model": _model(server),
+            "effort": effort,
             "limits": LimitSettings.model_validate({"seconds": 600, **limits}),
         }
         async with open_corpus(source, BENCH_CORPUS, **settings) as app:

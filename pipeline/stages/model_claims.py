@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pipeline.errors import BudgetExceeded, ModelRefused, PipelineError, SearchUnavailable, UnreadableReply
-from pipeline.kit import Ask, Kit
+from pipeline.kit import Ask, Kit, Limits
 from pipeline.replies.reply_format import ReplyFormat
 from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter, TimedClaim
 from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
@@ -21,10 +22,12 @@ async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedCl
 
     Raises `ModelUnavailable` and `BudgetExceeded`.
     """
-    left = kit.limits.claims
+    left, asked = kit.limits.claims, kit.limits.asked_claims
     if not left:
         return
-    facts = {"talk": context.talk, "reading": context.reading}
+    facts: dict[str, Any] = {"talk": context.talk, "reading": context.reading}
+    if asked != Limits().asked_claims:  # else its instructions say so
+        left = facts["most"] = min(left, asked)
     try:
         async with close_stream(kit.stream("claims", ClaimSplitter(), stage="generate", **facts)) as claims:
             async for claim in claims:

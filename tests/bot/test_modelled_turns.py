@@ -95,12 +95,14 @@ async def test_the_tone_is_in_the_prompt_of_the_answer_and_on_record(tmp_path, a
 
 async def test_the_effort_is_that_of_the_question_or_of_all_and_on_record(tmp_path, asking):
     """It rules how far is looked, for answers alone: what is checked is checked as ever."""
-    async with modelled(tmp_path) as (app, _):
+    async with modelled(tmp_path) as (app, server):
         careful = replace(app, settings_source=app.settings.model_copy(update={"effort": "thorough"}))
         told = [await answer(careful, asking(effort=effort), lambda _: None) for effort in ("quick", None)]
         told.append(await check(careful, asking("Skarholm lighthouse was built in 1887."), lambda _: None))
         entries = [await app.audit.turn(one.answer_id) for one in told]
 
+    claims = [one.body["messages"][-1]["content"] for one in server.requests if stage_of(one) == "claims"]
+    assert all(most in said for most, said in zip(("(At most 1.)", "(At most 5.)"), claims, strict=False))
     searched = [next(one.body["k"] for one in turn if "k" in one.body) for turn in entries]
     assert searched[0] * 15 == searched[1] * 6
     assert (

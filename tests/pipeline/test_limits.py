@@ -13,8 +13,10 @@ SET = st.fixed_dictionaries({name: st.integers(0, 100) for name in COUNTS} | {"r
 
 def test_the_efforts_of_the_usual_limits() -> None:
     usual = Limits()
-    quick = replace(usual, passages=6, looked_up=2, evidence=1, pages=2, claims=3, rounds=1, examples=1, refine=False)
-    thorough = replace(usual, passages=15, looked_up=5, evidence=3, pages=8, claims=12, rounds=4, examples=4)
+    quick = replace(usual, passages=6, looked_up=2, evidence=1, pages=2, claims=3, asked_claims=1, rounds=1, examples=1)
+    quick = replace(quick, refine=False)
+    thorough = replace(usual, passages=15, looked_up=5, evidence=3, pages=8, claims=12, asked_claims=5)
+    thorough = replace(thorough, rounds=4, examples=4, query="always")
 
     assert [usual.at(effort) for effort in EFFORTS] == [quick, usual, thorough]
 

@@ -203,6 +203,8 @@ def test_a_system_is_read_with_its_limits():
         parse_variant("augmenter:polcy=always")
     with pytest.raises(EvaluationError, match="the value 'sometimes' for policy"):
         parse_variant("augmenter:policy=sometimes")
+    with pytest.raises(EvaluationError, match="the value 'hasty' for effort"):
+        parse_variant("augmenter:effort=hasty")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +235,9 @@ def test_every_prompt_can_be_rendered(template):
 
 
 async def test_a_variant_runs_under_its_limits(app):
-    limits = parse_variant("augmenter:policy=always,rounds=2").apply(app).settings.limits
+    settings = parse_variant("augmenter:policy=always,rounds=2,effort=quick").apply(app).settings
+    limits = settings.limits
+    assert settings.effort == "quick"
     assert (limits.policy, limits.rounds, limits.claims) == ("always", 2, app.settings.limits.claims)
 
 
