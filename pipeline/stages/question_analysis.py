@@ -98,8 +98,11 @@ def _language_names() -> Mapping[str, tuple[str, str]]:
 _NEVER = r"(?!)"
 _ADDRESS = lazy_compile(r"\w+://|\bwww\.|```")
 _YEAR = lazy_compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
+_NAME = lazy_compile(r"\b[A-Z\d][\w’'&-]*(?: [A-Z\d][\w’'&-]*)*")
+_DESCRIBED = lazy_compile(r"\s+(?:(?:[A-Z\d][\w'’-]*\s*)+(?:\W|$)|(?:[\w'’-]+\s+){1,3}(?:of|between)\s)")
+"""What tells after an article which one is meant: a name, or what it is of."""
 _QUESTION_MARKS = ("?", "？", "؟", "か", "か。", ";")
-_PATTERNS = {"harmless", "requests", "dates"}  # what is written as regular expressions
+_PATTERNS = {"harmless", "requests", "relative", "dates"}  # what is written as regular expressions
 _SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
 _NEXT_PART = lazy_compile(
     r"(?:\?\s+|,\s*|\s+)and\s+(?=(?:by |for |from |until |since |at )?(?:how|what|when|where|who|whom|which|why)\b|"
@@ -111,7 +114,7 @@ MAX_PARTS = 3
 MAX_ELLIPTIC = 5  # how many words leave out the verb of the question before
 MAX_EARLIER_QUESTIONS = 3  # how many earlier questions a follow-up may borrow from
 MAX_QUERY_WORDS = 30  # how many words are searched as they are
-MIN_OWN_WORDS = 3  # how many words of substance a question has at least that names its topic itself
+MIN_OWN_WORDS = 3  # how many words of substance a later question has at least that names its topic itself
 MAX_BORROWED_WORDS = 24  # how many words it may borrow
 
 
@@ -213,10 +216,11 @@ def depends_on_context(text: str, language: str) -> bool:
 
 def _is_elliptic(text: str, rules: _FollowUpRules) -> bool:
     """Return whether a few words vary the question before them: "at weekends?", "for apprentices?", "Bergen?"."""
-    said = len(words(text))
-    if said > MAX_ELLIPTIC or rules.verbs.search(text):
+    said = words(text)
+    unspaced = any(is_unspaced(word[0]) for word in said)
+    if (len("".join(said)) if unspaced else len(said)) > MAX_ELLIPTIC or rules.verbs.search(text):
         return False
-    return said <= 1 or bool(rules.prepositions.match(text))
+    return len(said) <= 1 or bool(rules.prepositions.match(text))
 
 
 def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
@@ -242,11 +246,12 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
     asked = [sentence for sentence in sentences if not detect_small_talk(sentence)]
     if len(asked) != 1 or len(words(asked[0])) > MAX_QUERY_WORDS or _ADDRESS.search(asked[0]):
         return None
-    text, earlier, language = " ".join(asked[0].split()), _earlier_questions(talk), _question_language([talk.question])
+    text, earlier = " ".join(asked[0].split()), _earlier_questions(talk)
+    language = _question_language([talk.question, *reversed(earlier)])
     rules, years = _follow_up_rules(language), _YEAR.findall(text)
     if not _asks_one_thing(text, rules) or depends_on_context(text, language):
         return None
-    if earlier and (language != "en" or _leans_on_topic(text, rules, earlier)):
+    if earlier and (language != "en" or _leans_on_topic(text, rules, talk)):
         return None
     if len(years) > 1 or rules.dates.search(text):
         return None
@@ -262,15 +267,30 @@ def _asks_one_thing(text: str, rules: _FollowUpRules) -> bool:
     return bool(request or question) and not second and not rules.addressed.search(rest)
 
 
-def _leans_on_topic(text: str, rules: _FollowUpRules, earlier: Sequence[Turn]) -> bool:
-    """Return whether a later question may mean the topic of those before it without naming it."""
-    known = {term for turn in earlier for term in content_terms(turn.text, "en")}
-    own = [word for word in _content_words(text, "en") if word.casefold() not in rules.vague]
-    named = any(word[0].isupper() or word[0].isdigit() for word in own if not text.startswith(word))
-    again = known.intersection(term for word in own for term in content_terms(word, "en"))
+def _leans_on_topic(text: str, rules: _FollowUpRules, talk: Conversation) -> bool:
+    """Return whether a later question may mean the topic of those before it without naming it.
+
+    It names its topic by a name that is not only a place or a time, or by two words of the questions before it.
+    """
     plain = rules.harmless.sub(" ", text)
-    refers = any(kind.search(plain) for kind in (rules.pronouns, rules.possessives, rules.definite, rules.relative))
-    return refers or len(own) < MIN_OWN_WORDS or not (named or again)
+    if any(kind.search(plain) for kind in (rules.pronouns, rules.possessives, rules.relative)):
+        return True
+    if any(not _DESCRIBED.match(plain[found.end() :]) for found in rules.definite.finditer(plain)):
+        return True
+    own = {word for word in _content_words(text, "en") if word.casefold() not in rules.vague}
+    known = {term for turn in _earlier_questions(talk) for term in content_terms(turn.text, "en")}
+    again = known.intersection(term for word in own for term in content_terms(word, "en"))
+    names = [name for name in _NAME.finditer(text, 1) if content_terms(name[0], "en")]
+    if len(own) < MIN_OWN_WORDS or any(_is_shortened(name[0], talk) for name in names):
+        return True
+    topics = [name for name in names if not rules.prepositions.search(" ".join(text[: name.start()].split()[-1:]))]
+    return not (topics or len(again) > 1)
+
+
+def _is_shortened(name: str, talk: Conversation) -> bool:
+    """Return whether a name is one word of a longer one that was said before."""
+    longer = (found[0].split() for turn in talk.earlier for found in _NAME.finditer(turn.text))
+    return any(name in [word for word in other if content_terms(word, "en")] != [name] for other in longer)
 
 
 def opens_with_pronoun(sentence: str, language: str) -> bool:

@@ -8,10 +8,12 @@ from pipeline.stages.question_analysis import (
     ResolvedQuestion,
     depends_on_context,
     opens_with_pronoun,
+    read_as_query,
     resolve_question,
     split_question,
 )
 from pipeline.types import Conversation, Turn
+from storage.types import SearchQuery
 
 LEAVE = Turn("user", "How many days of parental leave do I get?")
 BRIDGE = Turn("user", "Tell me about the Golden Gate Bridge.")
@@ -194,3 +196,102 @@ def test_what_a_preposition_leads_in_anew_is_not_borrowed(
 def test_a_few_words_vary_the_question_before(text: str, varied: str) -> None:
     """Where they have neither a verb nor a pronoun, and say something."""
     assert resolve_question(Conversation((LEAVE, Turn("user", text)))).varied == varied
+
+
+FERRIES = (
+    Turn("user", "Which ferries sail to Skarholm in winter?"),
+    Turn("bot", "Larkspur Ferries sails on Sundays.", titles=("Ferries",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("How many days of parental leave do I get?", None),
+        ("how do i order a new laptop", None),
+        ("Hi! Who approves holiday? Thanks!", None),
+        ("Can you tell me who looks after the boiler?", None),
+        ("Tell me about the pier of Skarholm.", None),
+        ("Who won the race to Skarholm in 1998?", 1998),
+        ("What is the current fare to Skarholm?", "recent"),
+        ("Was kostet die aktuelle Überfahrt?", "recent"),
+        ("Quanto costa il traghetto?", None),
+        ("码头是什么时候建成的？", None),
+    ],
+)
+def test_a_first_question_is_searched_as_it_is(text: str, time: str | int | None) -> None:
+    """In any language, with the time that it names, whatever politeness stands around it."""
+    assert read_as_query(Conversation((Turn("user", text),))) == SearchQuery(text, time)
+    later = read_as_query(Conversation((Turn("user", "hello"), Turn("bot", "Hello!"), Turn("user", text))))
+    assert later == SearchQuery(text, time)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The canteen is lovely.",
+        "I was told that the ferry sails at noon.",
+        "What do you know?",
+        "Who made you, and are you clever?",
+        "What does the ferry cost? And when does it leave?",
+        "Who steers the ferry, and who owns the pier?",
+        "Who steers the ferry, where does he live?",
+        "What was our profit last year?",
+        "How often did the ferry fail since 1990?",
+        "Was it colder in 1911 than in 1912?",
+        "Who sailed yesterday?",
+        "Wer hat letztes Jahr gewonnen?",
+        "What does https://example.org say?",
+        "Is " + "the very " * 30 + "old pier open?",
+        "Spares",
+    ],
+)
+def test_a_query_is_written_where_it_is_not_plain_what_is_looked_up(text: str) -> None:
+    """For remarks, talk about the bot, several questions, and times that have to be worked out."""
+    assert read_as_query(Conversation((Turn("user", text),))) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When was the Golden Gate Bridge opened?",
+        "Does Larkspur Ferries carry bicycles?",
+        "Which ferries to Skarholm carry bicycles?",
+        "How many people live in the city of Ghent?",
+    ],
+)
+def test_a_later_question_that_names_its_topic_is_searched_as_it_is(text: str) -> None:
+    """By a name, or in words of the questions before it."""
+    assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) == SearchQuery(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "And when do they sail?",
+        "What does a return ticket cost?",
+        "What does the return ticket cost?",
+        "Which is faster?",
+        "Which ferries are cheaper than this ferry to Skarholm?",
+        "Are there other ferries to Skarholm?",
+        "What about the first boat of Larkspur Ferries?",
+        "What are Larkspur's plans?",
+        "What is the opposite shore of Skarholm called?",
+        "What are the harbours in Norway called?",
+        "What does Larkspur charge for bicycles?",
+        "Do both ferries to Skarholm carry bicycles?",
+        "Was kostet die Überfahrt nach Skarholm?",
+        "Quanto costa il traghetto per Skarholm?",
+    ],
+)
+def test_a_query_is_written_for_what_may_lean_on_what_was_said(text: str) -> None:
+    """By a word that compares, a thing without a name, a shortened name; and where that is not known of a language."""
+    assert read_as_query(Conversation((*FERRIES, Turn("user", text)))) is None
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=40), max_size=2))
+def test_what_is_searched_as_it_is_is_what_was_asked(text: str, earlier: list[str]) -> None:
+    """Whatever was said: nothing is added, and no follow-up is taken for a question of its own."""
+    talk = Conversation((*(Turn("user", said) for said in earlier), Turn("user", text)))
+    query = read_as_query(talk)
+    assert query is None or query.text == resolve_question(talk).query
