@@ -6,16 +6,28 @@ exit code, or the negative signal that ended it. Between the two the child itsel
     python -m tests.platforms.killing.nursery SOCKET
 """
 
+import gc
 import os
 import socket
 import sys
 import traceback
 from contextlib import suppress
 
-import chromadb  # noqa: F401 - what takes long to import is imported once
+import chromadb.api.rust  # noqa: F401 - what takes long to import is imported once
 import tantivy  # noqa: F401
 
+from pipeline.stages.question_analysis import detect_small_talk
+from pipeline.systems import SYSTEMS
+from storage.language.detection import detect_language
 from tests.platforms.killing.child import main
+
+
+def _prepare() -> None:
+    """Make once what each child would make for itself at its first question: patterns, tables, modules."""
+    dict(SYSTEMS)
+    detect_language("What was it?")
+    detect_small_talk("What was it?")
+    gc.freeze()
 
 
 def _born(line: str, connection: socket.socket) -> int:
@@ -42,6 +54,7 @@ def _born(line: str, connection: socket.socket) -> int:
 
 def nurse(path: str) -> None:
     """Raise one child after another."""
+    _prepare()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
