@@ -99,6 +99,7 @@ _NEVER = r"(?!)"
 _ADDRESS = lazy_compile(r"\w+://|\bwww\.|```")
 _YEAR = lazy_compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
 _NAME = lazy_compile(r"\b[A-Z\d][\w’'&-]*(?: [A-Z\d][\w’'&-]*)*")
+_ASKED_OF = lazy_compile(r"\bof (\w+)")
 _DESCRIBED = lazy_compile(r"\s+(?:(?:[A-Z\d][\w'’-]*\s*)+(?:\W|$)|(?:[\w'’-]+\s+){1,3}(?:of|between)\s)")
 """What tells after an article which one is meant: a name, or what it is of."""
 _QUESTION_MARKS = ("?", "？", "؟", "か", "か。", ";")
@@ -249,7 +250,7 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
     text, earlier = " ".join(asked[0].split()), _earlier_questions(talk)
     language = _question_language([talk.question, *reversed(earlier)])
     rules, years = _follow_up_rules(language), _YEAR.findall(text)
-    if not _asks_one_thing(text, rules) or depends_on_context(text, language):
+    if not _asks_one_thing(text, rules, at_once=bool(earlier)) or depends_on_context(text, language):
         return None
     if earlier and (language != "en" or _leans_on_topic(text, rules, talk)):
         return None
@@ -258,11 +259,17 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
     return SearchQuery(talk.question.text, "recent" if rules.recent.search(text) else next(map(int, years), None))
 
 
-def _asks_one_thing(text: str, rules: _FollowUpRules) -> bool:
-    """Return whether a sentence is one question, or asks to be told something, and not about the bot."""
+def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:
+    """Return whether a sentence is one question, or asks to be told something, and not about the bot.
+
+    A question mark may be enough to tell, or only how it begins, `at_once`.
+    """
     request = rules.requests.match(text)
     rest = text[request.end() :].strip(" ,") if request else text
-    question = rules.questions.match(rest) or rules.verbs.match(rest) or rest.endswith(_QUESTION_MARKS)
+    led = rules.prepositions.match(rest)
+    begins = [kind.match(rest) for kind in (rules.questions, rules.verbs)]
+    begins.append(rules.questions.match(rest[led.end() :].lstrip()) if led else None)
+    question = any(begins) or (not at_once and rest.endswith(_QUESTION_MARKS))
     second = re.search(rf"(?:[,;:]|{rules.openers.pattern})\s*(?:{rules.questions.pattern})", rest, re.IGNORECASE)
     return bool(request or question) and not second and not rules.addressed.search(rest)
 
@@ -270,7 +277,8 @@ def _asks_one_thing(text: str, rules: _FollowUpRules) -> bool:
 def _leans_on_topic(text: str, rules: _FollowUpRules, talk: Conversation) -> bool:
     """Return whether a later question may mean the topic of those before it without naming it.
 
-    It names its topic by a name that is not only a place or a time, or by two words of the questions before it.
+    It names its topic by a name that is not only a place or a time, or by words of the questions before it: by two, or
+    by what it asks something of.
     """
     plain = rules.harmless.sub(" ", text)
     if any(kind.search(plain) for kind in (rules.pronouns, rules.possessives, rules.relative)):
@@ -284,7 +292,8 @@ def _leans_on_topic(text: str, rules: _FollowUpRules, talk: Conversation) -> boo
     if len(own) < MIN_OWN_WORDS or any(_is_shortened(name[0], talk) for name in names):
         return True
     topics = [name for name in names if not rules.prepositions.search(" ".join(text[: name.start()].split()[-1:]))]
-    return not (topics or len(again) > 1)
+    asked_of = {term for word in _ASKED_OF.findall(text) for term in content_terms(word, "en")}
+    return not (topics or len(again) > 1 or asked_of & again)
 
 
 def _is_shortened(name: str, talk: Conversation) -> bool:

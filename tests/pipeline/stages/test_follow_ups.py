@@ -257,6 +257,7 @@ def test_a_query_is_written_where_it_is_not_plain_what_is_looked_up(text: str) -
         "When was the Golden Gate Bridge opened?",
         "Does Larkspur Ferries carry bicycles?",
         "Which ferries to Skarholm carry bicycles?",
+        "How is the winter crew of ferries paid?",
         "How many people live in the city of Ghent?",
     ],
 )
@@ -276,6 +277,7 @@ def test_a_later_question_that_names_its_topic_is_searched_as_it_is(text: str) -
         "Are there other ferries to Skarholm?",
         "What about the first boat of Larkspur Ferries?",
         "What are Larkspur's plans?",
+        "Sounds good, Skarholm ferries carry bicycles on Sundays?",
         "What is the opposite shore of Skarholm called?",
         "What are the harbours in Norway called?",
         "What does Larkspur charge for bicycles?",

@@ -1,0 +1,43 @@
+"""Which messages stand alone by published conversations, and how many of those the rule takes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluation.answers.standalone_messages import LABELS, count_taken, read_messages, standalone
+
+ASKED = ("Which ferries sail to Skarholm?", "Which of them is faster?", "Does Larkspur Ferries carry bicycles?")
+
+
+def test_a_message_stands_alone_whose_rewrite_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Up to case and marks; the first always does. Of those, the rule takes two."""
+    rewritten = (ASKED[0], "Which ferry to Skarholm is faster?", "Utterance: does larkspur ferries carry bicycles")
+    turns = [
+        {"raw_utterance": one, "manual_rewritten_utterance": other} for one, other in zip(ASKED, rewritten, strict=True)
+    ]
+    (path := tmp_path / "cast.json").write_text(json.dumps([{"turn": turns}]), encoding="utf-8")
+
+    messages = read_messages(path)
+    assert [one.stands_alone for one in messages] == [True, False, True]
+    assert [one.taken for one in messages] == [True, False, True]
+    assert count_taken(messages) == (3, 2, 2, "1.000", "1.000")
+    standalone([path], listed=True)
+    assert "| cast | later | 2 | 1 | 1 | 1.000 | 1.000 |" in (said := capsys.readouterr().out)
+    assert f"taken: {ASKED[2]}" in said
+
+
+def test_others_are_labelled_beside_them(tmp_path: Path) -> None:
+    """By conversation and turn, as both are published."""
+    labels = json.loads(LABELS.read_text(encoding="utf-8"))
+    dialogue, task = (next(key for key in labels if ("_" in key) == under) for under in (True, False))
+    inscit = {dialogue: {"turns": [{"context": [ASKED[0]]}, {"context": [ASKED[0], "Two.", ASKED[1]]}]}}
+    said = [{"text": ASKED[0]}, {"text": "Two."}, {"text": ASKED[1]}]
+    mtrag = {
+        "tasks": [{"task_id": f"{task}<::>{turn}", "Turn": str(turn), "input": said[: 2 * turn - 1]} for turn in (1, 2)]
+    }
+    for name, found, key in (("inscit", inscit, dialogue), ("mtrag", mtrag, task)):
+        (path := tmp_path / name).write_text(json.dumps(found), encoding="utf-8")
+        messages = read_messages(path)
+        assert [one.stands_alone for one in messages] == [True, labels[key][1] == "1"]
+        assert [turn.speaker for turn in messages[1].talk.turns] == ["user", "bot", "user"]
