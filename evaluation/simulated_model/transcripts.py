@@ -114,6 +114,8 @@ def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
     asked = Counter[str]()
 
     def say(stage: str, prompt: str) -> str:
+        if stage == "draft" and (MORE_COMING in prompt or CONTINUED in prompt):
+            return _draft_in_waves(turn, prompt)
         kept = turn.replies.get(stage) or [_DEFAULTS.get(stage, "")]
         asked[stage] += 1
         text = kept[min(asked[stage], len(kept)) - 1]
@@ -123,6 +125,24 @@ def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
     stages: dict[str, Callable[[str], str]] = {name: partial(say, name) for name in ("query", *_DEFAULTS)}
     by_content = {"summarise": partial(_say_bullets, turn), "verify": partial(_say_verdicts, turn)}
     return StagedLLM("by hand", {**stages, **by_content})
+
+
+MORE_COMING, CONTINUED = "\nMore notes are on their way.", "\nNew notes:\n"
+"""What stands in a prompt for the first or the second wave of a draft alone."""
+
+
+def _draft_in_waves(turn: TranscriptTurn, prompt: str) -> str:
+    """Return the sentences of the first draft whose notes are shown; nothing in a first wave without the main one.
+
+    In a second wave the new notes count alone.
+    """
+    text, first = "".join(turn.replies.get("draft", ())[:1]), CONTINUED not in prompt
+    shown = {fingerprint(line) for _, line in _LINE.findall(prompt.rpartition(CONTINUED)[2])}
+    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    kept = [one for one in sentences if (cited := {*_CITED.findall(one)}) and cited <= shown]
+    if first and kept[:1] != sentences[:1]:
+        return _DEFAULTS["draft"]
+    return restore_reply(" ".join(kept), prompt) or _DEFAULTS["draft"]
 
 
 def _say_bullets(turn: TranscriptTurn, prompt: str) -> str:

@@ -26,19 +26,21 @@ async def stream_draft(
     kit: Kit,
     *,
     refined: bool = False,
+    more: bool = False,
     refused: str = "",
     feedback: str = "",
 ) -> AsyncIterator[MarkedSentence]:
     """Yield the sentences of a reply over numbered findings; none where the model finds that none of them helps.
 
     A `refined` draft is asked to be at once what refinement would make of it; a student's always is. `refused` is how
-    an earlier one began, which the notes do not say; with `feedback`, all of an earlier one, and what it lacks.
+    an earlier one began, which the notes do not say; with `feedback`, all of an earlier one, and what it lacks. Where
+    `more` findings may come, none helps that leaves out the main thing.
     Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
     template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
     facts = {"talk": context.talk, "findings": tuple(findings), "language": context.language}
-    facts |= {"refused": refused, "feedback": feedback}
+    facts |= {"refused": refused, "feedback": feedback, "more": more}
     async with close_stream(kit.stream(template, splitter, stage="draft", **facts)) as sentences:
         async for sentence in sentences:
             yield sentence

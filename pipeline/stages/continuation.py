@@ -7,6 +7,7 @@ second wave is written beside the first, from what that will not say by its note
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -45,11 +46,12 @@ async def say_in_waves(
     Return whether a sentence left; where the first wave says nothing, one is drafted over all. Raises as `stream_draft`
     does; a second wave that fails is left out.
     """
-    speaker, written = ReplySpeaker(context, known, (), kit), list[str]()
+    speaker, written = ReplySpeaker(context, known, (), replace(kit, end_draft=_more_may_come)), list[str]()
     came = False
     try:
         async with open_task_group() as group:
             second = group.create_task(_collect_second(context, known, claims, verified, kit, written, group))
+            second.add_done_callback(lambda _: kit.end_draft())
             said, came = await speaker.say_drafts(partial(_stream_first, context, known, claims, kit, written))
             if said:
                 await speaker.say_more(*await second)
@@ -59,9 +61,13 @@ async def say_in_waves(
         pass
     await asyncio.wait([verified])
     findings = merge_findings(known, claims.kept)
-    if findings != tuple(known):
+    if not came or findings != tuple(known):  # it was not to make do with what leaves out the main thing
         return await say_draft(context, findings, kit, refined=True, shown=shown)
     return await say_shown(shown if came else (), kit)
+
+
+def _more_may_come() -> None:
+    """Say nothing of a draft's end: with its last sentences those that continue it may be judged."""
 
 
 def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
@@ -90,7 +96,7 @@ async def _stream_first(
 ) -> AsyncGenerator[MarkedSentence]:
     """Yield the first wave, and note what is written. Raises `_Overtaken` before anything is yielded."""
     written.clear()
-    async with close_stream(stream_draft(context, known, kit, refined=True, refused=refused)) as sentences:
+    async with close_stream(stream_draft(context, known, kit, refined=True, more=True, refused=refused)) as sentences:
         async for sentence in sentences:
             if not written:
                 kept = await claims.settle(partial(_contradicts, known))
