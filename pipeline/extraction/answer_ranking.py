@@ -6,7 +6,7 @@ says counts only as far as it knows the script; terms count by how rare they are
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -48,6 +48,10 @@ FEW_HITS = 25
 """With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
 COMPARED_CANDIDATES = 12  # how many of the best candidates are rated, and held against each other
 COMPARED_HITS = 10  # how many of the best candidates the best is held against
+READABLE_CHANCE = 0.2
+"""The least chance of its best candidate with which a corpus is read: of those with less, none got to 0.35 by that."""
+UNREAD = -8.0  # what a reader is taken to say of what it did not read: less than of nine in ten of what it did
+RISE = 0.3  # how much nearer the question than its passage a candidate may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,37 @@ def score_candidates(
     return tuple(ScoredCandidate(*pair, weigh_features(pair[1], weights)) for pair in zip(found, features, strict=True))
 
 
+def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
+    """Return about what the cosine of the question with each candidate's context will be: that of its passage."""
+    farthest = _find_farthest(found)
+    return [candidate.hit.dense or farthest for candidate in found]
+
+
+def choose_compared(question: ScoredQuestion, scored: Sequence[ScoredCandidate], known: Collection[int]) -> list[int]:
+    """Return the places of candidates that are to be compared with the question before the best ones are certain.
+
+    `scored` have estimated cosines but for the `known`; without these, the best by the estimate come first.
+    """
+    places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
+    if not known:
+        return places[: COMPARED_CANDIDATES + 2]
+    least = sorted((scored[place].score for place in known), reverse=True)[:COMPARED_CANDIDATES][-1]
+    weight = load_weights(question.regime)["sentence_cosine"] * question.trust
+    rises = {place: RISE if scored[place].candidate.hit.dense else 1.0 for place in places if place not in known}
+    return [place for place, rise in rises.items() if scored[place].score + weight * rise >= least]
+
+
+def set_cosines(
+    question: ScoredQuestion, scored: Sequence[ScoredCandidate], cosines: Mapping[int, float]
+) -> list[ScoredCandidate]:
+    """Score those candidates again whose cosines are given, by place."""
+    found, weights = list(scored), load_weights(question.regime)
+    for place, cosine in cosines.items():
+        features = replace(scored[place].features, sentence_cosine=question.trust * cosine)
+        found[place] = replace(scored[place], features=features, score=weigh_features(features, weights))
+    return found
+
+
 def rerank_candidates(
     question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Sequence[float]
 ) -> tuple[ScoredCandidate, ...]:
@@ -153,7 +188,7 @@ def rerank_candidates(
     weights, said = load_weights(question.regime), [*read, *[min(read)] * (len(ranked) - len(read))]
     features = [replace(one.features, reader=score) for one, score in zip(ranked, said, strict=True)]
     again = (
-        ScoredCandidate(one.candidate, seen, weigh_features(seen, weights))
+        replace(one, features=seen, score=weigh_features(seen, weights))
         for one, seen in zip(ranked, features, strict=True)
     )
     return tuple(sorted(again, key=lambda one: one.score, reverse=True))
@@ -163,7 +198,7 @@ def _extract_features(
     question: ScoredQuestion, found: Sequence[Candidate], cosines: Sequence[float]
 ) -> Iterator[CandidateFeatures]:
     best = max((candidate.hit.score for candidate in found), default=0.0)
-    farthest = min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
+    farthest = _find_farthest(found)
     passages = {one.rank: measure_share(question, collect_passage_terms(one.hit, question.language)) for one in found}
     known = [(one.rank, frozenset(content_terms(one.text, question.language))) for one in found]
     nothing = (-1, frozenset[str]())
@@ -201,6 +236,10 @@ def _extract_features(
             reader=0.0,
             news=math.log1p(len(own - question.weights.keys())),
         )
+
+
+def _find_farthest(found: Sequence[Candidate]) -> float:
+    return min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
 
 
 def _first_words(text: str) -> str:
@@ -281,34 +320,44 @@ class AnswerModel:
     weights: Mapping[str, float]
 
 
-def extract_answer_features(
-    question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]
-) -> AnswerFeatures:
-    """Extract the features of an answer. `ranked` holds at least one candidate, best first."""
-    best, (low, high) = ranked[0], TOPIC_DEPTH
+@dataclass(frozen=True, slots=True)
+class FoundTopic:
+    """What the passages found say of the question, whichever of their sentences is to answer it."""
+
+    nearest: float
+    tenth: float
+    absent: float
+
+
+def weigh_topic(question: ScoredQuestion, hits: Sequence[Hit]) -> FoundTopic:
+    low, high = TOPIC_DEPTH
     cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
     topical = question.trust if question.regime == "trusted" else 0.0
     tenth = min(max(cosines[:10][-1], low), high) if len(hits) >= FEW_HITS else (low + high) / 2
+    said = frozenset[str]().union(*(collect_passage_terms(hit, question.language) for hit in hits))
+    return FoundTopic(topical * cosines[0], topical * tenth, 1 - measure_share(question, said))
+
+
+def extract_answer_features(
+    question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate], topic: FoundTopic | None = None
+) -> AnswerFeatures:
+    """Extract the features of an answer. `ranked` holds at least one candidate, best first."""
+    best, topic = ranked[0], topic or weigh_topic(question, hits)
     return AnswerFeatures(
         sentence_cosine=best.features.sentence_cosine,
-        nearest_cosine=topical * cosines[0],
-        tenth_cosine=topical * tenth,
+        nearest_cosine=topic.nearest,
+        tenth_cosine=topic.tenth,
         passage_terms=best.features.passage_terms,
         pairs=best.features.pairs,
         offers=best.features.amount + best.features.name,
         measured=best.features.measured,
         rule=best.features.rule,
-        absent=_measure_absent(question, hits),
+        absent=topic.absent,
         rarest=_measure_rarest(question, best),
         reader=best.features.reader,
         specifics=_count_specifics(question, best),
         ahead=best.score - fmean(one.score for one in ranked[:COMPARED_HITS]),
     )
-
-
-def _measure_absent(question: ScoredQuestion, hits: Sequence[Hit]) -> float:
-    said = frozenset[str]().union(*(collect_passage_terms(hit, question.language) for hit in hits))
-    return 1 - measure_share(question, said)
 
 
 def _measure_rarest(question: ScoredQuestion, best: ScoredCandidate) -> float:
@@ -323,19 +372,23 @@ def predict_probability(seen: AnswerFeatures, model: AnswerModel) -> float:
     return 1 / (1 + math.exp(-max(min(total, 50.0), -50.0)))
 
 
-def predict_answerable(question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]) -> float:
+def predict_answerable(
+    question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate], topic: FoundTopic | None = None
+) -> float:
     """Return how likely it is that the best candidate answers, on a scale on which `ANSWER_THRESHOLD` is the line."""
     if not ranked:
         return 0.0
-    return predict_probability(extract_answer_features(question, hits, ranked), load_answer_model(question.regime))
+    model = load_answer_model(question.regime)
+    return predict_probability(extract_answer_features(question, hits, ranked, topic), model)
 
 
 def rate_candidates(
     question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]
 ) -> tuple[ScoredCandidate, ...]:
     """Tell of each of the best how likely it is to answer, were it the best."""
+    topic = weigh_topic(question, hits)
     return tuple(
-        replace(one, chance=predict_answerable(question, hits, [one, *ranked[:place], *ranked[place + 1 :]]))
+        replace(one, chance=predict_answerable(question, hits, [one, *ranked[:place], *ranked[place + 1 :]], topic))
         if place < COMPARED_CANDIDATES
         else one
         for place, one in enumerate(ranked)

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.kit import Limits
-from pipeline.stages.quotation import show_interim_quote
+from pipeline.stages.quotation import rank_quotes, show_interim_quote
 from pipeline.support.support_check import check_verbatim
 from pipeline.types import PageQuoted
-from storage.types import PassageKind, SearchQuery
+from storage.types import Evidence, PassageKind, SearchQuery
 from tests.pipeline.world import Shelf, Stage, hit, question
 
 SHELF = Shelf([
@@ -98,3 +98,20 @@ async def test_quoting_ends_with_the_block() -> None:
 
     assert await quoted("How many days of leave has everyone?", compare=slow) == []
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize(("text", "read"), [("How many days of leave has everyone?", True), ("Who sank it?", False)])
+async def test_a_corpus_that_is_not_likely_to_answer_is_not_read(text: str, *, read: bool) -> None:
+    """It takes the most time of all, and would not make it likely."""
+    asked = list[str]()
+
+    async def rerank(query: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
+        asked.append(query)
+        return (0.0,) * len(sentences)
+
+    talk = question(text)
+    stage = Stage(SHELF, talk, Limits(), None, check_verbatim)
+    hits = await stage.kit.search(SearchQuery(text), 10)
+    await rank_quotes(talk, hits, 10, replace(stage.kit, rerank=rerank))
+
+    assert asked == [text] * read
