@@ -229,7 +229,8 @@ class Manifest:
     async def catalogue(self) -> tuple[Corpus, ...]:
         """Return the corpora by name, without counts."""
         known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation, corpora.c.dense
-        rows = await self._all(sa.select(*known).where(manifest_tx.IS_CORPUS).order_by(corpora.c.name))
+        query = sa.select(*known).where(manifest_tx.IS_CORPUS).order_by(corpora.c.name)
+        rows = await self.database.read_kept(query, [corpora, forgotten])
         return tuple(
             Corpus(row.name, row.refreshed_at, row.reference, row.generation, DenseMode(row.dense)) for row in rows
         )
@@ -264,7 +265,8 @@ class Manifest:
 
     async def forgotten(self, corpus: str) -> frozenset[str]:
         """Return the keys of documents that were removed on purpose; no refresh brings them back."""
-        rows = await self._all(sa.select(forgotten.c.key).where(forgotten.c.corpus == corpus))
+        query = sa.select(forgotten.c.key).where(forgotten.c.corpus == corpus)
+        rows = await self.database.read_kept(query, [forgotten], corpus)
         return frozenset(row.key for row in rows)
 
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from statistics import fmean
+from typing import Any
 
 from pipeline.extraction.candidates import (
     AnswerType,
@@ -49,7 +50,7 @@ FEW_HITS = 25
 COMPARED_CANDIDATES = 12  # how many of the best candidates are rated, and held against each other
 COMPARED_HITS = 10  # how many of the best candidates the best is held against
 READABLE_CHANCE = 0.2
-"""The least chance of its best candidate with which a corpus is read: of those with less, none got to 0.35 by that."""
+"""The least chance of its best candidate with which a corpus is read: of those with less, none got to 0.2 by that."""
 UNREAD = -8.0  # what a reader is taken to say of what it did not read: less than of nine in ten of what it did
 RISE = 0.3  # how much nearer the question than its passage a candidate may be
 
@@ -154,18 +155,27 @@ def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
     return [candidate.hit.dense or farthest for candidate in found]
 
 
-def choose_compared(question: ScoredQuestion, scored: Sequence[ScoredCandidate], known: Collection[int]) -> list[int]:
+def choose_compared(
+    question: ScoredQuestion, scored: Sequence[ScoredCandidate], known: Collection[int] = (), *, whole: bool = False
+) -> list[int]:
     """Return the places of candidates that are to be compared with the question before the best ones are certain.
 
-    `scored` have estimated cosines but for the `known`; without these, the best by the estimate come first.
+    `scored` have estimated cosines but for the `known`. Without these, the best by the estimate come first, or with
+    `whole` all.
     """
     places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
     if not known:
-        return places[: COMPARED_CANDIDATES + 2]
+        return places if whole else places[: COMPARED_CANDIDATES + 2]
     least = sorted((scored[place].score for place in known), reverse=True)[:COMPARED_CANDIDATES][-1]
     weight = load_weights(question.regime)["sentence_cosine"] * question.trust
     rises = {place: RISE if scored[place].candidate.hit.dense else 1.0 for place in places if place not in known}
     return [place for place, rise in rises.items() if scored[place].score + weight * rise >= least]
+
+
+def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate]) -> bool:
+    """Return whether no candidate would be likely to answer whatever a reader said of it."""
+    best = max((one.chance for one in rated[:COMPARED_CANDIDATES]), default=0.0)
+    return question.regime == "trusted" and best < READABLE_CHANCE
 
 
 def set_cosines(
@@ -260,7 +270,13 @@ def _rate_answer_type(question: ScoredQuestion, text: str, kinds: Sequence[Answe
 
 def weigh_features(features: "CandidateFeatures | AnswerFeatures", weights: Mapping[str, float]) -> float:
     """Return the weighted sum of features. One that was never calibrated counts nothing, so that a new one can be."""
-    return math.fsum(weights.get(one.name, 0.0) * getattr(features, one.name) for one in fields(features))
+    kind: Any = type(features)
+    return math.fsum([weights.get(name, 0.0) * getattr(features, name) for name in _feature_names(kind)])
+
+
+@cache
+def _feature_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 @cache

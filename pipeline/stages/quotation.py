@@ -8,15 +8,13 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
     BORROWED,
-    COMPARED_CANDIDATES,
-    READABLE_CHANCE,
     REPLACED,
     RERANKED,
     UNREAD,
@@ -24,6 +22,7 @@ from pipeline.extraction.answer_ranking import (
     ScoredQuestion,
     choose_compared,
     estimate_cosines,
+    is_hopeless,
     measure_match,
     rate_candidates,
     rerank_candidates,
@@ -111,44 +110,35 @@ async def _rank_corpus(
     weight = REPLACED if question.varied else BORROWED
     reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits, weight)
     scored = await kit.run_in_thread(score_candidates, reading, found, estimate_cosines(found))
-    compared = await _compare(question, reading, scored, kit) if reading.trust else scored
-    ranked = sorted(compared, key=lambda one: one.score, reverse=True)
-    ranked = _keep_varied(ranked, question.varied, language) or ranked
-    rated = await kit.run_in_thread(rate_candidates, reading, hits, ranked)
-    if reading.regime == "trusted":
-        rated = await _read(question.query, reading, hits, rated, kit)
+    if reading.trust:
+        first = choose_compared(reading, scored, whole=bool(question.varied))
+        scored = await _compare(question.query, reading, scored, first, kit)
+        expected = _rank_kept(scored, question.varied, language)
+        rated = await kit.run_in_thread(rate_candidates, reading, hits, expected)
+        if is_hopeless(reading, rated):
+            # Neither comparing the rest nor reading, which take most of the time, would make it likely.
+            unread = rerank_candidates(reading, rated, [UNREAD] * len(rated))
+            return RankedQuotes(reading, hits, unread, unread[0].chance if unread else 0.0)
+        scored = await _compare(question.query, reading, scored, choose_compared(reading, scored, first), kit)
+    ranked = _rank_kept(scored, question.varied, language)
+    best = [one.candidate.evidence for one in ranked[:RERANKED]]
+    scores = await kit.rerank(question.query, best) if reading.regime == "trusted" else ()
+    reranked = rerank_candidates(reading, ranked, scores)
+    rated = await kit.run_in_thread(rate_candidates, reading, hits, reranked)
     return RankedQuotes(reading, hits, rated, rated[0].chance if rated else 0.0)
 
 
 async def _compare(
-    question: ResolvedQuestion, reading: ScoredQuestion, scored: Sequence[ScoredCandidate], kit: Kit
+    query: str, reading: ScoredQuestion, scored: Sequence[ScoredCandidate], places: Sequence[int], kit: Kit
 ) -> Sequence[ScoredCandidate]:
-    """Score candidates by how near they are to the question, as far as these can be among the best.
-
-    Each comparison costs some milliseconds. Of a follow-up, which keeps some candidates only, all are made.
-    """
-    known = set[int]()
-    while places := choose_compared(reading, scored, known) if not question.varied else _others(scored, known):
-        cosines = await kit.compare(question.query, [scored[place].candidate.context for place in places])
-        scored = set_cosines(reading, scored, dict(zip(places, cosines, strict=True)))
-        known.update(places)
-    return scored
+    """Score the candidates of some places by how near they are to the query."""
+    cosines = await kit.compare(query, [scored[place].candidate.context for place in places])
+    return set_cosines(reading, scored, dict(zip(places, cosines, strict=True)))
 
 
-def _others(scored: Sequence[ScoredCandidate], known: Collection[int]) -> list[int]:
-    return [place for place in range(len(scored)) if place not in known]
-
-
-async def _read(
-    query: str, reading: ScoredQuestion, hits: tuple[Hit, ...], ranked: Sequence[ScoredCandidate], kit: Kit
-) -> tuple[ScoredCandidate, ...]:
-    """Let the best candidates be read and rank them by that, unless none of them is likely to answer."""
-    if max((one.chance for one in ranked[:COMPARED_CANDIDATES]), default=0.0) < READABLE_CHANCE:
-        return rerank_candidates(reading, ranked, [UNREAD] * len(ranked))
-    scores = await kit.rerank(query, [one.candidate.evidence for one in ranked[:RERANKED]])
-    reranked = rerank_candidates(reading, ranked, scores)
-    rated: tuple[ScoredCandidate, ...] = await kit.run_in_thread(rate_candidates, reading, hits, reranked)
-    return rated
+def _rank_kept(scored: Sequence[ScoredCandidate], varied: str, language: str) -> Sequence[ScoredCandidate]:
+    ranked = sorted(scored, key=lambda one: one.score, reverse=True)
+    return (_keep_varied(ranked, varied, language) if varied else ranked) or ranked
 
 
 def _keep_varied(ranked: Sequence[ScoredCandidate], varied: str, language: str) -> list[ScoredCandidate]:

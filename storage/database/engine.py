@@ -5,20 +5,35 @@ It knows nothing of what is stored: `schema` names the tables.
 
 import json
 import math
+import re
 import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Row,
+    Select,
+    Table,
+    create_engine,
+    event,
+    func,
+    inspect,
+    make_url,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import QueuePool
@@ -39,6 +54,7 @@ INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresq
 _READERS = 4
 _BUSY_SECONDS = 10.0
 _CHUNK = 500
+_MOST_KEPT = 1_000  # results of queries over tables that seldom change
 
 
 class Database:
@@ -54,6 +70,11 @@ class Database:
         self._writer = writer
         self._readers = readers
         self._file = file
+        self._changes = Counter[str]()
+        self._kept: dict[Any, tuple[tuple[int, ...], Any]] = {}
+        if file:
+            event.listen(engine, "before_cursor_execute", self._note_change)
+            event.listen(engine, "commit", self._note_commit)
 
     async def write(self, function: Callable[[Connection], T], priority: WritePriority = WritePriority.RECORD) -> T:
         """Run `function` alone in one transaction, committed when this returns, rolled back if it raises.
@@ -69,6 +90,33 @@ class Database:
         """Run `function` in one transaction that sees one state of the database. Raises as `write` does."""
         return await self._readers.run(_run_transaction, self._engine, self._file, function)
 
+    async def read_kept(self, query: Select[Any], tables: Collection[Table], *known: Any) -> Sequence[Row[Any]]:
+        """Return what a query over these tables finds; as before, while nothing was written to them since.
+
+        For tables that are asked for with each question and that only the process that owns the home writes to; what is
+        shared with other processes is read each time. `known` are the values in the query that tell it from others.
+        """
+        if self._file is None:
+            return await self.read(lambda connection: connection.execute(query).all())
+        key = *(table.name for table in tables), *known
+        # Noted before it is read: what is committed meanwhile is not taken for read.
+        stamp = tuple(self._changes[table.name] for table in tables)
+        if (kept := self._kept.get(key)) and kept[0] == stamp:
+            return cast("Sequence[Row[Any]]", kept[1])
+        rows = await self.read(lambda connection: connection.execute(query).all())
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[key] = stamp, rows
+        return rows
+
+    def _note_change(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        if table := _find_changed_table(statement):
+            self._changes[table] += 1
+            connection.info.setdefault("changed", set()).add(table)
+
+    def _note_commit(self, connection: Connection) -> None:
+        self._changes.update(connection.info.pop("changed", ()))
+
     async def remove_copies(self) -> tuple[str, ...]:
         """Remove the copies of the file that migrations left beside it; return their names. Raises `StorageError`."""
         return await self._writer.run(WritePriority.BATCH, _remove_copies, self._file)
@@ -83,6 +131,15 @@ class Database:
     async def check_writable(self) -> None:
         """Write something that changes nothing, to find out whether anything can be written. Raises as `write` does."""
         await self.write(_write_unused_number)
+
+
+_CHANGE = re.compile(r'\s*(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM)\s+"?(\w+)', re.IGNORECASE)
+
+
+@lru_cache(maxsize=1_024)
+def _find_changed_table(statement: str) -> str:
+    found = _CHANGE.match(statement)
+    return found[1] if found else ""
 
 
 @contextmanager
@@ -401,9 +458,8 @@ def encode_json(body: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
-    except (
-        UnicodeEncodeError
-    ):  # what was typed may hold half a surrogate pair, which no database takes but as an escape
+    except UnicodeEncodeError:
+        # What was typed may hold half a surrogate pair, which no database takes but as an escape.
         return json.dumps(value, separators=(",", ":"))
     return text
 

@@ -22,7 +22,7 @@ class ChannelOverrides:
 
     async def of(self, channel: str) -> Mapping[str, Any]:
         query = select(overrides.c.key, overrides.c.value).where(overrides.c.channel == channel)
-        rows = await self.database.read(lambda connection: connection.execute(query).all())
+        rows = await self.database.read_kept(query, [overrides], channel)
         return {row.key: decode_json(row.value) for row in rows}
 
     async def set(self, channel: str, key: str, value: Any | None, *, by: str, was: Any) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Engine, event, insert, select
 
 from storage.database.engine import open_database
 from storage.database.queue import Queue
@@ -45,6 +45,27 @@ async def test_a_fresh_database_has_the_tables_of_the_schema(tmp_path: Path) -> 
         found = await database.read(lambda it: compare_metadata(MigrationContext.configure(it, opts=ours), metadata))
 
     assert found == []
+
+
+async def test_what_is_kept_is_read_again_once_it_was_written_to(tmp_path: Path) -> None:
+    """And not before: other tables do not matter."""
+    with open_database("", home=tmp_path) as database:
+        query, read = select(corpora.c.name), list[str]()
+        event.listen(Engine, "before_cursor_execute", note := lambda *given: read.append(given[2]))
+
+        async def names_kept() -> list[str]:
+            return [row.name for row in await database.read_kept(query, [corpora])]
+
+        first = [await names_kept(), await names_kept()]
+        await AuditLog(database).append(LogEntry("t", EntryKind.TURN_OPENED, {}))
+        second = await names_kept()
+        asked = sum("FROM corpora" in one for one in read)
+        await database.write(add("a"))
+        third = await names_kept()
+        event.remove(Engine, "before_cursor_execute", note)
+
+    assert (first, second, third) == ([[], []], [], ["a"])
+    assert (asked, sum("FROM corpora" in one for one in read)) == (1, 2)
 
 
 async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
