@@ -29,6 +29,7 @@ from pipeline.stages.passage_retrieval import (
 from pipeline.stages.turn_context import TurnContext
 from storage.types import Evidence
 
+LEAST_PATIENCE = 1.0  # seconds that a second wave is waited for behind the first, or as many as the first took
 MAX_CONTINUED = 2  # sentences of a second wave: more of them would be a second answer
 
 
@@ -44,30 +45,38 @@ async def say_in_waves(
     """Say a reply over `known` findings, and what claims add to them that are `verified` meanwhile.
 
     Return whether a sentence left; where the first wave says nothing, one is drafted over all. Raises as `stream_draft`
-    does; a second wave that fails is left out.
+    does; a second wave is left out where it fails, or is not there when as long again has passed as the first took.
     """
-    speaker, written = ReplySpeaker(context, known, (), replace(kit, end_draft=_more_may_come)), list[str]()
-    came = False
+    written, ended, came = list[str](), set[str](), False
+    clock = asyncio.get_running_loop().time
+    began = clock()
+
+    def end(wave: str) -> None:
+        """With the last sentences of one wave those of the other may be judged: the draft ends with both."""
+        ended.add(wave)
+        if len(ended) > 1:
+            kit.end_draft()
+
+    speaker = ReplySpeaker(context, known, (), replace(kit, end_draft=partial(end, "first")))
     try:
         async with open_task_group() as group:
             second = group.create_task(_collect_second(context, known, claims, verified, kit, written, group))
-            second.add_done_callback(lambda _: kit.end_draft())
+            second.add_done_callback(lambda _: end("second"))
             said, came = await speaker.say_drafts(partial(_stream_first, context, known, claims, kit, written))
             if said:
-                await speaker.say_more(*await second)
-                return True
+                await asyncio.wait([second], timeout=max(LEAST_PATIENCE, clock() - began))
+                if second.done():
+                    await speaker.say_more(*second.result())
             second.cancel()
     except _Overtaken:
-        pass
+        said = False
+    if said:
+        return True
     await asyncio.wait([verified])
     findings = merge_findings(known, claims.kept)
     if not came or findings != tuple(known):  # it was not to make do with what leaves out the main thing
         return await say_draft(context, findings, kit, refined=True, shown=shown)
     return await say_shown(shown if came else (), kit)
-
-
-def _more_may_come() -> None:
-    """Say nothing of a draft's end: with its last sentences those that continue it may be judged."""
 
 
 def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:

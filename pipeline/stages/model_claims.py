@@ -96,6 +96,7 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
     return await bind_finding(claim.text, named, kit.supports, checked=True, asked=context.asked)
 
 
+TOO_LATE = "the answer was whole before it was verified"
 NO_EVIDENCE = "no passage was found to check it against"
 
 
@@ -199,6 +200,15 @@ class ClaimVerifier:
             if wanted(claim.text):
                 await asyncio.wait([task])
         return self.kept
+
+    def abandon(self) -> None:
+        """End what is still being written or verified; no claim is left without a verdict on record."""
+        for claim, task in zip(self.claims, self._begun, strict=True):
+            if not task.done():
+                task.cancel()
+                self._kit.tell(ClaimChecked(record_undecided(claim.text, (), TOO_LATE, "unverified")))
+        for call in self._calls:
+            call.cancel()
 
     async def await_reasoning(self) -> None:
         """Wait a moment for reasoning that is still being written: the reply is whole without it."""

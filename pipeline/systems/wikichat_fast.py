@@ -31,6 +31,9 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         verifier = ClaimVerifier(context, kit, group)
         verified = group.create_task(capture_outcome(verifier.verify_stream(stream_claims(context, kit))))  # 3, 4, 5
         status = await _answered(talk, context, kit, verifier, verified)
+        if not verified.done():
+            verifier.abandon()
+            verified.cancel()
         await verifier.await_reasoning()
         return status
 

@@ -10,6 +10,7 @@ import pytest
 from pipeline.errors import BudgetExceeded, ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits, WrittenQuery
 from pipeline.model import ModelCall
+from pipeline.stages.model_claims import TOO_LATE
 from pipeline.systems import wikichat_fast
 from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status, Turn
 from storage.types import Verdict
@@ -210,6 +211,17 @@ async def test_all_is_drafted_over_where_the_first_wave_says_nothing() -> None:
 
     assert answered(told) == [HAGEN]
     assert [*map(line_name, llm.calls)].count("draft") == 2
+
+
+@pytest.mark.parametrize("late", ["verify", "continuation"])
+async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: str) -> None:
+    """It is waited for as long again as the first took; claims without a verdict are on record as such."""
+    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, waits={late: asyncio.Event()})
+
+    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    reasons = [one.reasoning for one in told.recorder.claims]
+    assert reasons == [TOO_LATE if late == "verify" else "The first sentence says so."] * 3
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_a_student_drafts_over_all() -> None:
