@@ -1,6 +1,7 @@
 """What holds for every test: no network beyond this machine, no settings of this machine's user, no hurry."""
 
 import asyncio
+import gc
 import ipaddress
 import os
 import signal
@@ -41,6 +42,15 @@ sys.addaudithook(_guard)
 # What a shell starts in the background ignores Ctrl-C, and so does all that it starts: tests that press it would hang.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What is collected stays until the end: to look through it for garbage again and again would find none.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 # The first run on a machine builds tables of characters, which takes longer than a deadline allows.
 hypothesis.settings.register_profile(

@@ -4,6 +4,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Literal
@@ -48,7 +49,7 @@ def connect_chroma(place: ChromaLocation) -> Any:
     with translate_chroma_errors(place):
         import chromadb
 
-        settings = chromadb.Settings(anonymized_telemetry=False)
+        settings = _make_settings().model_copy()  # the client writes into them
         if isinstance(place, ChromaServer):
             return _connect_server(place, settings)
         try:
@@ -60,6 +61,14 @@ def connect_chroma(place: ChromaLocation) -> Any:
         except Exception:
             _drop_unstarted(str(place))
             raise
+
+
+@cache
+def _make_settings() -> Any:
+    """Return Chroma's settings with telemetry off; it looks each up in many places, which takes longer than to open."""
+    import chromadb
+
+    return chromadb.Settings(anonymized_telemetry=False)
 
 
 def _drop_unstarted(folder: str) -> None:
