@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import hypothesis
@@ -98,13 +99,27 @@ _OURS = ("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_", "SLACK_", "DISCORD_")
 
 
 @pytest.fixture(autouse=True)
-def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, empty_folders: Iterator[Path]) -> None:
     """Run as nobody in particular: no variables of Footnote, of models, platforms or a proxy, and no settings."""
     for name in list(os.environ):
         ours = name.startswith(_OURS) and name != "FOOTNOTE_DATA"
         if ours or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))
+    monkeypatch.chdir(next(empty_folders))
+
+
+@pytest.fixture(scope="session")
+def empty_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return new folders, one after another: `mktemp` looks through all that there are for each."""
+    base = tmp_path_factory.mktemp("cwd")
+
+    def make() -> Iterator[Path]:
+        for number in count():
+            folder = base / str(number)
+            folder.mkdir()
+            yield folder
+
+    return make()
 
 
 @pytest.fixture(scope="session")

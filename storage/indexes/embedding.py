@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -253,7 +254,8 @@ def are_comparable(name: str, other: str) -> bool:
 def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32, threads: int = 0) -> Embedder:
     """Open the embedder that settings name: "minilm", which takes no options, or one of Chroma's functions.
 
-    `bits` are those that "minilm" computes with, 8 or 32, in so many `threads`, 0 for one each core.
+    `bits` are those that "minilm" computes with, 8 or 32, in so many `threads`, 0 for one each core. The model that was
+    opened last is kept, as are those that the functions below load: a process that opens it again has it at once.
 
     Raises:
         EmbeddingUnavailable: Nothing has that name, it cannot be opened, or its service does not answer.
@@ -262,6 +264,11 @@ def open_embedder(function: str, options: Mapping[str, Any], bits: int = 32, thr
         return open_chroma_embedder(function, options)
     if options:
         raise EmbeddingUnavailable(f'The embedding function "{MINILM}" takes no options.', hint="remove them")
+    return _open_minilm(bits, threads)
+
+
+@lru_cache(maxsize=1)
+def _open_minilm(bits: int, threads: int) -> Embedder:
     from storage.indexes.minilm import open_minilm  # imports onnxruntime
 
     return open_minilm(bits=bits, threads=threads)
@@ -289,6 +296,7 @@ class LazyReader(Generic[Found]):
         return self._ask(*asked)
 
 
+@cache
 def load_token_states() -> Callable[[Sequence[str]], tuple[TokenStates, ...]]:
     from storage.indexes.token_states import open_token_states  # imports onnx
 
@@ -299,6 +307,7 @@ READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172e
 """The digest of the weights of the reader of answers."""
 
 
+@cache
 def load_answer_reader() -> Callable[[str, Sequence[Evidence]], tuple[float, ...]]:
     from storage.indexes.answer_reader import open_answer_reader  # imports onnx
 
