@@ -10,5 +10,11 @@ TEAM = THOROUGH or os.environ.get("SUITE") == "team"
 EXAMPLES = 200 if THOROUGH else 5 if QUICK else 20
 """Of each property that does not say how many it needs."""
 
+
+def sample(most: int) -> int:
+    """Return how many examples to try now of a property of which `make thorough` tries `most`."""
+    return most if THOROUGH else max(10, most // 3)
+
+
 thorough_only = pytest.mark.skipif(not THOROUGH, reason="make thorough has the time")
 """Of a test of which `make test` has a smaller one beside it."""

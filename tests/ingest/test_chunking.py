@@ -12,6 +12,7 @@ from ingest.types import Block, Page, Section
 from storage.language.sentences import sentence_spans
 from storage.language.words import count_words
 from storage.types import PassageKind
+from tests.thorough import sample
 
 WORDS = st.sampled_from([
     "a", "of", "leave", "employees", "3.5", "e.g.", "Dr.", "(see", "below),", "however;", "work:", "“quoted”", "end.",
@@ -80,7 +81,7 @@ def test_no_word_is_parted(page):
 
 
 @given(PAGES)
-@settings(max_examples=50)
+@settings(max_examples=sample(50))
 def test_ids_are_unique_and_do_not_change(page):
     """The same page gives the same passages; equal texts are told apart."""
     made = chunking.split_page("c", "k", page)
@@ -90,7 +91,7 @@ def test_ids_are_unique_and_do_not_change(page):
 
 
 @given(PAGES, SECTIONS)
-@settings(max_examples=50)
+@settings(max_examples=sample(50))
 def test_an_edit_in_one_section_changes_no_other(page, section):
     """Neither an added section nor a longer one."""
     path = ("A section of its own",)

@@ -30,7 +30,7 @@ from tests.platforms.nasty import TOKENS, texts
 from tests.platforms.rendering import rendered
 from tests.platforms.systems import Gated
 from tests.platforms.world import HOST, fill
-from tests.thorough import THOROUGH
+from tests.thorough import THOROUGH, sample
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[3] / "shared/data") / "injection"
 PIECES = tuple(token[: len(token) // 2] for token in TOKENS), tuple(token[len(token) // 2 :] for token in TOKENS)
@@ -80,7 +80,7 @@ views = st.builds(
 
 
 @pytest.mark.parametrize("dialect", [SLACK, DISCORD, DISCORD.smaller(200)], ids=["slack", "discord", "short"])
-@settings(max_examples=60)
+@settings(max_examples=sample(60))
 @given(view=views)
 def test_no_view_pings_or_links(dialect: Dialect, view: View) -> None:
     """Whatever stands in any of its fields, and wherever it is cut."""

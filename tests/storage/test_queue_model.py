@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from storage.database.queue import Queue
 from storage.types import NewQuestion, QueuedQuestion
 from tests.storage.stores import open_empty_database
+from tests.thorough import sample
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 OWNERS = ("one", "two")
@@ -77,7 +78,7 @@ def asked(key: str, place: str) -> NewQuestion:
     return NewQuestion(key, place, f"{place}/1", "slack:T1/U1", key, {"text": key}, "secret")
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(25))
 @given(st.lists(OPERATIONS, min_size=5, max_size=30))
 async def test_the_queue_does_what_the_model_does(operations: list[tuple[Any, ...]]) -> None:
     """After each operation, all that can be asked has the same answer."""

@@ -12,6 +12,7 @@ from tests.platforms.discord import seeing
 from tests.platforms.discord.town import town
 from tests.platforms.discord.world import BOT, Message
 from tests.platforms.slack.clock import FastClock
+from tests.thorough import sample
 from tests.tools.page_reading import NASTY, Read, words
 from tools.pictures.discord.component_drawing import drawn
 from tools.pictures.discord.discord_markdown import markdown
@@ -24,7 +25,7 @@ MARKED_UP = "<@2> [y](<https://x.example/?a=1&amp;b>) **<b>**"
 NAMES = {"1": "Ana", "2": "<b>Ben</b>"}
 
 
-@settings(max_examples=20)
+@settings(max_examples=sample(20))
 @given(view=views)
 def test_any_message_of_the_bots_is_drawn_and_only_our_own_html_is_in_it(view: View) -> None:
     """Whole, and on its way; what it says is all there, once."""
@@ -44,7 +45,7 @@ def test_any_evidence_is_drawn(view: EvidenceView) -> None:
     assert Read(drawn(build_evidence_message(view, "7", 0, "en")["components"], NAMES)).harmless
 
 
-@settings(max_examples=50)
+@settings(max_examples=sample(50))
 @given(
     text=st.one_of(st.text(max_size=60), st.sampled_from([NASTY, "<@2> [y](<https://x.example/?a=1&amp;b>) **<b>**"]))
 )

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.thorough import sample
 from tests.tools.page_reading import NASTY, Read
 from tools.pictures.__main__ import PICTURES, SCENES
 from tools.pictures.discord import discord_page as discord
@@ -50,7 +51,7 @@ def test_only_an_address_of_the_web_is_linked_to() -> None:
     assert link("javascript:alert(1)", "Page") == "Page"
 
 
-@settings(max_examples=20)
+@settings(max_examples=sample(20))
 @given(text=st.one_of(st.text(max_size=60), st.just(NASTY)))
 def test_whatever_is_written_around_stays_text(text: str) -> None:
     """As an address, a name, what somebody does."""

@@ -12,6 +12,7 @@ from bot.views.turn_view import EvidenceView, View
 from tests.bot.slack.payloads import texts
 from tests.bot.views.views import evidences, views
 from tests.platforms.slack.world import BOT, Message, Stream
+from tests.thorough import sample
 from tests.tools.page_reading import NASTY, Read, words
 from tools.pictures.markup import Undrawn
 from tools.pictures.picture_page import Done
@@ -23,7 +24,7 @@ from tools.pictures.slack.slack_stage import live
 NAMES = {"U1": "Ana", "U2": "<b>Ben</b>"}
 
 
-@settings(max_examples=20)
+@settings(max_examples=sample(20))
 @given(view=views)
 def test_any_message_of_the_bots_is_drawn_and_only_our_own_html_is_in_it(view: View) -> None:
     """Whole, on its way, and live; what it says is all there."""
@@ -49,7 +50,7 @@ def test_any_modal_of_the_bots_is_drawn(view: EvidenceView) -> None:
         assert Read(modal(body, NAMES)).harmless
 
 
-@settings(max_examples=50)
+@settings(max_examples=sample(50))
 @given(text=st.one_of(st.text(max_size=60), st.sampled_from([NASTY, "<@U2> <https://x.example/?a=1&amp;b|y>"])))
 def test_whatever_is_written_stays_text(text: str) -> None:
     """In mrkdwn, in streamed Markdown, as an address, as a name, in what is around blocks."""

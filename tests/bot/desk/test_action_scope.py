@@ -13,6 +13,7 @@ from bot.desk.authorized_turn import ActionDenied
 from pipeline.types import Status
 from tests.bot.desk.acted import CORPORA, NOTHING, Record, Stage, Told, in_channel, in_dm
 from tests.bot.desk.acted import settings as told_settings
+from tests.thorough import sample
 
 CHANNELS, USERS = ("C1", "C2", "C3"), ("U1", "U2")
 READERS = ("*", *(f"slack:T1/{name}" for name in (*CHANNELS, *USERS)), "discord:T1/C1", "slack:T2/C1")
@@ -83,7 +84,7 @@ def leaks(said: Any, may: set[str]) -> set[str]:
     return {name for name in CORPORA if name in repr(said)} - may
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=sample(300), deadline=None)
 @given(turns=turned, readers=readers, narrowed=narrowed, presses=presses)
 def test_nothing_of_an_unreadable_corpus_comes_out(turns, readers, narrowed, presses):
     """Not to whoever presses, and not into the channel, by whatever door; a ticket that they may not see is none."""
@@ -116,7 +117,7 @@ def _could_be_told(told: Told, by: Asker, *, shared: bool) -> bool:
     return by.user == told.asker.user or (there and (shared or not told.only_asker))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sample(150), deadline=None)
 @given(turns=turned, readers=readers, narrowed=narrowed, by=people, door=st.sampled_from(DOORS))
 def test_what_cannot_be_read_makes_no_difference(turns, readers, narrowed, by, door):
     """Not even to a number: sources are told as if what may not be read had never been cited."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from bot.desk.jobs.scheduler import ConcurrencyLimit
 from storage.types import EntryKind
 from tests.bot.desk.desked import Fuse, World, office, question, until
+from tests.thorough import sample
 
 WAYS = {
     "edits": {"edits": True, "reads_back": True},
@@ -101,7 +102,7 @@ def test_exactly_one_answer(ways):
         assert not any(row.handle for row in world.rows.values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sample(60), deadline=None)
 @given(st.lists(st.integers(1, 80), min_size=2, max_size=5))
 def test_exactly_one_answer_after_many_deaths(fuses):
     """However often the process dies, and wherever, each question has one whole answer in the end."""

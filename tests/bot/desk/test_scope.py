@@ -18,6 +18,7 @@ from pipeline.types import PassagesFound
 from storage.types import QueuedQuestion
 from tests.bot.desk.library import CHANNEL, MARKS, START, Hearing, Talk, heard, house
 from tests.bot.desk.library import settings as set_up
+from tests.thorough import sample
 
 PLACES = ("slack:T1/C1", "slack:T1/C2", "slack:T1/C3")
 ASKERS = [
@@ -75,7 +76,7 @@ def seen_in(texts) -> set[str]:
     st.dictionaries(st.sampled_from(PLACES), NAMES),
     st.sampled_from(ASKERS),
 )
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sample(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_nothing_leaves_its_scope(talk: Talk, readers, tables, overrides, asker) -> None:
     """Neither by an answer, its nearest pages and what may be watched, nor by what is remembered of earlier turns."""
     allowed = expected(asker, readers, tables, overrides)

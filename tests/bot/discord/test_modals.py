@@ -14,12 +14,13 @@ from tests.bot.views.views import evidences
 from tests.platforms import markup
 from tests.platforms.discord.bodies import EDIT, checked
 from tests.platforms.discord.components import modal, nested, texts
+from tests.thorough import sample
 
 LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
 MANY = EvidenceView("Evidence", "When?", tuple(EvidenceItem(f"claim {n} " * 99, "Confirmed", "") for n in range(9)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=sample(40))
 @given(view=evidences, page=st.integers(-1, 9))
 def test_any_evidence_fits_and_is_harmless(view: EvidenceView, page: int) -> None:
     """Whichever page is asked for."""

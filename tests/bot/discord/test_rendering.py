@@ -32,6 +32,7 @@ from tests.bot.views.views import DAY, views
 from tests.platforms import markup
 from tests.platforms.discord.bodies import CREATE, EDIT, checked
 from tests.platforms.discord.components import nested, numbered, texts
+from tests.thorough import sample
 
 PEOPLE = st.lists(st.sampled_from(["101", "123456789012345678"]), max_size=3).map(tuple)
 _MARKUP = re.compile(r"(?<!\\)\*\*|(?<!\\)\*(?=\S)|(?<=\S)(?<!\\)\*|^-# |^> ", re.MULTILINE)
@@ -54,7 +55,7 @@ def ids(message: DiscordMessage) -> list[str]:
     return [one["custom_id"] for _, one in nested(list(message.components)) if "custom_id" in one]
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample(60))
 @given(view=views, people=PEOPLE)
 @example(view=View(7, left_out="[a]\\:"), people=())
 def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
@@ -76,7 +77,7 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
     assert pinged == [f"<@{one}>" for one in people]
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample(60))
 @given(view=views)
 def test_nothing_of_any_view_is_lost(view: View) -> None:
     """All words are there in their order, and every footnote, at its sentence and at its source."""
@@ -97,7 +98,7 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
     assert pressable == list(dict.fromkeys(f"footnote:{one.action.value}:{one.ticket}" for one in view.buttons))
 
 
-@settings(max_examples=30)
+@settings(max_examples=sample(30))
 @given(view=views)
 def test_a_view_on_the_way_is_one_message(view: View) -> None:
     """It has all buttons and is within the limits."""

@@ -29,6 +29,7 @@ from tests.platforms.mattermost import seeing
 from tests.platforms.mattermost.api import MAX_MESSAGE
 from tests.platforms.mattermost.world import ANA, BEN, BOT, CLEO, Post
 from tests.platforms.nasty import texts
+from tests.thorough import sample
 
 US = MattermostBotIdentity(BOT, "footnote", {})
 NAMES = {ANA: "ana", BEN: "ben_benson"}
@@ -44,7 +45,7 @@ def squeezed(text: str) -> str:
     return "".join(markup.UNSEEN.sub("", text).split())
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(25))
 @given(view=views, people=PEOPLE)
 def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
     """All words and footnotes are there; only sources link, and only people whose name is known are mentioned."""
@@ -67,7 +68,7 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
         assert marks.sub("", said) == marks.sub("", squeezed(strip_invisible(whole)))
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(25))
 @given(text=texts)
 @example(text="C:\\data\\\\x \\d \\* \\")
 def test_what_is_escaped_reads_as_it_was_and_comes_back_so(text: str) -> None:

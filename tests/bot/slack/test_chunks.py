@@ -13,9 +13,10 @@ from tests.bot.views.views import views
 from tests.platforms import markup
 from tests.platforms.slack import limits
 from tests.platforms.slack.methods.streams import _checked
+from tests.thorough import sample
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample(60))
 @given(view=views, later=views)
 def test_any_chunks_are_taken_and_harmless(view: View, later: View) -> None:
     """Whatever stands before and behind them; and a live message never holds more than Slack takes."""

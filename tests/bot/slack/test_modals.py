@@ -19,6 +19,7 @@ from bot.views.turn_view import EvidenceItem, EvidenceView, ShownSource
 from tests.bot.slack.payloads import elements, harmful, lines, texts
 from tests.bot.views.views import evidences
 from tests.platforms.slack.methods.views import checked
+from tests.thorough import sample
 
 LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
 
@@ -32,7 +33,7 @@ def pages(view: EvidenceView) -> list[dict]:
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(25))
 @given(view=evidences)
 def test_any_evidence_is_shown_whole(view: EvidenceView) -> None:
     """Page by page, and nothing of it pings or links but sources."""

@@ -18,6 +18,7 @@ from tests.bot.slack.payloads import addresses, elements, harmful, lines, people
 from tests.bot.views.views import DAY, views
 from tests.platforms import markup
 from tests.platforms.slack.blocks import objections, too_long
+from tests.thorough import sample
 
 PEOPLE = st.lists(st.sampled_from(["U1", "W2AB"]), max_size=3).map(tuple)
 
@@ -30,7 +31,7 @@ def words(text: str) -> str:
     return "".join(markup.UNSEEN.sub("", text).split())
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample(60))
 @given(view=views, people_=PEOPLE)
 def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) -> None:
     """Slack refuses none of its messages; all words and footnotes are there; only sources link, only people ping."""
@@ -56,7 +57,7 @@ def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) 
         assert re.sub("[:@]", "", said) == re.sub("[:@]", "", words(strip_invisible(whole)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=sample(30))
 @given(view=views)
 def test_a_view_on_the_way_is_one_message(view: View) -> None:
     """It has all buttons and is within the limits."""

@@ -27,6 +27,7 @@ from bot.views.sanitize import sanitize_url
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, ShownSource, View
 from pipeline.types import AnsweredSentence
 from tests.bot.views.views import DAY, evidences, views
+from tests.thorough import sample
 
 SMALL = MessageLimits(
     message=400, parts=3, part=MIN_PART_SIZE, row=2, measure=lambda text: 3 * len(text), markup=12, line=2, gap=2
@@ -70,7 +71,7 @@ def check(pages: tuple[MessagePage, ...], limits: MessageLimits) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=25)
+@settings(max_examples=sample(25))
 @given(view=views)
 def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view: View) -> None:
     """Addresses too: each stands as a link, or, where it leaves no room for its title, as text."""
@@ -98,7 +99,7 @@ def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view
         assert text_of(pages) == source_text(shown)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(25))
 @given(view=views, factor=st.integers(1, 4), parts=st.integers(1, 5), most=st.integers(MIN_PART_SIZE, 2_000))
 def test_any_measure_will_do(view: View, factor: int, parts: int, most: int) -> None:
     """Also one by which a longer text may take less."""
@@ -110,7 +111,7 @@ def test_any_measure_will_do(view: View, factor: int, parts: int, most: int) -> 
     check(paginate_view(view, limits), limits)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(25))
 @given(view=evidences)
 @pytest.mark.parametrize("name", ["slack modal", "discord", "small"])
 def test_any_evidence_fits_whole_and_in_order(name: str, view: EvidenceView) -> None:

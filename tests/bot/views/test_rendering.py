@@ -15,6 +15,7 @@ from bot.views.sanitize import strip_invisible
 from bot.views.turn_view import View
 from tests.bot.views.views import DAY, views
 from tests.platforms.markup import discord_words, links, markdown_words, own_links, pings, slack_words
+from tests.thorough import sample
 
 WAYS = {
     "mrkdwn": (slack_limits.SECTIONS, slack.escape_mrkdwn, slack.format_link, "*", slack_words),
@@ -38,7 +39,7 @@ def units(text: str) -> int:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=15)
+@settings(max_examples=sample(15))
 @given(view=views)
 def test_what_is_posted_is_within_the_limits_and_harmless(way: str, view: View) -> None:
     """Nothing pings; no link but to the addresses that the view's sources have."""
@@ -54,7 +55,7 @@ def test_what_is_posted_is_within_the_limits_and_harmless(way: str, view: View) 
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=15)
+@settings(max_examples=sample(15))
 @given(view=views)
 def test_what_is_posted_reads_as_the_view_does(way: str, view: View) -> None:
     """Every word of it is there, in its order; blanks are not counted, nor what makes bold."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ingest.readers import file_formats, html_tree, markdown_reader, template_tags
 from ingest.types import Block
 from storage.types import PassageKind
+from tests.thorough import sample
 
 HOLE = re.compile(r"\b(?:in|at|to|see) *[.,;:!?)](?=\s|$)|\( *\)|\[ *\]|“ *”|\{\{|\{%|%\}|\w\]\(|\s[.,;]")
 
@@ -189,7 +190,7 @@ BRACKETS = st.sampled_from(["{}", "({})", "[{}]", "“{}”", "**{}**", "({}, {}
 
 
 @given(st.one_of(TAGS, COMPONENTS), BRACKETS, st.sampled_from([".", ",", ")", "!", " now."]))
-@settings(max_examples=300)
+@settings(max_examples=sample(300))
 def test_no_tag_leaves_a_hole(tag, bracket, end):
     """No preposition before a stop, no empty brackets, nothing of the tag's own signs."""
     sentence = f"(Meet in {bracket.format(tag, tag)}{end}"
@@ -198,7 +199,7 @@ def test_no_tag_leaves_a_hole(tag, bracket, end):
 
 
 @given(TAGS, st.sampled_from(["({})", "{}", "“{}”", "<b>{}</b>"]))
-@settings(max_examples=100)
+@settings(max_examples=sample(100))
 def test_no_tag_in_html_leaves_a_hole(tag, bracket):
     """The same holds there."""
     assert not HOLE.search(html_texts(f"<p>Meet in {bracket.format(tag.replace('](', ''))}.</p>")[0])

@@ -13,6 +13,7 @@ from ingest.sources.dumps.dump_file import DumpTruncated, read_blocks
 from ingest.sources.dumps.page_xml import XmlExport
 from ingest.sources.dumps.worker_pool import WorkerPool
 from tests.ingest.sources.dumps import dump, page
+from tests.thorough import sample
 
 XML = dump(*(page(n, f"Page {n}", " ".join(str(Random(n * 7 + m).random()) for m in range(60))) for n in range(1, 700)))
 
@@ -33,7 +34,7 @@ def packed(tmp_path_factory):
     return path
 
 
-@settings(max_examples=15)
+@settings(max_examples=sample(15))
 @given(st.lists(st.integers(0, 400_000), max_size=5))
 def test_it_is_the_same_whatever_the_ranges(packed, borders):
     """A block belongs to the range in which it begins."""

@@ -14,6 +14,7 @@ from ingest.web.web_client import RequestPolicy, WebClient
 from tests.ingest.servers import confluence, web
 from tests.ingest.servers.web import Answer
 from tests.ingest.sources.mirrors import Mirror
+from tests.thorough import sample
 
 BOTH = pytest.mark.parametrize("cloud", [False, True], ids=["data-center", "cloud"])
 
@@ -366,7 +367,7 @@ def do(house, deed):
             page.status = status
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=sample(25), deadline=None)
 @given(st.booleans(), st.lists(DEEDS, max_size=20))
 def test_whatever_happens_the_index_becomes_what_a_fresh_one_would_be_and_holds_nothing_restricted(cloud, deeds):
     house = confluence.Confluence(cloud=cloud)

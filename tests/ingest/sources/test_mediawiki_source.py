@@ -14,6 +14,7 @@ from ingest.web.web_client import RequestPolicy, WebClient
 from tests.ingest.servers import mediawiki, web
 from tests.ingest.servers.web import Answer
 from tests.ingest.sources.mirrors import Mirror
+from tests.thorough import sample
 
 API = "http://wiki.test/w/api.php"
 MANNERS = RequestPolicy("Footnote's tests", gap=0)
@@ -364,7 +365,7 @@ def do(wiki, deed):
             wiki.protect(title)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample(40), deadline=None)
 @given(st.lists(DEEDS, max_size=25))
 def test_whatever_happens_the_index_becomes_what_a_fresh_one_would_be(deeds):
     wiki = mediawiki.Wiki()

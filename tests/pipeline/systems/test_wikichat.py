@@ -52,6 +52,7 @@ from tests.pipeline.skarholm import (
     verdicts,
 )
 from tests.pipeline.world import Stage, answered, question, reads_alike
+from tests.thorough import sample
 
 
 @pytest.fixture(params=WIKICHATS)
@@ -348,7 +349,7 @@ async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", WIKICHATS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sample(60), deadline=None)
 @given(
     script=st.fixed_dictionaries(
         {stage: st.lists(st.sampled_from(SCRAPS), max_size=6).map("".join) for stage in SILENT}

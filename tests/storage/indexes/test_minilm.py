@@ -23,6 +23,7 @@ from storage.indexes.minilm import (
     open_tokenizer,
 )
 from storage.indexes.minilm_graph import build_vector_graph
+from tests.thorough import sample
 
 TEXTS = (
     "The lighthouse at Vardmouth was lit for the first time in 1871.",
@@ -118,7 +119,7 @@ def test_no_texts_give_no_vectors(minilm: MiniLM) -> None:
 
 
 @given(texts=st.lists(st.text(max_size=80), min_size=1, max_size=8), polite=st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sample(30), deadline=None)
 def test_company_does_not_change_a_vector(minilm: MiniLM, texts: list[str], *, polite: bool) -> None:
     """Whatever is embedded beside a text, its vector is the one it has alone."""
     alone = np.array([minilm.embed([text])[0] for text in texts])

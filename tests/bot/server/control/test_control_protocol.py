@@ -16,6 +16,7 @@ from bot.settings.tables.source_settings import SOURCE_ENTRIES, FolderSettings
 from pipeline.types import PassagesFound, SearchStarted
 from tests.bot.house import abstained, answered, hit
 from tests.bot.source_examples import WRITTEN, examples
+from tests.thorough import sample
 
 # A source's times have offsets of whole minutes, and a surrogate is no text.
 zones = st.integers(-1_439, 1_439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -37,7 +38,7 @@ def test_each_kind_of_source_has_an_example_that_is_sent() -> None:
 def test_every_value_arrives_as_it_was_sent(kind: type) -> None:
     """Whatever its fields hold: times with their offset, tuples as tuples, texts with line breaks on one line."""
 
-    @settings(max_examples=25)
+    @settings(max_examples=sample(25))
     @given(st.from_type(kind))
     def holds(value: Any) -> None:
         line = control_protocol.encode_message(value)
