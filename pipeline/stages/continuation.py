@@ -16,7 +16,7 @@ from pipeline.extraction.quote_selection import is_contradiction, parse_statemen
 from pipeline.kit import Kit
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.stage_replies import DraftSplitter
-from pipeline.stages.answer_draft import ReplySpeaker, say_draft, say_shown, stream_draft
+from pipeline.stages.answer_draft import MOSTLY_SAID, ReplySpeaker, say_draft, say_shown, stream_draft
 from pipeline.stages.concurrency import close_stream, open_task_group
 from pipeline.stages.model_claims import ClaimVerifier
 from pipeline.stages.passage_retrieval import (
@@ -87,7 +87,19 @@ def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ..
 def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
     """Return what claims say beyond the known findings, in whatever words, and whatever passage says it."""
     new = [one for one in merge_findings(known, kept) if one not in known]
-    return tuple(one for one in new if not any(has_same_words(one.text, other.text) for other in known))
+    return tuple(one for one in new if not _is_told(one, known))
+
+
+def _is_told(finding: SourcedFinding, known: Sequence[SourcedFinding]) -> bool:
+    """Return whether one of the known findings says most of another, or all of them together do; never a denial."""
+    alike = [one.text for one in known if _denies(one) == _denies(finding)]
+    if any(has_same_words(finding.text, text) for text in alike):
+        return True
+    return not _denies(finding) and has_same_words(finding.text, " ".join(alike), MOSTLY_SAID)
+
+
+def _denies(finding: SourcedFinding) -> bool:
+    return parse_statement(finding.text, finding.evidence[0].document.language).negated
 
 
 class _Overtaken(Exception):

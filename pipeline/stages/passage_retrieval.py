@@ -196,11 +196,11 @@ def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
     return has_same_words(*sorted((one.text, other.text), key=lambda text: len(set(content_terms(text)))))
 
 
-def has_same_words(text: str, other: str) -> bool:
-    """Return whether another text has most of a text's words of substance, and all of its numbers."""
+def has_same_words(text: str, other: str, least: float = MOSTLY_SAME) -> bool:
+    """Return whether another text has at least such a share of a text's words of substance, and all of its numbers."""
     said, known = set(content_terms(text)), set(content_terms(other))
     numbers = {term for term in said if any(char.isdigit() for char in term)}
-    return len(said & known) >= MOSTLY_SAME * len(said) and numbers <= known
+    return len(said & known) >= least * len(said) and numbers <= known
 
 
 def _overlap(one: Evidence, other: Evidence) -> bool:

@@ -10,14 +10,16 @@ import pytest
 from pipeline.errors import BudgetExceeded, ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits, WrittenQuery
 from pipeline.model import ModelCall
+from pipeline.stages.continuation import select_late
 from pipeline.stages.model_claims import TOO_LATE
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.systems import wikichat_fast
 from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status, Turn
 from storage.types import Verdict
 from tests.pipeline import skarholm
 from tests.pipeline.scripted import line_name
 from tests.pipeline.skarholm import BUILT, QUESTION, WRITTEN, lines, staged, turn_of, until, verdicts
-from tests.pipeline.world import answered, question
+from tests.pipeline.world import answered, hit, question
 
 run = partial(skarholm.run, system=wikichat_fast.answer)
 stage_for = partial(staged, system=wikichat_fast.answer)
@@ -136,6 +138,7 @@ async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
     assert [told.answer.status for told in (alone, together)] == [Status.ANSWERED] * 2
 
 
+BUILT_LINE = "Skarholm lighthouse was built in 1887."
 HAGEN = "Oda Hagen designed the lighthouse of Skarholm."
 FARES = {
     **BUILT,
@@ -187,13 +190,27 @@ async def test_what_may_contradict_is_waited_for(verified: bool) -> None:  # noq
     assert len(llm.of("draft")) == 1 + verified
 
 
-async def test_what_adds_nothing_is_not_asked_for() -> None:
-    """The claim says what a summary says, in other words."""
-    same = "- The lighthouse of Skarholm was built in 1887. | none"
-    told, llm = await run(QUESTION, {**BUILT, "split": same, "verify": supporting})
+@pytest.mark.parametrize(
+    ("claim", "asked"),
+    [
+        ("The lighthouse of Skarholm was built in 1887.", 0),
+        ("Skarholm has a lighthouse, on an island, that was built in 1887.", 0),
+        ("The lighthouse of Skarholm was not built in 1887.", 1),
+        ("The lighthouse of Skarholm was built by 12 people.", 1),
+    ],
+)
+async def test_what_adds_nothing_is_not_asked_for(claim: str, asked: int) -> None:
+    """The claim says what summaries say, in other words; a number more or a denial is something else."""
+    known, late = (finding_of(text, key) for text, key in ((BUILT_LINE, "a.md"), (claim, "b.md")))
 
+    assert len(select_late([known], [late])) == asked
+    told, llm = await run(QUESTION, {**BUILT, "split": f"- {BUILT_LINE} | none", "verify": supporting})
     assert "continuation" not in map(line_name, llm.calls)
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    assert answered(told) == [BUILT_LINE]
+
+
+def finding_of(text: str, key: str) -> SourcedFinding:
+    return SourcedFinding(text, collect_sentences([hit(text, key=key)])[:1])
 
 
 @pytest.mark.parametrize("line", ["NOTHING", "I cannot say.", ModelUnavailable("it is down"), "Oak it is [7]."])
