@@ -68,19 +68,19 @@ imports: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 
 unit: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n auto --durations=10
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=10
 
 ## make quick    lint, and the tests that start no process, server or home: for every commit
 quick: lint
-	SUITE=quick $(BIN)/python -m pytest -n auto -q
+	SUITE=quick $(BIN)/python -m pytest -n auto --dist worksteal -q
 
 ## make thorough the suite with more examples of each property, and killed at every step on every platform (a quarter of an hour)
 thorough: $(VENV)/dev.stamp
-	SUITE=thorough $(BIN)/python -m pytest -n auto
+	SUITE=thorough $(BIN)/python -m pytest -n auto --dist worksteal
 
 ## make team     the suites of what is stored, on a PostgreSQL and a Chroma server that they start (apt-get install postgresql)
 team: $(VENV)/dev.stamp
-	SUITE=team $(BIN)/python -m pytest -n auto tests/storage tests/ingest
+	SUITE=team $(BIN)/python -m pytest -n auto --dist worksteal tests/storage tests/ingest
 
 ## make format   what ruff can mend by itself
 format: $(VENV)/dev.stamp

@@ -12,6 +12,7 @@ from storage.errors import (
     HomeUnusable,
     IndexStale,
     Panic,
+    StorageError,
     contain_panics,
     explain_folder_error,
     explain_index_error,
@@ -101,7 +102,9 @@ def test_the_kind_of_sqlites_error_counts_wherever_it_was_met(code: int, words: 
         ("file is not a database", 10**9, True, IndexStale, "The dense index"),
     ],
 )
-def test_a_failing_index_is_told_by_what_the_disk_says(cause, free, writable, kind, words):
+def test_a_failing_index_is_told_by_what_the_disk_says(
+    cause: str, free: int, *, writable: bool, kind: type[StorageError], words: str
+) -> None:
     """Neither library tells a full disk from a damaged file."""
     fault = explain_index_error(cause, "the dense index", Path("/home/chroma"), free=free, writable=writable)
 

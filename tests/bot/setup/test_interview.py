@@ -36,8 +36,8 @@ def count(path: Path) -> FolderCount:
 
 def try_answer(entry: PlatformEntry, table: PlatformSettings, key: str) -> Sequence[CheckResult]:
     refused = "wrong" in getattr(table, key).get_secret_value()
-    level = "fail" if refused else "ok"
-    return (CheckResult(level, f"{entry.title}: {key} is {'refused' if refused else 'taken'}.", "Copy it anew."),)
+    told = f"{entry.title}: {key} is {'refused' if refused else 'taken'}."
+    return (CheckResult("fail" if refused else "ok", told, "Copy it anew."),)
 
 
 class Places:

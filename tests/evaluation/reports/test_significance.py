@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from evaluation import EvaluationError
 from evaluation.reports.libraries import import_measures
@@ -21,6 +20,8 @@ def test_a_share_is_that_of_all_claims_and_not_a_mean_of_shares():
 
 
 def test_a_mean_has_the_interval_that_the_normal_distribution_gives():
+    from scipy import stats
+
     drawn = np.random.default_rng(7).normal(3.0, 1.0, 400)
     mean = estimate_share(drawn, [1] * len(drawn))
     expected = stats.norm.interval(0.95, drawn.mean(), stats.sem(drawn))
@@ -52,6 +53,8 @@ def test_one_dialogue_has_no_spread():
 
 
 def test_paired_systems_are_tested_as_scipy_does():
+    from scipy import stats
+
     found = compare_paired(FIRST, SECOND)
     assert found.difference == pytest.approx(1.1 / 8)
     assert found.t_test == pytest.approx(stats.ttest_rel(FIRST, SECOND).pvalue)

@@ -1,0 +1,35 @@
+"""Commands of the command line, run in a house of a test."""
+
+import json
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
+from tests.bot.house import House
+
+SOURCES = """
+[[corpus]]
+name = "handbook"
+readers = ["slack:T1/C1"]
+source = { type = "folder", path = "docs", url_base = "https://example.com", include = ["*.md"], exclude = ["old"] }
+[[corpus]]
+name = "nothing"
+[[corpus]]
+name = "wikipedia"
+source = { type = "wikipedia", dump = "wiki.xml.bz2" }
+"""
+
+
+def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
+    """Run a command in a house."""
+    invocation = CliState(services=(house or House()).doors())
+    return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
+
+
+def document(result: Result) -> dict[str, Any]:
+    """Return what a command printed, which must be one JSON document of the contract."""
+    read: dict[str, Any] = json.loads(result.stdout)
+    assert read.pop("schema") == 1
+    return read
