@@ -6,7 +6,7 @@ says counts only as far as it knows the script; terms count by how rare they are
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -52,7 +52,8 @@ COMPARED_HITS = 10  # how many of the best candidates the best is held against
 READABLE_CHANCE = 0.2
 """The least chance of its best candidate with which a corpus is read: of those with less, none got to 0.2 by that."""
 UNREAD = -8.0  # what a reader is taken to say of what it did not read: less than of nine in ten of what it did
-RISE = 0.3  # how much nearer the question than its passage a candidate may be
+COMPARABLE_CHANCE = 0.02  # the same chance, by estimated cosines, with which its candidates are compared
+FIRST_COMPARED = 8  # how many of them are compared first, to tell whether the others need be
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,27 +156,10 @@ def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
     return [candidate.hit.dense or farthest for candidate in found]
 
 
-def choose_compared(
-    question: ScoredQuestion, scored: Sequence[ScoredCandidate], known: Collection[int] = (), *, whole: bool = False
-) -> list[int]:
-    """Return the places of candidates that are to be compared with the question before the best ones are certain.
-
-    `scored` have estimated cosines but for the `known`. Without these, the best by the estimate come first, or with
-    `whole` all.
-    """
-    places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
-    if not known:
-        return places if whole else places[: COMPARED_CANDIDATES + 2]
-    least = sorted((scored[place].score for place in known), reverse=True)[:COMPARED_CANDIDATES][-1]
-    weight = load_weights(question.regime)["sentence_cosine"] * question.trust
-    rises = {place: RISE if scored[place].candidate.hit.dense else 1.0 for place in places if place not in known}
-    return [place for place, rise in rises.items() if scored[place].score + weight * rise >= least]
-
-
-def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate]) -> bool:
-    """Return whether no candidate would be likely to answer whatever a reader said of it."""
+def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate], *, compared: bool = True) -> bool:
+    """Return whether no candidate would be likely to answer whatever a reader said of it, or a comparison showed."""
     best = max((one.chance for one in rated[:COMPARED_CANDIDATES]), default=0.0)
-    return question.regime == "trusted" and best < READABLE_CHANCE
+    return question.regime == "trusted" and best < (READABLE_CHANCE if compared else COMPARABLE_CHANCE)
 
 
 def set_cosines(
@@ -416,11 +400,16 @@ def load_answer_model(regime: str) -> AnswerModel:
     return AnswerModel(**load_table("abstention.json")[regime])
 
 
-def _count_specifics(question: ScoredQuestion, best: ScoredCandidate) -> float:
-    first, *rest = words(question.text) or [""]
+@lru_cache(maxsize=256)
+def _list_specifics(text: str, language: str) -> frozenset[str]:
+    first, *rest = words(text) or [""]
     wanted = find_capitalized_names(" ".join(rest)) + [
         word for word in [first, *rest] if is_number(word) and word[:1].isdigit()
     ]
-    terms = frozenset(term for word in wanted for term in content_terms(word, question.language))
+    return frozenset(term for word in wanted for term in content_terms(word, language))
+
+
+def _count_specifics(question: ScoredQuestion, best: ScoredCandidate) -> float:
+    terms = _list_specifics(question.text, question.language)
     found = collect_passage_terms(best.candidate.hit, question.language)
     return len(terms & found) / len(terms) if terms else 1.0

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
     BORROWED,
+    FIRST_COMPARED,
     REPLACED,
     RERANKED,
     UNREAD,
     ScoredCandidate,
     ScoredQuestion,
-    choose_compared,
     estimate_cosines,
     is_hopeless,
     measure_match,
@@ -111,18 +111,20 @@ async def _rank_corpus(
     reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits, weight)
     scored = await kit.run_in_thread(score_candidates, reading, found, estimate_cosines(found))
     if reading.trust:
-        first = choose_compared(reading, scored, whole=bool(question.varied))
-        scored = await _compare(question.query, reading, scored, first, kit)
-        expected = _rank_kept(scored, question.varied, language)
-        rated = await kit.run_in_thread(rate_candidates, reading, hits, expected)
-        if is_hopeless(reading, rated):
-            # Neither comparing the rest nor reading, which take most of the time, would make it likely.
-            unread = rerank_candidates(reading, rated, [UNREAD] * len(rated))
-            return RankedQuotes(reading, hits, unread, unread[0].chance if unread else 0.0)
-        scored = await _compare(question.query, reading, scored, choose_compared(reading, scored, first), kit)
+        places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
+        first = [] if question.varied else places[:FIRST_COMPARED]
+        for some in ([], first) if first else ():
+            scored = await _compare(question.query, reading, scored, some, kit)
+            expected = _rank_kept(scored, question.varied, language)
+            rated = await kit.run_in_thread(rate_candidates, reading, hits, expected)
+            if is_hopeless(reading, rated, compared=bool(some)):
+                # Neither comparing the others nor reading, which take most of the time, would make it likely.
+                unread = rerank_candidates(reading, rated, [UNREAD] * len(rated))
+                return RankedQuotes(reading, hits, unread, unread[0].chance)
+        scored = await _compare(question.query, reading, scored, places[len(first) :], kit)
     ranked = _rank_kept(scored, question.varied, language)
     best = [one.candidate.evidence for one in ranked[:RERANKED]]
-    scores = await kit.rerank(question.query, best) if reading.regime == "trusted" else ()
+    scores = await kit.rerank(question.query, best) if best and reading.regime == "trusted" else ()
     reranked = rerank_candidates(reading, ranked, scores)
     rated = await kit.run_in_thread(rate_candidates, reading, hits, reranked)
     return RankedQuotes(reading, hits, rated, rated[0].chance if rated else 0.0)
@@ -132,6 +134,8 @@ async def _compare(
     query: str, reading: ScoredQuestion, scored: Sequence[ScoredCandidate], places: Sequence[int], kit: Kit
 ) -> Sequence[ScoredCandidate]:
     """Score the candidates of some places by how near they are to the query."""
+    if not places:
+        return scored
     cosines = await kit.compare(query, [scored[place].candidate.context for place in places])
     return set_cosines(reading, scored, dict(zip(places, cosines, strict=True)))
 

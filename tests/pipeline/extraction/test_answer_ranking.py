@@ -1,6 +1,5 @@
 """What is known of a candidate, and how likely it is to answer."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -158,26 +157,14 @@ def test_what_a_reader_says_is_a_sign_of_those_it_read() -> None:
     assert rerank_candidates(question, ranked, ()) == tuple(ranked)
 
 
-@given(st.lists(st.floats(0, 1), min_size=40, max_size=40), st.lists(st.floats(0.05, 0.7), min_size=20, max_size=20))
-def test_who_is_not_compared_is_not_among_the_best(rises: list[float], dense: list[float]) -> None:
-    """The best are those that they would be were all compared, as far as none is nearer than it may be."""
-    texts = [f"Item {number} of leave. And more." for number in range(len(dense))]
-    hits = [replace(hit(text, key=f"{one}.md"), dense=one) for text, one in zip(texts, dense, strict=True)]
-    question, found = weigh_question("Which leave?", "", "en", hits), find_candidates(hits)
-    expected = answer_ranking.estimate_cosines(found)
-    cosines = [one + answer_ranking.RISE * (2 * rise - 1) for one, rise in zip(expected, rises, strict=True)]
-    scored = score_candidates(question, found, expected)
+def test_who_is_compared_is_scored_as_if_it_always_had_been() -> None:
+    """And nobody else changes."""
+    question, found = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
+    scored = score_candidates(question, found, answer_ranking.estimate_cosines(found))
 
-    first = answer_ranking.choose_compared(question, scored)
-    scored = answer_ranking.set_cosines(question, scored, {place: cosines[place] for place in first})
-    further = answer_ranking.choose_compared(question, scored, first)
-    scored = answer_ranking.set_cosines(question, scored, {place: cosines[place] for place in further})
+    compared = answer_ranking.set_cosines(question, scored, {1: 0.7})
 
-    assert _best(scored) == _best(score_candidates(question, found, cosines))
-
-
-def _best(scored: Sequence[ScoredCandidate]) -> list[float]:
-    return sorted((one.score for one in scored), reverse=True)[: answer_ranking.COMPARED_CANDIDATES]
+    assert compared == [scored[0], score_candidates(question, found, [0.7] * 3)[1], scored[2]]
 
 
 def test_what_is_known_of_the_best_speaks_for_an_answer() -> None:

@@ -100,7 +100,9 @@ async def test_quoting_ends_with_the_block() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-@pytest.mark.parametrize(("text", "read"), [("How many days of leave has everyone?", True), ("Who sank it?", False)])
+@pytest.mark.parametrize(
+    ("text", "read"), [("How many days of leave has everyone?", True), ("Which zebra swims in Lake Victoria?", False)]
+)
 async def test_a_corpus_that_is_not_likely_to_answer_is_not_read(text: str, *, read: bool) -> None:
     """It takes the most time of all, and would not make it likely."""
     asked = list[str]()
