@@ -104,7 +104,9 @@ class ModelSettings:
     @property
     def shares_beginning(self) -> bool:
         """Whether all calls of a turn begin alike."""
-        return self.shared_beginning == "always" or (self.shared_beginning == "auto" and self.cache_kind != "none")
+        return self.shared_beginning == "always" or (
+            self.shared_beginning == "auto" and self.cache_kind == "beginnings"
+        )
 
     @property
     def server(self) -> str:

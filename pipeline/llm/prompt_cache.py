@@ -20,7 +20,7 @@ KEY_ARGUMENT, OPTIONS_ARGUMENT = "prompt_cache_key", "prompt_cache_options"
 CACHE_ARGUMENTS = frozenset({KEY_ARGUMENT, OPTIONS_ARGUMENT})
 _OPENAI = "api.openai.com"
 _FAMILY = lazy_compile(r"(?i)(?<![a-z0-9])gpt-(\d+)(?:\.(\d+))?(?![\do])")
-_CHEAP_SINCE = (4, 1)  # those before ask half for what they know, for which a longer beginning saves next to nothing
+_CHEAP_SINCE = (5, 0)  # those before ask a quarter or half for what they know, for which a longer beginning seldom pays
 _MARKED_SINCE = (5, 6)
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from random import Random
@@ -99,6 +99,10 @@ class Prompter:
     demos: Callable[[], Sequence[Demonstration]] = tuple  # those that stand before what is asked now
     folder: Path = TEMPLATE_FOLDER  # where templates are looked for first
     sharing: bool = False  # whether all calls begin alike, for a server that asks less for what it knows
+    _seed: int = field(init=False)  # of delimiters: those of a turn are alike, so that what is quoted again is known
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_seed", self.random.getrandbits(64))
 
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         load = self._load(template, facts)
@@ -156,7 +160,7 @@ class Prompter:
             schema is not None, self.student, load.examples, self.tone, folder=self.folder, sharing=self.sharing
         )
         facts = write_triples(load.facts) if any(demo.triples for demo in load.demos) else load.facts
-        prompt = render_prompt(template, facts, mode, self.now, self.random, load.demos)
+        prompt = render_prompt(template, facts, mode, self.now, Random(self._seed), load.demos)  # noqa: S311 - see `_seed`
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens, shared=prompt.shared)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:

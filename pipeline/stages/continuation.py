@@ -151,7 +151,7 @@ async def _collect_second(
     written: Sequence[str],
     judging: asyncio.TaskGroup,
 ) -> tuple[tuple[MarkedSentence, ...], tuple[SourcedFinding, ...]]:
-    """Return the second wave, each sentence put to the gate's judgement as it came, and the findings that it cites."""
+    """Return the second wave and the findings that it cites; it is judged as one, as nothing of it is said before."""
     await asyncio.wait([verified])  # which goes on where nobody waits any more
     late, more = select_late(known, claims.kept), list[MarkedSentence]()
     if not late or _disagree(known, late):
@@ -162,11 +162,12 @@ async def _collect_second(
         stream = kit.stream("continuation", splitter, stage="draft", language=context.language, **facts)
         async with close_stream(stream) as sentences:
             async for sentence in sentences:
-                before = more[-1].text if more else " ".join(written[-1:])
-                judging.create_task(kit.judge(cite_sentence(sentence, [one.evidence for one in late]), before))
                 more.append(sentence)
                 if len(more) == MAX_CONTINUED:
                     break
     except PipelineError:  # on record with its call; what was said stands by itself
         pass
+    before = (" ".join(written[-1:]), *(one.text for one in more))
+    for sentence, text in zip(more, before, strict=False):
+        judging.create_task(kit.judge(cite_sentence(sentence, [one.evidence for one in late]), text))
     return tuple(more), late

@@ -6,7 +6,7 @@ A finding is a statement bound to the sentences of passages that say it.
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.extraction.quote_selection import is_contradiction, parse_statement
@@ -35,6 +35,31 @@ def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
         for one in passages.values()
         for start, end in find_quotable_spans(one.passage)
     )
+
+
+LEAST_TELLING = 2  # words that a sentence has of a statement if it can tell anything of it
+
+
+def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Return the sentences of the cited passages that can tell whether a statement is true, in order.
+
+    Those are the cited ones and all that share two words with it, each with the one before it. Of 251 verdicts given by
+    hand over whole passages none stands on another. What is no prose, or in another language, stays whole.
+    """
+    wanted, language, found = set(content_terms(statement)), detect_language(statement), list[Evidence]()
+    cited = tuple(cited)
+    for _, group in groupby(collect_sentences(cited), key=lambda one: one.passage.id):
+        sentences = tuple(group)
+        first = sentences[0]
+        if first.passage.kind is not PassageKind.PROSE or first.document.language not in {"", language}:
+            found += sentences
+            continue
+        telling = [
+            any(_overlap(one, other) for other in cited) or len(wanted & set(content_terms(one.text))) >= LEAST_TELLING
+            for one in sentences
+        ]
+        found += [one for one, *near in zip(sentences, telling, (*telling[1:], False), strict=True) if any(near)]
+    return tuple(found)
 
 
 MAX_LED = 3  # so many sentences are gone back at most for whom or what a sentence's pronoun means

@@ -10,7 +10,7 @@ from pipeline.kit import Stream
 from pipeline.replies.verdict_replies import VerdictSplitter, Verification
 from pipeline.stages.concurrency import close_stream
 from pipeline.stages.model_claims import passage_ids, split_passage_ids
-from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.passage_retrieval import collect_sentences, select_context
 from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.types import Conversation
 from storage.language.detection import detect_language
@@ -24,7 +24,7 @@ TOGETHER = 4  # so many sentences need not wait for the end of a call that is un
 @dataclass(slots=True, eq=False)
 class _Case:
     sentence: str
-    evidence: tuple[Evidence, ...]  # the sentences of all passages that it cites
+    evidence: tuple[Evidence, ...]  # those sentences of the passages it cites that can tell
     verdict: asyncio.Future[Verification]
     before: str = ""  # the sentence that tells what its pronoun means
     place: int = 0
@@ -61,7 +61,7 @@ class SentenceJudge:
         place: int = 0,
     ) -> CheckedClaim | None:
         """Return the model's verdict; None where the passages have nothing to judge by. Raises any `PipelineError`."""
-        sentences = collect_sentences(evidence)
+        sentences = select_context(sentence, evidence)
         if not sentences:
             return None
         leans = opens_with_pronoun(sentence, detect_language(sentence))
@@ -136,7 +136,9 @@ class SentenceJudge:
 
         Only a verdict that keeps a sentence back is worth the wait for its reason.
         """
-        sentences = collect_sentences(one for case in cases for one in case.evidence)
+        shown = {(one.passage.id, one.span) for case in cases for one in case.evidence}
+        whole = collect_sentences(one for case in cases for one in case.evidence)
+        sentences = tuple(one for one in whole if (one.passage.id, one.span) in shown)
         splitter = VerdictSplitter(len(cases), len(sentences), reasoned=not self._student)
         facts = {"talk": self._talk, "sentences": sentences, "claims": tuple(case.sentence for case in cases)}
         facts["before"] = tuple(case.before for case in cases)
@@ -148,7 +150,10 @@ class SentenceJudge:
                 named = tuple(sentences[number - 1] for number in found.sentences)
                 if found.verdict is Verdict.SUPPORTS and not set(passage_ids(named)) <= set(passage_ids(case.evidence)):
                     continue  # it stands on what another sentence cites: it is asked alone
-                own = tuple(place for place, one in enumerate(case.evidence, start=1) if one in named)
+                # What is shown for another sentence may settle it, too: then its own of that passage count.
+                numbered, passages = list(enumerate(case.evidence, start=1)), passage_ids(named)
+                own = tuple(place for place, one in numbered if one in named)
+                own = own or tuple(place for place, one in numbered if one.passage.id in passages)
                 case.verdict.set_result(Verification(found.verdict, own, found.reasoning))
                 if all(one.verdict.done() for one in cases):
                     return

@@ -70,8 +70,8 @@ _SHARING_CALL = ModelCall(
     ("api", "server", "model", "kind"),
     [
         ("openai", "api.openai.com", "gpt-5.4-mini", "beginnings"),
-        ("openai", "api.openai.com", "ft:gpt-4.1-mini:us::1", "beginnings"),
-        ("openai", "api.openai.com", "gpt-4o-mini", "none"),
+        ("openai", "api.openai.com", "ft:gpt-5-mini:us::1", "beginnings"),
+        ("openai", "api.openai.com", "gpt-4.1-mini", "none"),
         ("openai", "api.openai.com", "gpt-4", "none"),
         ("openai", "api.openai.com", "gpt-5.10", "marks"),
         ("azure", "us.openai.azure.com", "team-gpt-5", "beginnings"),
@@ -84,8 +84,8 @@ _SHARING_CALL = ModelCall(
 def test_what_a_provider_keeps_is_told_by_address_and_name(api, server, model, kind) -> None:
     assert find_cache_kind(api, server, model) == kind
     settings = ModelSettings(model, f"https://{server}/v1", api=api)
-    assert settings.shares_beginning == (kind != "none")
-    assert settings.plan("verify").structured == ("auto" if kind == "none" else "text")
+    assert settings.shares_beginning == (kind == "beginnings")
+    assert settings.plan("verify").structured == ("text" if kind == "beginnings" else "auto")
     assert settings.plan("query").structured == "auto"
     never, always = (replace(settings, shared_beginning=wish) for wish in ("never", "always"))
     assert (never.shares_beginning, always.shares_beginning) == (False, True)

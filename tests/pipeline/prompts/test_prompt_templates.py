@@ -85,7 +85,7 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
 }
 SHOWN = {
     "query": 7, "summarise": 7, "generate": 0, "split": 8, "verify": 7, "draft": 4, "feedback": 6, "refine": 6,
-    "web_query": 5, "bullets": 3, "claims": 3, "verdicts": 2, "answer": 5, "need": 3, "criticism": 2, "continuation": 2,
+    "web_query": 5, "bullets": 2, "claims": 3, "verdicts": 2, "answer": 5, "need": 3, "criticism": 2, "continuation": 2,
 }  # fmt: skip
 STRUCTURED = ("query", "web_query", "summarise", "bullets", "split", "verify", "feedback", "need", "criticism")
 MANNERS = [
@@ -129,9 +129,9 @@ def test_what_stands_before_the_turn_is_always_the_same(template: str, manner: P
     assert one.messages[:-1] == other.messages[:-1]
 
 
-@pytest.mark.parametrize("template", FACTS)
+@pytest.mark.parametrize("template", FACTS.keys() - {"bullets"})
 def test_a_turn_says_what_day_it_is(template: str) -> None:
-    """Its first line does; a worked example's says that of the example, whose dates follow it."""
+    """Its first line does, but where only words are taken over; an example's tells its day, which its dates follow."""
     assert turn(template).splitlines()[0] == "Today is Sunday, 1 March 2026."
     worked = render_prefix(template, PromptMode())[1::2]
     assert {one.text.splitlines()[0] for one in worked} <= {f"Today is {spell_date(EXAMPLE_DAY)}."}

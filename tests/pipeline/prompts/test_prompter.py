@@ -228,6 +228,21 @@ async def test_a_call_that_is_cancelled_is_noted() -> None:
     assert facts(recorder)[0]["error"] == "CancelledError"
 
 
+async def test_what_is_quoted_again_in_a_turn_is_the_same_text() -> None:
+    """A turn's delimiters are one word, so that a server's cache knows a passage; another turn's are another."""
+    fences = set()
+    for seed in (1, 2):
+        llm = ScriptedLLM({"verify": "Reasoning: So.\nSentences: 1\nVerdict: SUPPORTS"})
+        asked = Prompter(llm, BudgetMeter(), note=lambda *_: None, now=NOW, random=Random(seed))
+        for claim in ("One.", "Two."):
+            form = verification_format(1, reasoned=True)
+            await asked.ask("verify", form, stage="verify", talk=TALK, sentences=SENTENCES, claim=claim)
+        one, other = (call.messages[-1].text.partition("Claim")[0] for call in llm.calls)
+        assert one == other
+        fences.add(one)
+    assert len(fences) == 2
+
+
 async def test_a_student_is_shown_no_examples() -> None:
     """The instruction and the turn."""
     llm = ScriptedLLM({"stage": READABLE})

@@ -14,6 +14,7 @@ from pipeline.stages.passage_retrieval import (
     find_disagreeing,
     order_rivals_by_date,
     quote_evidence,
+    select_context,
 )
 from pipeline.types import Support
 from storage.types import PassageKind
@@ -36,6 +37,38 @@ def test_sentences_are_shown_once_a_passage() -> None:
 
     assert [one.text for one in sentences] == ["The pier is made of oak.", "It is long.", OLD.passage.text]
     assert all(one.passage.text[slice(*one.span)] == one.text for one in sentences)
+
+
+ROOMS = hit(
+    "Rooms are on the second floor. They open at eight. Ask the desk for a key. The desk is by the door. "
+    "Lunch is at noon. Dogs may come along. The lift is slow. Bring a key for each room.",
+    key="rooms.md",
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "cited", "shown"),
+    [
+        ("The desk has a key.", [2], [1, 2]),
+        ("At the desk you get a key for each room.", [2], [1, 2, 6, 7]),
+        ("Der Schlüssel liegt am Empfang bei der Tür.", [2], [*range(8)]),
+        ("Rooms are upstairs.", [0], [0]),
+    ],
+)
+def test_a_sentence_is_judged_by_what_can_tell(statement: str, cited: list[int], shown: list[int]) -> None:
+    """What it cites and what shares words with it, with what stands before; all in another language."""
+    sentences = collect_sentences([ROOMS])
+
+    assert select_context(statement, [sentences[place] for place in cited]) == tuple(sentences[one] for one in shown)
+
+
+def test_rows_of_a_table_are_shown_all() -> None:
+    """A row is read by the others."""
+    rows = hit("Room: 1; floor: 2\nRoom: 2; floor: 3\nRoom: 4; floor: 4", kind=PassageKind.TABLE)
+    sentences = collect_sentences([rows])
+
+    assert len(sentences) > 1
+    assert select_context("Room 1 is on floor 2.", sentences[:1]) == sentences
 
 
 def test_the_same_words_of_the_same_passage_are_one_finding() -> None:

@@ -132,6 +132,20 @@ async def test_what_is_still_checked_is_waited_for() -> None:
     assert len(llm.calls) == 1
 
 
+async def test_only_what_can_tell_is_shown() -> None:
+    """Of sentences judged together what each of them needs; one may be settled by what is shown for another."""
+    page = collect_sentences([hit("Bells ring at ten. Dogs may come. The pier closes. Fog lifts.", key="x.md")])
+    judge, llm, _ = judged_by("1. SUPPORTS [2]\n2. SUPPORTS [2]")
+
+    asked = [
+        ask(judge, "It rings ten times.", page[:1], lambda: Coming.NEVER),
+        ask(judge, "The pier shuts.", page[2:3], lambda: Coming.NEVER),
+    ]
+
+    assert [one and one.evidence for one in await asyncio.gather(*asked)] == [("x.md#0",)] * 2
+    assert "1: Bells ring at ten.\n2: Dogs may come.\n3: The pier closes.\n===" in llm.asked("verify")
+
+
 async def test_a_sentence_stands_on_what_it_cites_itself() -> None:
     """One that is supported by another's passage is asked alone; so is one that was given no verdict."""
 
