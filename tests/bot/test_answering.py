@@ -22,6 +22,7 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.verification import verify_turn
 from storage.types import EntryKind, Evidence, LogEntry, SearchQuery
 from tests.fakes import PageSource
+from tests.filled_homes import fill_home
 from tests.pipeline.world import registered
 from tests.storage.stores import kept, opened
 
@@ -73,8 +74,8 @@ SYSTEMS = registered(
 @pytest.fixture
 async def app(tmp_path):
     """A house with one page in it."""
+    await fill_home(tmp_path, {"handbook": PAGES})
     with opened(tmp_path) as store:
-        await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
         settings = Settings(home=tmp_path)
         yield App(settings, store, **kept(store), systems=SYSTEMS)
 

@@ -32,6 +32,7 @@ from tests.bot.modelled import modelled
 from tests.bot.test_answering import PAGES, TERMINAL, abstaining, quoting
 from tests.bot.test_example_pool import SCRIPT, turn
 from tests.fakes import PageSource
+from tests.filled_homes import fill_home
 from tests.pipeline.world import registered
 from tests.storage.stores import kept, opened
 
@@ -43,8 +44,8 @@ SAID = ("It closes at six.", "The vault opens at ten.")
 
 @pytest.fixture
 async def app(tmp_path):
+    await fill_home(tmp_path, {"handbook": PAGES})
     with opened(tmp_path) as store:
-        await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
         corpus = [{"name": "handbook", "visible_to": ["slack:T1/C1"]}]
         settings = Settings(home=tmp_path, corpus=corpus)
         yield App(settings, store, **kept(store), systems=registered(quoting=quoting, abstaining=abstaining))

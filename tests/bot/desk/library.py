@@ -1,7 +1,7 @@
 """A house of three corpora, each with words that no other has, and conversations kept in it."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,10 +14,9 @@ from bot.desk.types import ConversationMessage, Place, Question, TurnRequest, Tu
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App
-from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.types import CitedSentence, Status, Turn
 from storage.types import Evidence, QueuedQuestion, SearchQuery
-from tests.fakes import PageSource
+from tests.filled_homes import fill_home
 from tests.pipeline.world import registered
 from tests.storage.stores import kept, opened
 
@@ -57,18 +56,15 @@ def settings(home: Path, readers: dict[str, Sequence[str]] | None = None, **more
     return Settings(home=home, corpus=corpora, system="", **more)
 
 
-@contextmanager
-def house(home: Path) -> Iterator[Callable[[], Awaitable[App]]]:
-    """Open a house; the function fills it."""
+@asynccontextmanager
+async def house(home: Path) -> AsyncIterator[App]:
+    """Open a house of all corpora."""
+    corpora = {
+        name: {mark: {"title": f"The {mark}", "": f"The {mark} is open at ten."}} for name, mark in MARKS.items()
+    }
+    await fill_home(home, corpora)
     with opened(home) as store:
-
-        async def filled() -> App:
-            for name, mark in MARKS.items():
-                pages = {mark: {"title": f"The {mark}", "": f"The {mark} is open at ten."}}
-                await refresh_corpus(PageSource(pages), name, store, progress=lambda _: None)
-            return App(settings(home), store, **kept(store), systems=SYSTEMS)
-
-        yield filled
+        yield App(settings(home), store, **kept(store), systems=SYSTEMS)
 
 
 @dataclass

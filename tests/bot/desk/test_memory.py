@@ -15,8 +15,8 @@ from tests.bot.desk.library import MARKS, Hearing, Talk, heard, house, settings
 @pytest.fixture
 async def app(tmp_path):
     """The house of three corpora."""
-    with house(tmp_path) as filled:
-        yield await filled()
+    async with house(tmp_path) as app:
+        yield app
 
 
 async def before(talk, platform=None, text="And on Sunday?", **changes):

@@ -45,8 +45,8 @@ class Overrides:
 @pytest.fixture
 async def talk(tmp_path):
     """A conversation in which every corpus was spoken of, when all could be read."""
-    with house(tmp_path) as filled:
-        talk = Talk(await filled())
+    async with house(tmp_path) as app:
+        talk = Talk(app)
         for name, mark in MARKS.items():
             await talk.ask(f"Is the {mark} open?", within=(name,))
         await talk.ask("Is the samovar open, or the merger?", system="abstaining")

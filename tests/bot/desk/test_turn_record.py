@@ -10,11 +10,10 @@ from bot.desk.turn_record import read_turn_record
 from bot.desk.types import Place, TurnRequest
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App, find_forgotten_documents
-from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, ClaimChecked, Status, Turn
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, LogEntry, SearchQuery, Verdict
-from tests.fakes import PageSource
+from tests.filled_homes import fill_home
 from tests.pipeline.world import registered
 from tests.storage.stores import kept, opened
 
@@ -45,9 +44,8 @@ async def abstaining(talk, kit):
 @pytest.fixture
 async def app(tmp_path):
     """A house with two corpora, of which the channel may read both."""
+    await fill_home(tmp_path, {"handbook": PAGES, "kitchen": TEA})
     with opened(tmp_path) as store:
-        for name, pages in (("handbook", PAGES), ("kitchen", TEA)):
-            await refresh_corpus(PageSource(pages), name, store, progress=lambda _: None)
         corpus = [{"name": name, "readers": ["*"]} for name in ("handbook", "kitchen")]
         systems = registered(thorough=thorough, abstaining=abstaining, extractive=extractive.answer)
         settings = Settings(home=tmp_path, corpus=corpus)

@@ -55,14 +55,15 @@ async def surfing(home: Path, **changes: Any) -> AsyncIterator[tuple[App, WebSer
     engine = Engine("searxng")
     given = {"type": "searxng", "visible_to": (CHANNEL.channel_id,)} | changes.pop("search_engine", {})
     pages = {"/1": page("A kite needs wind."), "/2": page("Kites fly low.")}
-    with serve(engine) as asked, serve(of_paths(pages)) as site, house(home) as fill:
+    with serve(engine) as asked, serve(of_paths(pages)) as site:
         engine.addresses = [f"{site.url}/1", f"{site.url}/2"]
         bounds = ReadingBounds("Test", hosts=(site.url.partition("://")[2],))
-        app = await fill()
-        with WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds, sandbox=SameProcess()) as web:
-            configured = settings(home, search_engine=given | {"url": asked.url}, **changes)
-            systems = {**SYSTEMS, **registered(searching=searching)}
-            yield replace(app, settings_source=configured, web=web, systems=systems), site
+        searched = WebSearch(SearxngEngine(EngineAccess(asked.url, "Test")), bounds, sandbox=SameProcess())
+        async with house(home) as app:
+            with searched as web:
+                configured = settings(home, search_engine=given | {"url": asked.url}, **changes)
+                systems = {**SYSTEMS, **registered(searching=searching)}
+                yield replace(app, settings_source=configured, web=web, systems=systems), site
 
 
 async def asked(app: App, asker: Asker = CHANNEL, text: str = "quayside kites", **more: Any) -> set[str]:

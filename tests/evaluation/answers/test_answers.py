@@ -1,5 +1,6 @@
 """Asking, reporting and calibrating over a handbook that is written here."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -48,9 +49,9 @@ async def asked(home: Path, exam: Exam = EXAM) -> tuple[list[ExamOutcome], list[
         return await ask_exam(exam, quick), await ask_exam(exam, quick, without_answers=True)
 
 
-@pytest.fixture
-async def zoo(tmp_path: Path) -> tuple[list[ExamOutcome], list[ExamOutcome]]:
-    return await asked(tmp_path)
+@pytest.fixture(scope="module")
+def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ExamOutcome], list[ExamOutcome]]:
+    return asyncio.run(asked(tmp_path_factory.mktemp("zoo")))
 
 
 async def test_what_was_said_is_held_against_the_answers(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:

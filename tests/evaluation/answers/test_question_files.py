@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,15 @@ def pages(file: dict[str, Any]) -> dict[str, str]:
     folder = ROOT / file["folder"].replace("$FOOTNOTE_DATA", str(DATA))
     if not folder.is_dir():
         pytest.skip(f"the documents of {file['corpus']} are not here; FOOTNOTE_DATA can name the folder of data")
+    return _texts(folder)
+
+
+@cache
+def _texts(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): _folded(path.read_text("utf-8")) for path in folder.rglob("*.md")}
 
 
+@cache
 def _articles(dump: Path) -> dict[str, str]:
     if not dump.is_file():
         pytest.skip(f"{dump.name} is not here; FOOTNOTE_DATA can name the folder of data")
