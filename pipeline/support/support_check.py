@@ -9,6 +9,7 @@ what fails only there may be put to a model, where there is one.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 from pipeline.support.analysis.table_parser import write_row
@@ -33,13 +34,18 @@ _CONNECTIVES = tuple(
         "moreover", "furthermore", "additionally", "besides", "then", "so", "note that", "please note that",
     )
 )  # fmt: skip
+_LONGEST_CONNECTIVE = max(map(len, _CONNECTIVES))
 _MARKED_LINE = lazy_compile(r"[^\S\n]*(?:[-•*✓]|\d{1,3}[.)])\s|[^\S\n]{2,}\S")
 
 
 def find_quotable_spans(passage: Passage) -> tuple[Span, ...]:
     """Return the spans of a passage that can be quoted by themselves, in order, without list marks."""
-    text = passage.text
-    if passage.kind is not PassageKind.PROSE:
+    return _find_quotable_spans(passage.text, passage.kind)
+
+
+@lru_cache(maxsize=512)
+def _find_quotable_spans(text: str, kind: PassageKind) -> tuple[Span, ...]:
+    if kind is not PassageKind.PROSE:
         return tuple(match.span() for match in _PASSAGE_LINE.finditer(text))
     return tuple((_skip_mark(text, span), span[1]) for span in sentence_spans(text))
 
@@ -240,8 +246,11 @@ def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
     wanted = _normalise_space(sentence)
     mark = _LIST_MARK.match(wanted)
     for passage in passages if wanted else ():
+        stands = wanted in _normalise_space(passage.text)
+        if not stands and passage.kind is not PassageKind.TABLE:
+            continue
         runs = _sentence_runs(passage)
-        if wanted in runs or (mark and wanted[mark.end() :] in runs and wanted in _normalise_space(passage.text)):
+        if wanted in runs or (mark and stands and wanted[mark.end() :] in runs):
             return passage.id
     return ""
 
@@ -254,12 +263,47 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
     wanted = _list_plain_words(sentence)
     if len(wanted) < MIN_CONTENT_WORDS:
         return ""
-    runs = ((passage.id, _list_plain_words(run)) for passage in passages for run in _sentence_runs(passage))
-    return next((found for found, words in runs if words == wanted), "")
+    return next((passage.id for passage in passages if _has_run(passage, wanted)), "")
+
+
+def _has_run(passage: Passage, wanted: tuple[str, ...]) -> bool:
+    """Return whether a run of neighbouring sentences has these plain words."""
+    if passage.kind is PassageKind.TABLE:
+        return any(_list_plain_words(run) == wanted for run in _sentence_runs(passage))
+    read = _read_plain_words(passage.text, passage.kind)
+    for place, (opening, _) in enumerate(read):
+        run, most = opening, len(wanted) + _LONGEST_CONNECTIVE
+        for _, following in read[place + 1 :]:
+            if len(run) >= len(wanted) and _drop_connective(run) == wanted:
+                return True
+            if len(run) > most:
+                break
+            run += following
+        if _drop_connective(run) == wanted:
+            return True
+    return False
+
+
+@lru_cache(maxsize=256)
+def _read_plain_words(text: str, kind: PassageKind) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """Return the words of each sentence as it opens a run, and as it follows the one before it, with its list mark."""
+    spans = _find_quotable_spans(text, kind)
+    ends = (0, *(end for _, end in spans))
+    return tuple(
+        (_drop_silent_marks(text[start:end]), _drop_silent_marks(text[before:end]))
+        for before, (start, end) in zip(ends, spans, strict=False)
+    )
 
 
 def _list_plain_words(text: str) -> tuple[str, ...]:
-    low = tuple(word for word in tokenize(text).low if word not in _SILENT_MARKS)
+    return _drop_connective(_drop_silent_marks(text))
+
+
+def _drop_silent_marks(text: str) -> tuple[str, ...]:
+    return tuple(word for word in tokenize(_normalise_space(text)).low if word not in _SILENT_MARKS)
+
+
+def _drop_connective(low: tuple[str, ...]) -> tuple[str, ...]:
     return next((low[len(led) :] for led in _CONNECTIVES if low[: len(led)] == led), low)
 
 

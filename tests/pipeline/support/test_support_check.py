@@ -218,6 +218,13 @@ async def test_all_but_verbatim_is_verbatim(sentence: str) -> None:
     assert (await SupportChecker(_never)(sentence, evidence(OFFICE))).verbatim
 
 
+@pytest.mark.parametrize("dots", ["...", "…"])
+async def test_dots_are_one_sign_where_all_but_is_verbatim(dots: str) -> None:
+    page = hit(f"- Bring your badge. The desk {dots} and the gate, close at six.\n- Nobody waits.").passage
+    for sentence in ("The desk ... and the gate close at six", "And the desk … and the gate close at six."):
+        assert (await SupportChecker(_never)(sentence, evidence(page))).verbatim
+
+
 async def test_passages_are_read_together(read: EmbedTokens) -> None:
     """A sentence may take one detail from one passage and another from the next."""
     one = hit("Ingrid Solberg founded the paper mill in Lauvik.", key="a").passage
