@@ -140,7 +140,14 @@ def test_ask_as_json_is_the_document_of_the_contract() -> None:
         "system": "extractive",
         "effort": "quick",
         "model": None,
-        "usage": {"llm_calls": 0, "llm_rounds": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None},
+        "usage": {
+            "llm_calls": 0,
+            "llm_rounds": 0,
+            "prompt_tokens": 0,
+            "cached_tokens": 0,
+            "completion_tokens": 0,
+            "cost": None,
+        },
         "seconds": 0.25,
     }
 
