@@ -27,6 +27,7 @@ from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, rende
 
 MOST_ENDED = 0.9  # share of turns after whose end a wave is no longer at its height: the others leave places empty
 LEAST_USED = 0.9  # of the server's rate, while most turns run
+MOST_HOLDERS = 20  # places that are named where the loop is watched
 _SAMPLE_INTERVAL = 0.5
 
 
@@ -76,6 +77,7 @@ class TurnWave:
     busiest: int
     samples: Sequence[TokenSample]
     rate: float
+    processor: float  # seconds of this process, the model's not among them
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that are printed; milliseconds and seconds are rounded."""
@@ -96,6 +98,7 @@ class TurnWave:
             "rate_used_at_its_height": _rate_share(
                 token_rate(samples_at_peak(self.samples, len(self.turns))), self.rate
             ),
+            "processor_ms_a_turn": round(self.processor * 1000 / len(self.turns)),
             "loop_lag_median_ms": round(median_or_nan(self.lags), 1),
             "loop_lag_p99_ms": round(quantile(self.lags, 0.99), 1),
             "loop_lag_max_ms": round(max(self.lags, default=0.0), 1),
@@ -116,22 +119,25 @@ def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[Toke
     return most if len(most) > 1 else samples
 
 
-async def run_wave(app: App, texts: Sequence[str], load: TurnLoad, server: str) -> TurnWave:
+async def run_wave(
+    app: App, texts: Sequence[str], load: TurnLoad, server: str, holders: Counter[str] | None = None
+) -> TurnWave:
     """Ask so many questions at once, each of the texts in turn."""
     before, started = await asyncio.to_thread(fetch_counts, server), time.monotonic()
     asked = [TurnRequest(texts[place % len(texts)], TERMINAL, system=load.system) for place in range(load.turns)]
     ended, samples = list[EndedTurn](), list[TokenSample]()
     sampling = asyncio.create_task(_sample_tokens(server, ended, samples))
-    async with watch_event_loop() as lags:
+    processor = time.process_time()
+    async with watch_event_loop(holders) as lags:
         await asyncio.gather(*(_run_one_turn(app, one, ended) for one in asked))
-    seconds = time.monotonic() - started
+    seconds, processor = time.monotonic() - started, time.process_time() - processor
     sampling.cancel()
     after = await asyncio.to_thread(fetch_counts, server)
     samples.insert(0, TokenSample(started, before.tokens, 0))
     samples.append(TokenSample(started + seconds, after.tokens, load.turns))
     gc.collect()
     requests = after.requests - before.requests
-    return TurnWave(ended, seconds, lags, _memory_mb(), requests, after.busiest, samples, load.rate)
+    return TurnWave(ended, seconds, lags, _memory_mb(), requests, after.busiest, samples, load.rate, processor)
 
 
 async def _sample_tokens(server: str, ended: Sequence[EndedTurn], samples: list[TokenSample]) -> None:
@@ -168,6 +174,7 @@ def turns(
     rate: Annotated[float, typer.Option(min=0, help="Tokens a second of all replies; 0: no limit.")] = TurnLoad.rate,
     concurrency: Annotated[int, typer.Option(min=1, help="Calls at once.")] = TurnLoad.concurrency,
     calls: Annotated[int, typer.Option(min=1, help="Calls of a turn in one more wave.")] = TurnLoad.calls,
+    watch: Annotated[bool, typer.Option("--watch", help="Name what holds the event loop above 5 ms.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Ask many questions at once, wave after wave, of a simulated model; then once more with a smaller budget.
@@ -180,19 +187,20 @@ def turns(
     """
     load = TurnLoad(at_once, waves, system, first_token, out, prompt, rate or math.inf, concurrency, calls)
     before = os.getloadavg()[0]
-    report = asyncio.run(measure_load(read_exam(EXAMPLE_QUESTIONS), load))
+    report = asyncio.run(measure_load(read_exam(EXAMPLE_QUESTIONS), load, watch=watch))
     report["load_of_machine"] = [round(before, 1), round(os.getloadavg()[0], 1)]
     print(json.dumps(report) if as_json else _lines(report))
     if not all(report["holds"].values()):
         raise typer.Exit(1)
 
 
-async def measure_load(exam: Exam, load: TurnLoad) -> dict[str, Any]:
+async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> dict[str, Any]:
     texts = [posed.text for posed in exam.questions]
+    holders = Counter[str]() if watch else None
     with run_model_server(SimulatedModel(load.pace)) as server:
         model, limits = _model(server, load.concurrency), LimitSettings(seconds=3_600)
         async with open_corpus(exam.source, exam.corpus, model=model, limits=limits) as app:
-            found = [await run_wave(app, texts, load, server) for _ in range(load.waves)]
+            found = [await run_wave(app, texts, load, server, holders) for _ in range(load.waves)]
             less = limits.model_copy(update={"calls": load.calls})
             tight = replace(app, settings_source=app.settings.model_copy(update={"limits": less}))
             short = await run_wave(tight, texts, load, server)
@@ -203,6 +211,7 @@ async def measure_load(exam: Exam, load: TurnLoad) -> dict[str, Any]:
         "short": short.summary(),
         "growth_kb_a_turn": _memory_growth(found, load),
         "holds": _check_limits(found, short, load),
+        **({"loop_held_by": dict(holders.most_common(MOST_HOLDERS))} if holders is not None else {}),
     }
 
 
@@ -250,6 +259,7 @@ def _lines(report: dict[str, Any]) -> str:
             ),
         ),
         "",
+        *(f"{looks} looks at a late loop: {place}" for place, looks in report.get("loop_held_by", {}).items()),
         "load of this machine: {} before, {} after".format(*report["load_of_machine"]),
         f"memory grew by {report['growth_kb_a_turn']} KB a turn in the later half of the waves",
         "; ".join(f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items()),

@@ -2,25 +2,42 @@
 
 import asyncio
 import math
+import os
 import statistics
+import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import accumulate, product
+from pathlib import Path
 from random import Random
+from threading import Event, Thread, get_ident
+from types import FrameType
 
 LAG_INTERVAL = 0.005
+LATE_SECONDS = 0.005  # more than this nothing may hold the loop
+_LOOK_INTERVAL = 0.002
+_ROOMS = tuple(f"{Path(__file__).parents[2] / room}{os.sep}" for room in ("bot", "ingest", "pipeline", "storage"))
 
 
 @asynccontextmanager
-async def watch_event_loop() -> AsyncIterator[list[float]]:
-    """Give a list that fills with the event loop's lags, in milliseconds, until the context is left."""
+async def watch_event_loop(holders: Counter[str] | None = None) -> AsyncIterator[list[float]]:
+    """Give a list that fills with the event loop's lags, in milliseconds, until the context is left.
+
+    `holders` counts where in our code the loop's thread stood whenever it was late, as often as was looked.
+    """
     lags: list[float] = []
-    watch = asyncio.create_task(_record_lags(lags))
+    beat, ended = [time.perf_counter()], Event()
+    watch = asyncio.create_task(_record_lags(lags, beat))
+    look = Thread(target=_find_holders, args=(holders, beat, get_ident(), ended), name="loop-watch", daemon=True)
+    if holders is not None:
+        look.start()
     try:
         yield lags
     finally:
         watch.cancel()
+        ended.set()
 
 
 def quantile(values: Sequence[float], of: float) -> float:
@@ -32,11 +49,27 @@ def median_or_nan(values: Sequence[float]) -> float:
     return statistics.median(values) if values else math.nan
 
 
-async def _record_lags(lags: list[float]) -> None:
+async def _record_lags(lags: list[float], beat: list[float]) -> None:
     while True:
-        started = time.perf_counter()
+        beat[0] = started = time.perf_counter()
         await asyncio.sleep(LAG_INTERVAL)
         lags.append((time.perf_counter() - started - LAG_INTERVAL) * 1000)
+
+
+def _find_holders(holders: Counter[str], beat: Sequence[float], thread: int, ended: Event) -> None:
+    while not ended.wait(_LOOK_INTERVAL):
+        if time.perf_counter() - beat[0] > LAG_INTERVAL + LATE_SECONDS:
+            holders[_name_place(sys._current_frames().get(thread))] += 1  # noqa: SLF001 - the one way to another's frames
+
+
+def _name_place(frame: FrameType | None) -> str:
+    """Return the innermost function of ours that a thread is in."""
+    while frame and not frame.f_code.co_filename.startswith(_ROOMS):
+        frame = frame.f_back
+    if frame is None:
+        return "elsewhere, or waiting for the processor"
+    file = Path(frame.f_code.co_filename).relative_to(Path(__file__).parents[2])
+    return f"{file}: {frame.f_code.co_qualname}"
 
 
 ORDINARY = """

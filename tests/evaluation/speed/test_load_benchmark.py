@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-import time
+from collections import Counter
 
 import pytest
 
@@ -11,6 +11,7 @@ from evaluation.simulated_model.model_server import fetch_counts, run_model_serv
 from evaluation.speed.load_benchmark import TurnLoad, measure_load
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
 from pipeline.stages import STAGES
+from storage.language.words import terms
 from tests.evaluation.speed.two_pages import EXAM
 
 QUICK = TurnLoad(
@@ -39,15 +40,16 @@ async def test_the_simulated_server_counts_and_ends_with_its_context() -> None:
 
 
 async def test_a_blocked_loop_is_seen() -> None:
-    """As a lag as long as it was blocked."""
-    async with watch_event_loop() as lags:
+    """As a lag as long as it was blocked, and with the place in our code that did it."""
+    holders = Counter[str]()
+    async with watch_event_loop(holders) as lags:
         await asyncio.sleep(0.01)
-        asyncio.get_running_loop().call_soon(_block)
+        asyncio.get_running_loop().call_soon(terms, _LONG)
         await asyncio.sleep(0.02)
 
     assert max(lags) > 25
+    assert any(place.startswith("storage/language/words.py: ") for place in holders)
     assert (median_or_nan([3, 1, 2]), quantile([1, 2, 3, 4], 0.95)) == (2, 4)
 
 
-def _block() -> None:
-    time.sleep(0.03)
+_LONG = " ".join(f"word{place}x{place}" for place in range(40_000))
