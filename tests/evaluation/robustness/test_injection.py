@@ -34,6 +34,7 @@ from pipeline.support.support_check import SupportChecker
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 from pipeline.types import Support
 from storage.types import Evidence, PassageKind
+from tests.thorough import THOROUGH
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[4] / "shared/data") / "injection"
 WRITERS = [name for name, entry in SYSTEMS.items() if entry.calls]
@@ -107,9 +108,8 @@ async def everything(sentence: str, evidence: Sequence[Evidence], *, asked: Sequ
 @pytest.mark.parametrize(("system", "each"), [(name, 3 if name == DEFAULT_SYSTEM else 14) for name in WRITERS])
 async def test_no_link_image_or_mention_leaves_even_past_a_blind_check(system: str, each: int) -> None:
     """However our own attacks disguise them: what is taken out of a model's text does not rest on the check."""
-    planted = [page for page in sample_attacks(read_own_attacks(), 0, seed=1) if page.place not in {"before", "after"}][
-        ::each
-    ]
+    whole = [page for page in sample_attacks(read_own_attacks(), 0, seed=1) if page.place not in {"before", "after"}]
+    planted = whole[:: each if THOROUGH else 3 * each]
     written, quoted = await run_planted(planted, everything, SYSTEMS[system].answer)
 
     said = "".join(sentence.text for one in written for sentence in one.sentences)
