@@ -12,7 +12,7 @@ from typing import Literal
 TYPICAL_TOKENS = 120  # of the call by which servers are compared
 KEPT_BY_CALL, HALF_LIFE = 0.95, 120.0  # what weight a call leaves to those before it, and in how many seconds it halves
 LEAST_CALLS = 3.0  # weight by which a server is judged
-WELL = 0.75  # the share of the seconds that are slow at which a server is well again
+WELL = 0.9  # the share of the seconds that are slow at which a server is well again
 BUSY_SHARE, WELL_SHARE = 0.2, 0.05  # of tries that a server refuses or breaks off: from which, and to which
 LEAST_LOWERED = 60.0  # seconds
 
@@ -63,14 +63,22 @@ class ServerLoad:
     reading: float = 0.0
     tokens: float = 0.0
     lowered: float | None = None  # since when less effort is taken
+    because: Literal["slow", "busy"] = "slow"  # why, then
 
     def fade(self, now: float, share: float = 1.0) -> "ServerLoad":
         """Return it as it weighs later."""
         share *= 0.5 ** (max(0.0, now - self.at) / HALF_LIFE)
-        calls, streams = share * self.calls, share * self.streams
-        sums = (share * self.waited, share * self.tries, share * self.refused)
-        return ServerLoad(
-            now, calls, *sums, streams, share * self.first, share * self.reading, share * self.tokens, self.lowered
+        return replace(
+            self,
+            at=now,
+            calls=share * self.calls,
+            waited=share * self.waited,
+            tries=share * self.tries,
+            refused=share * self.refused,
+            streams=share * self.streams,
+            first=share * self.first,
+            reading=share * self.reading,
+            tokens=share * self.tokens,
         )
 
     def add(self, sample: CallSample, now: float) -> "ServerLoad":
@@ -101,17 +109,17 @@ class ServerLoad:
 
     def decide(self, slow_seconds: float, now: float) -> tuple["ServerLoad", Pressure | None]:
         """Decide for a turn that begins now; a server counts as slow from so many seconds a typical call."""
-        faded = self.fade(now)
-        found, lowered = faded.figures, self.lowered is not None
-        slow, most = slow_seconds * (WELL if lowered else 1.0), WELL_SHARE if lowered else BUSY_SHARE
+        faded, lowered = self.fade(now), self.lowered is not None
+        found, slow = faded.figures, slow_seconds * (WELL if lowered else 1.0)
+        refused = found.refused >= (WELL_SHARE if lowered else BUSY_SHARE)
         known = faded.calls >= (1.0 if lowered else LEAST_CALLS)
-        pressed = known and (found.call_seconds >= slow or found.refused >= most)
         held = self.lowered is not None and now - self.lowered < LEAST_LOWERED
-        if not slow_seconds or not (pressed or held):
+        if not slow_seconds or not (held or (known and (refused or found.call_seconds >= slow))):
             return replace(faded, lowered=None), None
-        busy = found.refused >= most or 2 * found.waited > found.call_seconds
-        since = now if self.lowered is None else self.lowered
-        return replace(faded, lowered=since), Pressure("busy" if busy else "slow", found)
+        if self.lowered is None:
+            busy = refused or 2 * found.waited > found.call_seconds
+            faded = replace(faded, lowered=now, because="busy" if busy else "slow")
+        return faded, Pressure(faded.because, found)
 
 
 class LoadWatch:

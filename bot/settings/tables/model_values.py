@@ -72,7 +72,7 @@ class ModelValues(SettingsTable):
     idle_seconds: float = Field(default=_MODEL_DEFAULTS.idle_seconds, gt=0, le=3_600)
     retries: int = Field(default=_MODEL_DEFAULTS.retries, ge=0, le=20)
     prices: dict[str, PriceValues] = Field(default_factory=dict)
-    slow_seconds: Annotated[float, LIVE] = Field(default=8.0, ge=0, le=3_600)
+    slow_seconds: Annotated[float, LIVE] = Field(default=6.0, ge=0, le=3_600)
     """From how many seconds a typical call of its server is slow, so that less effort is taken; 0: never."""
 
     @property
