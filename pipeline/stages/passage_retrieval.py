@@ -218,7 +218,8 @@ def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
     few, many = sorted((one.evidence, other.evidence), key=len)
     if not all(any(_overlap(first, second) for second in many) for first in few):
         return False
-    return has_same_words(*sorted((one.text, other.text), key=lambda text: len(set(content_terms(text)))))
+    fewer, more = sorted((one.text, other.text), key=lambda text: len(set(content_terms(text))))
+    return has_same_words(fewer, more)
 
 
 def has_same_words(text: str, other: str, least: float = MOSTLY_SAME) -> bool:
