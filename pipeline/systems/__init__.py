@@ -5,7 +5,9 @@ importing anything, and a system is imported when it is first asked for.
 """
 
 import pkgutil
+import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
@@ -69,6 +71,13 @@ def _list_modules() -> set[str]:
 
 
 def _list_plugins() -> Mapping[str, EntryPoint]:
+    return _find_plugins(tuple(sys.path))
+
+
+@cache
+def _find_plugins(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """Find what is installed along a path: each package's files are read, which takes milliseconds."""
+    del path  # that of `sys` is looked through
     return {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
 
 
