@@ -252,6 +252,10 @@ def _update_progress(
     connection: Connection, ticket: int, values: Mapping[str, Any], posted: Sequence[str] | None, text: str | None
 ) -> None:
     the_question = questions.c.ticket == ticket
+    if posted is None and text is None:
+        if values:
+            connection.execute(update(questions).where(the_question).values(values))
+        return
     found = select(questions.c.channel, questions.c.body).where(the_question).with_for_update()
     kept = connection.execute(found).one_or_none()
     if kept is None:
@@ -263,9 +267,10 @@ def _update_progress(
         connection.execute(update(questions).where(the_question).values(changed))
     if posted is not None:
         connection.execute(delete(posts).where(posts.c.ticket == ticket))
-        for position, message in enumerate(posted):
-            row = {"ticket": ticket, "position": position, "channel": kept.channel, "message": message}
-            connection.execute(insert(posts), row)
+        shown = [{"position": position, "message": message} for position, message in enumerate(posted)]
+        if shown:
+            place = {"ticket": ticket, "channel": kept.channel}
+            connection.execute(insert(posts), [place | one for one in shown])
 
 
 def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
