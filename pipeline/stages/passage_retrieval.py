@@ -14,6 +14,7 @@ from pipeline.kit import Kit, Supports
 from pipeline.replies.stage_replies import QUERY, bullets_format
 from pipeline.stages.concurrency import gather_all, gather_successes
 from pipeline.stages.question_analysis import opens_with_pronoun, read_as_query, resolve_question
+from pipeline.stages.quotation import order_passages
 from pipeline.stages.turn_context import TurnContext, drop_copies
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.detection import detect_language
@@ -348,8 +349,13 @@ async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, 
     It may give the year that is asked for in other words, or not at all. Raises `SearchUnavailable`.
     """
     hits = drop_copies(await kit.search(query, k * OVERFETCH), query.text)
-    kept = rank_by_time(hits, query)[:k]
-    return kept if not hits or hits[0] in kept else (*kept[: k - 1], hits[0])
+    return _keep_nearest(rank_by_time(hits, query), hits[:1], k)
+
+
+def _keep_nearest(ranked: Sequence[Hit], nearest: Sequence[Hit], k: int) -> tuple[Hit, ...]:
+    """Return the first `k` of a ranking, the last of them left out for the nearest where it is not among them."""
+    kept = tuple(ranked[:k])
+    return kept if not nearest or nearest[0] in kept else (*kept[: k - 1], nearest[0])
 
 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
@@ -393,6 +399,7 @@ async def extract_bullets(
     return await _summarise_groups("bullets", query, groups, kit, asked)
 
 
+ROOM_FOR_NEAREST = 3  # passages read; where it is fewer, only those of the best sentences are
 Summarise = Callable[[SearchQuery, Sequence[Hit], Kit, Sequence[str]], Awaitable[tuple[SourcedFinding, ...]]]
 
 
@@ -413,15 +420,28 @@ class PassageReader:
 
     async def look_up(self) -> tuple[SourcedFinding, ...] | None:
         """Return what passages say to the question; None where it wants no fact. Raises `PipelineError`."""
-        findings = await self._look_up(self._plain) if self._plain else ()
-        if findings:
+        if self._plain and (findings := await self._summarise_unread(self._plain, await self._find_plain(self._plain))):
             return findings
         self._query = await choose_query(self._context, self._kit)  # 1
-        return await self._look_up(self._query) if self._query else None
+        if self._query is None:
+            return None
+        return await self._summarise_unread(
+            self._query, await retrieve_for_query(self._context, self._query, self._kit)
+        )
 
-    async def _look_up(self, query: SearchQuery) -> tuple[SourcedFinding, ...]:
+    async def _find_plain(self, query: SearchQuery) -> tuple[Hit, ...]:
+        """Return what is read for a question that is its own query: the nearest, and where the best sentences stand.
+
+        A question of some time is left to how passages are ranked by it.
+        """
+        context, k = self._context, self._kit.limits.looked_up
+        if query.time is not None or len(context.nearest) <= k:
+            return await retrieve_for_query(context, query, self._kit)
+        ordered = await order_passages(context.talk, context.nearest, self._kit)
+        return _keep_nearest(ordered, context.nearest[:1] if k >= ROOM_FOR_NEAREST else (), k)
+
+    async def _summarise_unread(self, query: SearchQuery, hits: Sequence[Hit]) -> tuple[SourcedFinding, ...]:
         self._query, known = query, {hit.passage.id for hit in self._read}
-        hits = await retrieve_for_query(self._context, query, self._kit)
         unread = tuple(hit for hit in hits if hit.passage.id not in known)
         self._read += unread
         return await self._summarise(query, unread, self._kit, self._context.asked) if unread else ()  # 2

@@ -6,6 +6,7 @@ the newer.
 
 import asyncio
 import logging
+import math
 import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -128,6 +129,21 @@ async def _rank_corpus(
     reranked = rerank_candidates(reading, ranked, scores)
     rated = await kit.run_in_thread(rate_candidates, reading, hits, reranked)
     return RankedQuotes(reading, hits, rated, rated[0].chance if rated else 0.0)
+
+
+async def order_passages(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> tuple[Hit, ...]:
+    """Return hits by their best sentences, as far as words and the search tell those: nothing is embedded or read."""
+    ordered: tuple[Hit, ...] = await kit.run_in_thread(_order_passages, talk, hits)
+    return ordered
+
+
+def _order_passages(talk: Conversation, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    question, language = resolve_question(talk), _answer_language(talk.question, hits)
+    reading = weigh_question(question.text, question.borrowed, language, hits, BORROWED)
+    found = find_candidates([hit for hit in hits if _may_answer_in(hit, language)])
+    scored = score_candidates(reading, found, estimate_cosines(found))
+    best = {one.candidate.hit.passage.id: one.score for one in sorted(scored, key=lambda one: one.score)}
+    return tuple(sorted(hits, key=lambda hit: -best.get(hit.passage.id, -math.inf)))
 
 
 async def _compare(

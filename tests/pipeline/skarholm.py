@@ -6,6 +6,7 @@ Both systems of WikiChat's take the same script: where one generates and splits,
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pipeline.kit import Limits, System
@@ -102,7 +103,9 @@ def staged(
 ) -> tuple[Stage, ScriptedLLM]:
     llm = ScriptedLLM(lines(script, system), **options)
     asked = question(talk) if isinstance(talk, str) else talk
-    return Stage(SHELF, asked, limits or Limits(), llm, reads_alike), llm
+    stage = Stage(SHELF, asked, limits or Limits(), llm, reads_alike)
+    stage.kit = replace(stage.kit, quote=lambda _: False)  # what is quoted meanwhile is tested by itself
+    return stage, llm
 
 
 Run = Callable[..., Awaitable[tuple[Told, ScriptedLLM]]]

@@ -4,11 +4,12 @@ Where a scripted model is given, the kit asks it through the real prompts, and t
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from random import Random
+from typing import Any
 
 from pipeline import kit
 from pipeline.gate import Gate, Recorder
@@ -149,6 +150,7 @@ class Stage:
             random=random,
             busy=llm.busy if llm else lambda: False,
             quote=self.gate.quote,
+            run_in_thread=_run_at_once,
         )
 
     def told(self, status: Status) -> Told:
@@ -182,6 +184,11 @@ def answered(told: Told) -> list[str]:
     """Return the sentences of an answered turn."""
     assert told.answer.status is Status.ANSWERED
     return [sentence.text for sentence in told.answer.sentences]
+
+
+async def _run_at_once(call: Callable[..., Any], *facts: Any, **named: Any) -> Any:
+    """Call it where we are, so that how a turn goes hangs on no thread."""
+    return call(*facts, **named)
 
 
 async def _load(pool: Sequence[Demonstration]) -> Sequence[Demonstration]:

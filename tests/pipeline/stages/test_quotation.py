@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.kit import Limits
-from pipeline.stages.quotation import rank_quotes, show_interim_quote
+from pipeline.stages.quotation import order_passages, rank_quotes, show_interim_quote
 from pipeline.support.support_check import check_verbatim
 from pipeline.types import PageQuoted
 from storage.types import Evidence, PassageKind, SearchQuery
@@ -76,6 +76,19 @@ async def test_a_poor_match_is_not_quoted() -> None:
     """Nor where nothing was found."""
     assert await quoted("Who painted the Mona Lisa in the office?") == []
     assert await quoted("Zebras?") == []
+
+
+async def test_passages_are_ordered_by_their_best_sentences() -> None:
+    """Those that say what is asked before those that are nearest, with nothing embedded or read."""
+
+    async def never(text: str, others: Sequence[object]) -> tuple[float, ...]:
+        raise AssertionError(f"compared {text} with {others}")
+
+    near = hit("Leave, days of leave, everyone and days: an index of our pages.", key="index.md", title="Index")
+    says = hit("Everyone has 25 days of leave.", key="leave.md", title="Leave")
+    asked = question("How many days of leave has everyone?")
+    kit = replace(Stage(Shelf([near, says]), asked, Limits(), None, check_verbatim).kit, compare=never, rerank=never)
+    assert await order_passages(asked, (near, says), kit) == (says, near)
 
 
 async def test_a_fault_in_quoting_ends_nothing() -> None:

@@ -17,9 +17,9 @@ from pipeline.systems import wikichat_fast
 from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status, Turn
 from storage.types import Verdict
 from tests.pipeline import skarholm
-from tests.pipeline.scripted import line_name
-from tests.pipeline.skarholm import BUILT, QUESTION, WRITTEN, lines, staged, turn_of, until, verdicts
-from tests.pipeline.world import answered, hit, question
+from tests.pipeline.scripted import ScriptedLLM, line_name
+from tests.pipeline.skarholm import BUILT, QUESTION, SHELF, WRITTEN, lines, staged, turn_of, until, verdicts
+from tests.pipeline.world import Shelf, Stage, answered, hit, question, reads_alike
 
 run = partial(skarholm.run, system=wikichat_fast.answer)
 stage_for = partial(staged, system=wikichat_fast.answer)
@@ -70,6 +70,22 @@ async def test_a_question_that_stands_alone_is_searched_as_it_is(query: WrittenQ
 
     assert await turn is Status.ANSWERED
     assert (llm.of("query"), [step.stage for step in stage.recorder.steps].count("search")) == ([], 1)
+
+
+@pytest.mark.parametrize(("looked_up", "nearest"), [(1, False), (3, True)])
+async def test_the_passages_of_the_best_sentences_are_read(looked_up: int, *, nearest: bool) -> None:
+    """Of what was found for the question itself; the nearest too, where there is room for it."""
+    index = (
+        "Lighthouse of Skarholm: built, lighthouses built, when lighthouses were built; an index of lighthouses built"
+    )
+    places = [hit(index, key="index.md", title="Lighthouse"), *SHELF.hits]
+    llm = ScriptedLLM(lines(BUILT, wikichat_fast.answer))
+    stage = Stage(Shelf(places), question(QUESTION), Limits(looked_up=looked_up), llm, reads_alike)
+    await wikichat_fast.answer(question(QUESTION), stage.kit)
+
+    read = [turn_of(call) for call in llm.of("summarise")]
+    assert (len(read), any("an index" in one for one in read)) == (looked_up, nearest)
+    assert any("1887" in one for one in read)
 
 
 TOLD = (Turn("user", "Who designed the lighthouse?"), Turn("bot", "Oda Hagen did."))
