@@ -144,7 +144,7 @@ def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
     """Return a line for each claim; it is supported by a sentence that it repeats, where there is one."""
     numbered, lines = _NUMBERED.findall(turn), list[str]()
     for claim, text in _CLAIM.findall(turn):
-        numbers = [number for number, said in numbered if said.rstrip(".") in text] or [one for one, _ in numbered]
+        numbers = [number for number, said in numbered if said.strip("#. ") in text] or [one for one, _ in numbered]
         lines.append(f"{claim}. SUPPORTS [{random.choice(numbers)}]\n" if numbers else f"{claim}. NOT ENOUGH INFO\n")
     return [*lines[:-1], lines[-1].rstrip()] if lines else ["NOT ENOUGH INFO"]
 

@@ -170,7 +170,7 @@ async def test_an_index_that_cannot_be_searched_is_said(bot: Bot) -> None:
 async def test_a_model_that_is_down_is_said(bot: Bot, system: str) -> None:
     """In the asker's language; the next question is answered as if nothing had been."""
     down = ModelUnavailable("no answer from 127.0.0.1", hint="start it")
-    bot.changes = {"llm": ScriptedLLM(dict.fromkeys(("query", "generate", "draft", "split"), down))}
+    bot.changes = {"llm": ScriptedLLM(dict.fromkeys(("query", "generate", "summarise", "draft", "split"), down))}
     await bot.start(system=system)
     asks = await bot.ask()
 

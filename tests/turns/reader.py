@@ -45,6 +45,7 @@ def reading(
         "split": "\n".join(f"- {claim}" for claim in claims) or "Nothing",
         "verify": weighed,
         "draft": lambda call: (writes or copied)(notes(call)) or "NOTHING",
+        "continuation": lambda call: (writes or copied)(notes(call)) or "NOTHING",
         "refine": lambda call: (refines(call) if "Feedback:" in turn_of(call) else POOR) if refines else PERFECT,
     }
 

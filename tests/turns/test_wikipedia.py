@@ -185,14 +185,16 @@ async def test_a_german_date_that_the_article_has_otherwise_is_withheld(house: H
 
 
 async def test_a_question_with_three_parts(house: House) -> None:
-    """Of three articles, each sentence with its own."""
+    """Of three articles, each sentence with its own, in one wave or in two."""
+    parts = {
+        "Graeme Base": "Animalia is an illustrated children's book by Graeme Base",
+        "Toronto": "Allan Dwan was born in Toronto",
+        "223 members": "The National Assembly of Angola has 223 members",
+    }
 
     def writes(notes: Notes) -> str:
-        return (
-            f"Animalia is an illustrated children's book by Graeme Base [{number('Graeme Base', notes)}]. "
-            f"Allan Dwan was born in Toronto [{number('Toronto', notes)}]. "
-            f"The National Assembly of Angola has 223 members [{number('223 members', notes)}]."
-        )
+        known = (one for one in parts if any(one in text for text in notes))
+        return " ".join(f"{parts[one]} [{number(one, notes)}]." for one in known)
 
     told = await house.ask(
         "Who wrote Animalia, where was Allan Dwan born, and how many members has Angola's National Assembly?",
@@ -206,8 +208,4 @@ async def test_a_question_with_three_parts(house: House) -> None:
         ),
     )  # fmt: skip
 
-    assert told.pages == [
-        ["Animalia (book)"],
-        ["Allan Dwan"],
-        ["Politics of Angola"],
-    ]
+    assert {*map(tuple, told.pages)} == {("Allan Dwan",), ("Animalia (book)",), ("Politics of Angola",)}
