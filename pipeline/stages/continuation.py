@@ -30,6 +30,7 @@ from pipeline.stages.turn_context import TurnContext
 from storage.types import Evidence
 
 LEAST_PATIENCE = 1.0  # seconds that a second wave is waited for behind the first, or as many as the first took
+_Continued = tuple[tuple[MarkedSentence, ...], tuple[SourcedFinding, ...]]  # a second wave, and what it cites
 MAX_CONTINUED = 2  # sentences of a second wave: more of them would be a second answer
 
 
@@ -60,9 +61,22 @@ async def say_in_waves(
     speaker = ReplySpeaker(context, known, (), replace(kit, end_draft=partial(end, "first")))
     try:
         async with open_task_group() as group:
-            second = group.create_task(_collect_second(context, known, claims, verified, kit, written, group))
-            second.add_done_callback(lambda _: end("second"))
-            said, came = await speaker.say_drafts(partial(_stream_first, context, known, claims, kit, written))
+
+            def begin_second() -> asyncio.Task[_Continued]:
+                second = group.create_task(_collect_second(context, known, claims, verified, kit, written, group))
+                second.add_done_callback(lambda _: end("second"))
+                return second
+
+            def begin_first(*, refused: str = "") -> AsyncGenerator[MarkedSentence]:
+                nonlocal second
+                if refused:  # what continues the draft that is given up may not fit behind the new one
+                    written.clear()
+                    second.cancel()
+                    second = begin_second()
+                return _stream_first(context, known, claims, kit, written, refused=refused)
+
+            second = begin_second()
+            said, came = await speaker.say_drafts(begin_first)
             if said:
                 await asyncio.wait([second], timeout=max(LEAST_PATIENCE, clock() - began))
                 if second.done():
@@ -116,7 +130,6 @@ async def _stream_first(
     refused: str = "",
 ) -> AsyncGenerator[MarkedSentence]:
     """Yield the first wave, and note what is written. Raises `_Overtaken` before anything is yielded."""
-    written.clear()
     async with close_stream(stream_draft(context, known, kit, refined=True, more=True, refused=refused)) as sentences:
         async for sentence in sentences:
             if not written:
@@ -150,7 +163,7 @@ async def _collect_second(
     kit: Kit,
     written: Sequence[str],
     judging: asyncio.TaskGroup,
-) -> tuple[tuple[MarkedSentence, ...], tuple[SourcedFinding, ...]]:
+) -> _Continued:
     """Return the second wave and the findings that it cites; it is judged as one, as nothing of it is said before."""
     await asyncio.wait([verified])  # which goes on where nobody waits any more
     late, more = select_late(known, claims.kept), list[MarkedSentence]()
