@@ -6,7 +6,7 @@ second wave is written beside the first, from what that will not say by its note
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -61,27 +61,15 @@ async def say_in_waves(
     speaker = ReplySpeaker(context, known, (), replace(kit, end_draft=partial(end, "first")))
     try:
         async with open_task_group() as group:
-
-            def begin_second() -> asyncio.Task[_Continued]:
-                second = group.create_task(_collect_second(context, known, claims, verified, kit, written, group))
-                second.add_done_callback(lambda _: end("second"))
-                return second
-
-            def begin_first(*, refused: str = "") -> AsyncGenerator[MarkedSentence]:
-                nonlocal second
-                if refused:  # what continues the draft that is given up may not fit behind the new one
-                    written.clear()
-                    second.cancel()
-                    second = begin_second()
-                return _stream_first(context, known, claims, kit, written, refused=refused)
-
-            second = begin_second()
-            said, came = await speaker.say_drafts(begin_first)
+            collect = partial(_collect_second, context, known, claims, verified, kit, written, group)
+            second = _SecondWave(group, collect, lambda _: end("second"))
+            first = partial(_stream_first, context, known, claims, kit, written, second)
+            said, came = await speaker.say_drafts(first)
             if said:
-                await asyncio.wait([second], timeout=max(LEAST_PATIENCE, clock() - began))
-                if second.done():
-                    await speaker.say_more(*second.result())
-            second.cancel()
+                await asyncio.wait([second.task], timeout=max(LEAST_PATIENCE, clock() - began))
+                if second.task.done():
+                    await speaker.say_more(*second.task.result())
+            second.task.cancel()
     except _Overtaken:
         said = False
     if said:
@@ -116,6 +104,28 @@ def _denies(finding: SourcedFinding) -> bool:
     return parse_statement(finding.text, finding.evidence[0].document.language).negated
 
 
+class _SecondWave:
+    """The task that collects what continues a reply; what continues a draft that is given up is no use to the next."""
+
+    def __init__(
+        self,
+        group: asyncio.TaskGroup,
+        collect: Callable[[], Coroutine[Any, Any, _Continued]],
+        ended: Callable[[asyncio.Task[_Continued]], None],
+    ) -> None:
+        self._group, self._collect, self._ended = group, collect, ended
+        self.task = self._begin()
+
+    def _begin(self) -> asyncio.Task[_Continued]:
+        task = self._group.create_task(self._collect())
+        task.add_done_callback(self._ended)
+        return task
+
+    def begin_anew(self) -> None:
+        self.task.cancel()
+        self.task = self._begin()
+
+
 class _Overtaken(Exception):
     """What contradicts the notes of the first wave has been verified: it is to be drafted over both."""
 
@@ -126,10 +136,14 @@ async def _stream_first(
     claims: ClaimVerifier,
     kit: Kit,
     written: list[str],
+    second: _SecondWave,
     *,
     refused: str = "",
 ) -> AsyncGenerator[MarkedSentence]:
     """Yield the first wave, and note what is written. Raises `_Overtaken` before anything is yielded."""
+    if refused:
+        written.clear()
+        second.begin_anew()
     async with close_stream(stream_draft(context, known, kit, refined=True, more=True, refused=refused)) as sentences:
         async for sentence in sentences:
             if not written:

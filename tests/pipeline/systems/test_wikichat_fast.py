@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,8 +15,8 @@ from pipeline.stages.continuation import select_late
 from pipeline.stages.model_claims import TOO_LATE
 from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.systems import wikichat_fast
-from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status, Turn
-from storage.types import Verdict
+from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status, Support, Turn
+from storage.types import Evidence, Verdict
 from tests.pipeline import skarholm
 from tests.pipeline.scripted import ScriptedLLM, line_name
 from tests.pipeline.skarholm import BUILT, QUESTION, SHELF, WRITTEN, lines, staged, turn_of, until, verdicts
@@ -244,6 +245,30 @@ async def test_all_is_drafted_over_where_the_first_wave_says_nothing() -> None:
 
     assert answered(told) == [HAGEN]
     assert [*map(line_name, llm.calls)].count("draft") == 2
+
+
+async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
+    """Not by what was written behind the one that was withheld."""
+    script = {
+        **BUILT,
+        "split": THREE,
+        "verify": supporting,
+        "draft": [f"{BUILT_LINE[:-5]}1999 [1].", f"{BUILT_LINE[:-1]} [1]."],
+        "continuation": lambda call: "Oak it is [2]." if "1999" in turn_of(call) else f"{HAGEN[:-1]} [1].",
+    }
+    llm = ScriptedLLM(lines(script, wikichat_fast.answer))
+
+    async def check_late(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+        if "1999" in sentence:
+            await until(lambda: "continuation" in map(line_name, llm.calls))
+        return await reads_alike(sentence, evidence, asked=asked)
+
+    stage = Stage(SHELF, question(QUESTION), Limits(), llm, check_late)
+    told = stage.told(await wikichat_fast.answer(question(QUESTION), stage.kit))
+
+    behind = [turn_of(call) for call in llm.calls if line_name(call) == "continuation"]
+    assert ["1999" in one for one in behind] == [True, False]
+    assert answered(told) == [BUILT_LINE, HAGEN]
 
 
 @pytest.mark.parametrize("late", ["verify", "continuation"])
