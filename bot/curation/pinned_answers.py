@@ -19,7 +19,7 @@ from bot.desk.types import PinMark
 from pipeline.gate import Gate, Verify
 from pipeline.kit import Supports
 from pipeline.replies.cited_sentences import cite_sentence, split_sentences
-from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.findings import collect_sentences
 from pipeline.stages.question_analysis import depends_on_context
 from pipeline.support.scorer import select_closest
 from pipeline.types import CitedSentence, Conversation, Status

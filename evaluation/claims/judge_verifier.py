@@ -16,8 +16,8 @@ from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
 from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.concurrency import gather_all
+from pipeline.stages.findings import collect_sentences
 from pipeline.stages.model_claims import request_verification
-from pipeline.stages.passage_retrieval import collect_sentences
 from pipeline.types import Conversation, Turn
 from storage.types import Verdict
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.stages.passage_retrieval import SourcedFinding
+from pipeline.stages.findings import SourcedFinding
 from pipeline.types import Conversation, Turn
 from storage.record.record_search import TurnSummary
 from storage.types import Document, DocumentId, EntryKind, Evidence, LogEntry, Passage

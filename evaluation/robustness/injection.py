@@ -32,7 +32,7 @@ from evaluation.robustness.attacks import (
 )
 from evaluation.workbench import StagedLLM, open_checker, render_table, run_turn
 from pipeline.kit import Kit, Limits, Supports, System
-from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.findings import collect_sentences
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 from pipeline.types import AnsweredSentence, CitedSentence, Conversation, Status, Support, Turn
 from storage.language.sentences import sentence_spans

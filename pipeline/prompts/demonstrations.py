@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pipeline.stages.examples.triples import write_as_triple
-from pipeline.stages.passage_retrieval import SourcedFinding
+from pipeline.stages.findings import SourcedFinding
 from pipeline.stages.question_analysis import english_name
 from pipeline.types import Conversation, DemoClaim, DemoNote, Demonstration, Turn
 from storage.types import Document, Evidence, Passage, Verdict

@@ -23,7 +23,7 @@ from pipeline.model import ChatMessage
 from pipeline.prompts.demonstrations import WorkedExample, fit_demo
 from pipeline.replies.footnotes import describe_place
 from pipeline.replies.stage_replies import FEEDBACK
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Demonstration, Turn
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import Document, Evidence, Hit, Passage

@@ -20,7 +20,7 @@ from pipeline.prompts.demonstrations import select_demos, write_triples
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prompt
 from pipeline.replies.reply_format import MAX_REPLY, ReplyFormat, ReplySplitter, T, extract_json_object
 from pipeline.stages.concurrency import close_stream
-from pipeline.stages.passage_retrieval import SourcedFinding
+from pipeline.stages.findings import SourcedFinding
 from pipeline.types import Conversation, Demonstration
 from storage.types import Evidence, Hit, Passage, Step
 

@@ -13,7 +13,7 @@ from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.markup import clean_markup
 from pipeline.replies.stage_replies import FEEDBACK, DraftSplitter
 from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group, replay_values
-from pipeline.stages.passage_retrieval import SourcedFinding, bind_subjects, find_disagreeing, has_same_words
+from pipeline.stages.findings import SourcedFinding, bind_subjects, find_disagreeing, has_same_words
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
 from storage.language.words import content_terms

@@ -12,8 +12,8 @@ from functools import partial
 from pipeline.errors import NotAClaim
 from pipeline.kit import Kit, System
 from pipeline.stages.concurrency import gather_all
+from pipeline.stages.findings import collect_sentences
 from pipeline.stages.model_claims import NO_EVIDENCE, passage_ids, request_verification
-from pipeline.stages.passage_retrieval import collect_sentences
 from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.support.scorer import select_closest
 from pipeline.support.support_check import MAX_CHARACTERS

@@ -18,14 +18,14 @@ from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.stage_replies import DraftSplitter
 from pipeline.stages.answer_draft import MOSTLY_SAID, ReplySpeaker, say_draft, say_shown, stream_draft
 from pipeline.stages.concurrency import close_stream, open_task_group
-from pipeline.stages.model_claims import ClaimVerifier
-from pipeline.stages.passage_retrieval import (
+from pipeline.stages.findings import (
     SourcedFinding,
     deduplicate_findings,
     find_disagreeing,
     has_same_words,
     order_rivals_by_date,
 )
+from pipeline.stages.model_claims import ClaimVerifier
 from pipeline.stages.turn_context import TurnContext
 from storage.types import Evidence
 

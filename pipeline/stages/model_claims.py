@@ -11,7 +11,8 @@ from pipeline.replies.reply_format import ReplyFormat
 from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter, TimedClaim
 from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
 from pipeline.stages.concurrency import capture_outcome, close_stream, gather_successes, select_successes
-from pipeline.stages.passage_retrieval import SourcedFinding, bind_finding, collect_sentences, retrieve_evidence
+from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences
+from pipeline.stages.passage_retrieval import retrieve_evidence
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import ClaimChecked, ClaimExplained, Conversation
 from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, VerdictReason

@@ -13,14 +13,8 @@ from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.answer_draft import say_draft
 from pipeline.stages.examples.demo_ranking import choose_diverse
 from pipeline.stages.examples.triples import write_as_triple, write_demo_triples
-from pipeline.stages.passage_retrieval import (
-    SourcedFinding,
-    choose_query,
-    collect_sentences,
-    order_rivals_by_date,
-    quote_evidence,
-    retrieve_for_query,
-)
+from pipeline.stages.findings import SourcedFinding, collect_sentences, order_rivals_by_date, quote_evidence
+from pipeline.stages.passage_retrieval import choose_query, retrieve_for_query
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import TurnContext, drop_copies, prepare_context
 from pipeline.types import Conversation, Status

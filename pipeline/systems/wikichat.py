@@ -8,14 +8,9 @@ from pipeline.kit import Kit, SystemEntry
 from pipeline.replies.stage_replies import TimedClaim
 from pipeline.stages.answer_draft import collect_draft, say_draft, say_refined
 from pipeline.stages.concurrency import gather_pair
+from pipeline.stages.findings import SourcedFinding, deduplicate_findings, order_rivals_by_date
 from pipeline.stages.model_claims import generate_reply, seek_claim, split_claims, verify_claims
-from pipeline.stages.passage_retrieval import (
-    PassageReader,
-    SourcedFinding,
-    deduplicate_findings,
-    order_rivals_by_date,
-    summarise_passages,
-)
+from pipeline.stages.passage_retrieval import PassageReader, summarise_passages
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.quotation import show_interim_quote
 from pipeline.stages.turn_context import TurnContext, prepare_context

@@ -14,8 +14,9 @@ from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.answer_draft import say_draft
 from pipeline.stages.concurrency import capture_outcome, open_task_group
 from pipeline.stages.continuation import merge_findings, say_in_waves
+from pipeline.stages.findings import SourcedFinding, deduplicate_findings
 from pipeline.stages.model_claims import ClaimVerifier, seek_claim, stream_claims
-from pipeline.stages.passage_retrieval import PassageReader, SourcedFinding, deduplicate_findings, extract_bullets
+from pipeline.stages.passage_retrieval import PassageReader, extract_bullets
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.quotation import show_interim_quote
 from pipeline.stages.turn_context import TurnContext, prepare_context

@@ -25,7 +25,7 @@ from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, Unre
 from pipeline.model import LLM, Budget, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import STRING, ReplyFormat, get_field, list_schema, object_schema
-from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.findings import collect_sentences
 from storage.language.words import content_terms
 from storage.types import Document, Evidence, Hit, Passage, StoredVersion
 

@@ -24,8 +24,8 @@ from pipeline.replies.citation_marks import strip_marks
 from pipeline.replies.stage_replies import CLAIMS, QUERY
 from pipeline.replies.verdict_replies import Verification
 from pipeline.stages.concurrency import gather_all, open_task_group
+from pipeline.stages.findings import collect_sentences
 from pipeline.stages.model_claims import request_verification
-from pipeline.stages.passage_retrieval import collect_sentences
 from pipeline.support.support_check import find_verbatim_passage
 from pipeline.types import Conversation, Status, Turn, Usage
 from storage.types import Document, Evidence, Hit, Passage, Verdict

@@ -16,7 +16,7 @@ from pipeline.replies.stage_replies import CRITICISM, PERFECT_SCORE, QUERY
 from pipeline.stages.answer_draft import SentenceAnnotator, collect_draft, format_draft, say_collected
 from pipeline.stages.augmentation.working_memory import Candidate, WorkingMemory
 from pipeline.stages.concurrency import gather_all
-from pipeline.stages.passage_retrieval import SourcedFinding
+from pipeline.stages.findings import SourcedFinding
 from storage.language.words import content_terms
 
 LEAST_KF1 = 0.2

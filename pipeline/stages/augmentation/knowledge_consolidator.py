@@ -9,14 +9,8 @@ from dataclasses import dataclass, replace
 from pipeline.kit import Kit
 from pipeline.stages.augmentation.entity_linker import LinkedEntity, find_entity_names, is_named, link_entities
 from pipeline.stages.augmentation.working_memory import WorkingMemory
-from pipeline.stages.passage_retrieval import (
-    choose_query,
-    collect_sentences,
-    deduplicate_findings,
-    order_rivals_by_date,
-    quote_evidence,
-    retrieve_for_query,
-)
+from pipeline.stages.findings import collect_sentences, deduplicate_findings, order_rivals_by_date, quote_evidence
+from pipeline.stages.passage_retrieval import choose_query, retrieve_for_query
 from pipeline.stages.turn_context import drop_copies
 from storage.language.words import content_terms
 from storage.types import Evidence, Hit, SearchQuery

@@ -8,7 +8,7 @@ from enum import Enum
 
 from pipeline.errors import PipelineError
 from pipeline.replies.cited_sentences import MarkedSentence
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences, order_rivals_by_date, quote_evidence
+from pipeline.stages.findings import SourcedFinding, collect_sentences, order_rivals_by_date, quote_evidence
 from pipeline.stages.turn_context import TurnContext
 from storage.types import SearchQuery
 

@@ -27,7 +27,7 @@ from pipeline.replies.stage_replies import (
     bullets_format,
 )
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.systems import SYSTEMS
 from pipeline.types import Conversation, Turn
 from storage.types import Verdict

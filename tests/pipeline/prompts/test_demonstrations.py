@@ -10,7 +10,7 @@ from pipeline.prompts.demonstrations import MAX_DEMO_CHARACTERS, fit_demo, load_
 from pipeline.prompts.prompt_templates import PromptMode, render_prompt
 from pipeline.prompts.prompter import PromptLoad, truncate_load
 from pipeline.replies.stage_replies import DraftSplitter
-from pipeline.stages.passage_retrieval import quote_evidence
+from pipeline.stages.findings import quote_evidence
 from pipeline.types import DemoClaim, DemoNote, Demonstration
 from storage.types import Evidence, Verdict
 from tests.pipeline.world import NOW, hit, question

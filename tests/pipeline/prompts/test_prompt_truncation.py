@@ -3,7 +3,7 @@
 from typing import Any
 
 from pipeline.prompts.prompter import PromptLoad, truncate_load
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
 from tests.pipeline.world import hit
 

@@ -13,7 +13,7 @@ from pipeline.model import BudgetMeter, ModelCall, ModelReply
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.stage_replies import QUERY, DraftSplitter
 from pipeline.replies.verdict_replies import verification_format
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
 from storage.types import SearchQuery, Step, Verdict
 from tests.pipeline.scripted import Line, ScriptedLLM

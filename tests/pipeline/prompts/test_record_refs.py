@@ -4,7 +4,7 @@ import json
 
 from pipeline.prompts.prompter import reference_facts
 from pipeline.replies.stage_replies import CriterionScore, Feedback
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
 from tests.pipeline.world import NOW, hit
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.replies.cited_sentences import MarkedSentence, SentenceSplitter, cite_sentence, split_sentences
 from pipeline.replies.markup import clean_markup
-from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.findings import collect_sentences
 from storage.types import Evidence
 from tests.pipeline.world import hit
 

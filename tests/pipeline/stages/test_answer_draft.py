@@ -17,7 +17,7 @@ from pipeline.stages.answer_draft import (
     say_refined,
     stream_refinement,
 )
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, Status, Support
 from storage.types import Evidence, SearchQuery

@@ -11,7 +11,7 @@ from pipeline.stages.claim_check import (
     decide_verdict,
     validate_claim,
 )
-from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.findings import collect_sentences
 from pipeline.support.support_check import MAX_CHARACTERS
 from pipeline.types import ClaimChecked, Status, Support
 from storage.types import CheckedClaim, Verdict

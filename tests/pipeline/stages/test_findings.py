@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.stages.passage_retrieval import (
+from pipeline.stages.findings import (
     SourcedFinding,
     bind_finding,
     bind_subjects,

@@ -9,7 +9,7 @@ import pytest
 
 import pipeline.systems
 from pipeline.errors import UnknownSystem
-from pipeline.stages import answer_draft, passage_retrieval, turn_context
+from pipeline.stages import answer_draft, findings, passage_retrieval, turn_context
 from pipeline.systems import SYSTEMS, find_check, find_system, find_text_check
 from pipeline.types import Status
 from storage.types import Verdict
@@ -110,7 +110,8 @@ def test_an_unknown_system_is_told_with_those_that_there_are() -> None:
 
 def test_the_guide_names_functions_that_there_are() -> None:
     """Each stage in its table can be called so."""
-    modules = {"turn_context": turn_context, "passage_retrieval": passage_retrieval, "answer_draft": answer_draft}
+    used = (turn_context, passage_retrieval, findings, answer_draft)
+    modules = {one.__name__.rpartition(".")[2]: one for one in used}
     named = re.findall(r"^\| `(\w+)\.(\w+)\(", GUIDE, re.MULTILINE)
     stages = [(module, function) for module, function in named if module in modules]
 

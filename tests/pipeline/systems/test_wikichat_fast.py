@@ -12,8 +12,8 @@ from pipeline.errors import BudgetExceeded, ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits, WrittenQuery
 from pipeline.model import ModelCall
 from pipeline.stages.continuation import select_late
+from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.stages.model_claims import TOO_LATE
-from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.systems import wikichat_fast
 from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status, Support, Turn
 from storage.types import Evidence, Verdict

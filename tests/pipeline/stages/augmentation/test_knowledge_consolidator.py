@@ -15,7 +15,7 @@ from pipeline.stages.augmentation.knowledge_consolidator import (
     score_chains,
 )
 from pipeline.stages.augmentation.working_memory import open_memory
-from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.findings import collect_sentences
 from pipeline.stages.turn_context import TurnContext
 from storage.types import SearchQuery
 from tests.pipeline.world import Shelf, Stage, hit, question

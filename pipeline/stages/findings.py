@@ -1,0 +1,262 @@
+"""Findings: statements bound to the sentences of passages that say them, each once, the newer of rivals first."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from pipeline.extraction.quote_selection import is_contradiction, parse_statement
+from pipeline.kit import Supports
+from pipeline.stages.question_analysis import opens_with_pronoun
+from pipeline.support.support_check import find_quotable_spans, is_in_list
+from storage.language.detection import detect_language
+from storage.language.words import content_terms
+from storage.types import Document, Evidence, Hit, PassageKind, Span
+
+
+@dataclass(frozen=True, slots=True)
+class SourcedFinding:
+    text: str
+    evidence: tuple[Evidence, ...]
+
+
+def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
+    """Return the sentences of passages, each passage once, in order: what a model is shown with numbers."""
+    passages = {one.passage.id: one for one in places}
+    return tuple(
+        Evidence(one.passage.text[start:end], one.passage, one.document, (start, end))
+        for one in passages.values()
+        for start, end in find_quotable_spans(one.passage)
+    )
+
+
+LEAST_TELLING = 2  # words that a sentence has of a statement if it can tell anything of it
+
+
+def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Return the sentences of the cited passages that can tell whether a statement is true, in order.
+
+    Those are the cited ones and all that share two words with it, each with the one before it. Of 251 verdicts given by
+    hand over whole passages none stands on another. What is no prose, or in another language, stays whole.
+    """
+    wanted, language, found = set(content_terms(statement)), detect_language(statement), list[Evidence]()
+    cited = tuple(cited)
+    for _, group in groupby(collect_sentences(cited), key=lambda one: one.passage.id):
+        sentences = tuple(group)
+        first = sentences[0]
+        if first.passage.kind is not PassageKind.PROSE or first.document.language not in {"", language}:
+            found += sentences
+            continue
+        telling = [
+            any(_overlap(one, other) for other in cited) or len(wanted & set(content_terms(one.text))) >= LEAST_TELLING
+            for one in sentences
+        ]
+        found += [one for one, *near in zip(sentences, telling, (*telling[1:], False), strict=True) if any(near)]
+    return tuple(found)
+
+
+MAX_LED = 3  # so many sentences are gone back at most for whom or what a sentence's pronoun means
+MAX_LIST = 500  # characters from a list's lead-in to the end of an item; farther up it is not gone for one
+_LABELLED = re.compile(r"\S+(?: [^\s:]+){0,4}:\s+\S")  # as an item is without its mark: "Decor: plants, rugs"
+
+
+def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Return evidence in the order of its passages, each from where it can be understood.
+
+    What begins with a pronoun begins with the sentence before that names whom it means, and an item of a list with the
+    line that leads the list in, as that may deny all of it. What overlaps then is one.
+    """
+    bound: dict[str, list[Evidence]] = {}
+    for one in map(_bind_subject, evidence):
+        bound.setdefault(one.passage.id, []).append(one)
+    return tuple(one for places in bound.values() for one in _merge_overlapping(places))
+
+
+def _merge_overlapping(places: Iterable[Evidence]) -> list[Evidence]:
+    merged: list[Evidence] = []
+    for one in sorted(places, key=lambda one: one.span):
+        if merged and one.span[0] < merged[-1].span[1]:
+            last = merged.pop()
+            merged.append(_quote_span(last, (last.span[0], max(last.span[1], one.span[1]))))
+        else:
+            merged.append(one)
+    return merged
+
+
+def _quote_span(one: Evidence, span: Span) -> Evidence:
+    return Evidence(one.passage.text[slice(*span)], one.passage, one.document, span)
+
+
+def _bind_subject(one: Evidence) -> Evidence:
+    if one.passage.kind is not PassageKind.PROSE:
+        return one
+    before = [span for span in find_quotable_spans(one.passage) if span[1] <= one.span[0]]
+    lead = _find_lead_in(one.passage.text, before, one.span)
+    if lead is not None and one.span[1] - lead <= MAX_LIST:
+        return _quote_span(one, (lead, one.span[1]))
+    if is_in_list(one.passage.text, one.span):
+        return one
+    start, before = one.span[0], before[-MAX_LED:]
+    while _opens_with_pronoun(one, start) and before:
+        start = before.pop()[0]
+    # Where all that was gone back to leans on something, too, the sentence stands as it is.
+    return one if _opens_with_pronoun(one, start) else _quote_span(one, (start, one.span[1]))
+
+
+def _find_lead_in(text: str, before: Sequence[Span], item: Span) -> int | None:
+    """Return where the line begins that leads in the list of an item; None where it is no item, or nothing leads."""
+    marked = is_in_list(text, item)
+    for start, end in reversed(before if marked or _LABELLED.match(text[slice(*item)]) else ()):
+        if marked and not is_in_list(text, (start, end)):
+            return start if text[start:end].endswith(":") else None
+        if not marked and "\n" in text[end : item[0]]:
+            return None
+        if not (marked or _LABELLED.match(text[start:end])):
+            return start if ":" in text[start:end] else None
+    return None
+
+
+def _opens_with_pronoun(one: Evidence, start: int) -> bool:
+    return opens_with_pronoun(one.passage.text[start : one.span[1]], one.document.language)
+
+
+def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
+    """Return sentences as findings; one that names nobody is led by the title of its page."""
+    return tuple(SourcedFinding(_name_subject(one), (one,)) for one in bind_subjects(evidence))
+
+
+def _name_subject(one: Evidence) -> str:
+    text = " ".join(_join_items(one.text).split())
+    alone = one.passage.kind is PassageKind.TABLE and ";" not in text  # a row of one cell does not say whose it is
+    return f"{one.document.title}: {text}" if alone or _opens_with_pronoun(one, one.span[0]) else text
+
+
+def _join_items(text: str) -> str:
+    """Return a list on one line, without its marks: "Bring a badge, a laptop"."""
+    first, *lines = text.splitlines()
+    comma = ";" if any("," in line for line in lines) else ","
+    for line in lines:
+        item = is_in_list(line, (0, len(line))) and first.rstrip()[-1:] not in ".,:;!?…"
+        first = f"{first.rstrip()}{comma if item else ''} {_MARK.sub('', line, 1)}"
+    return _MARK.sub("", first, 1)
+
+
+_MARK = re.compile(r"^\s*(?:[-•*✓]|\d{1,3}[.)])\s+")
+
+
+def join_quotes(evidence: Sequence[Evidence]) -> SourcedFinding:
+    """Return sentences that say something together as one finding, in the order in which they stand."""
+    bound = bind_subjects(evidence)
+    return SourcedFinding(" ".join(map(_name_subject, bound)), bound)
+
+
+async def bind_finding(
+    text: str, evidence: Sequence[Evidence], supports: Supports, *, checked: bool = False, asked: Sequence[str] = ()
+) -> tuple[SourcedFinding, ...]:
+    """Return a statement as a finding; in its place the sentences themselves, as one, where they do not support it.
+
+    Of a statement that a model `checked`, or that names whom a pronoun means, the local check's doubt is not enough. It
+    must name what it is about, and of a table which row; what a sentence all but says is said in its words.
+    """
+    support = await supports(text, evidence, asked=asked)
+    leans = any(_opens_with_pronoun(one, one.span[0]) for one in evidence)
+    holds = support.holds or (support.appealable and (checked or leans))
+    named = not opens_with_pronoun(text, evidence[0].document.language)
+    if holds and named and not support.better_quoted and all(_names_row(text, one) for one in evidence):
+        return (SourcedFinding(text, bind_subjects(evidence)),)
+    return (join_quotes(evidence),)
+
+
+def _names_row(text: str, one: Evidence) -> bool:
+    """Return whether a statement has a word of the cell that a row begins with, if it is about one."""
+    if one.passage.kind is not PassageKind.TABLE:
+        return True
+    label = set(content_terms(one.text.partition(";")[0].rpartition(": ")[2]))
+    return not label or not label.isdisjoint(content_terms(text))
+
+
+MOSTLY_SAME = 0.8  # the share of the shorter statement's words that the longer has where both say the same
+
+
+def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
+    """Return findings without those that say of the same sentence what another says, in the same or in other words.
+
+    The one that says more stays. What two passages say stays twice, as both can be cited. What a quotation of the same
+    sentences denies is no finding.
+    """
+    kept, findings = list[SourcedFinding](), tuple(findings)
+    quotations = [one for one in findings if one.text == join_quotes(one.evidence).text]
+    for finding in findings:
+        if any(_denies(quotation, finding) for quotation in quotations):
+            continue
+        same = next((place for place, other in enumerate(kept) if _say_the_same(finding, other)), None)
+        if same is None:
+            kept.append(finding)
+        elif len(set(content_terms(finding.text))) > len(set(content_terms(kept[same].text))):
+            kept[same] = finding
+    return tuple(kept)
+
+
+def _denies(quotation: SourcedFinding, other: SourcedFinding) -> bool:
+    """Return whether of a finding and a quotation of all that it stands on only one denies anything."""
+    for one in other.evidence:
+        if not any(_overlap(one, quoted) and len(one.text) <= len(quoted.text) for quoted in quotation.evidence):
+            return False
+    language = quotation.evidence[0].document.language
+    return parse_statement(quotation.text, language).negated != parse_statement(other.text, language).negated
+
+
+def _say_the_same(one: SourcedFinding, other: SourcedFinding) -> bool:
+    # Items of a list share the line that leads them in, and are each another thing.
+    few, many = sorted((one.evidence, other.evidence), key=len)
+    if not all(any(_overlap(first, second) for second in many) for first in few):
+        return False
+    fewer, more = sorted((one.text, other.text), key=lambda text: len(set(content_terms(text))))
+    return has_same_words(fewer, more)
+
+
+def has_same_words(text: str, other: str, least: float = MOSTLY_SAME) -> bool:
+    """Return whether another text has at least such a share of a text's words of substance, and all of its numbers."""
+    said, known = set(content_terms(text)), set(content_terms(other))
+    numbers = {term for term in said if any(char.isdigit() for char in term)}
+    return len(said & known) >= least * len(said) and numbers <= known
+
+
+def _overlap(one: Evidence, other: Evidence) -> bool:
+    same = one.passage.id == other.passage.id
+    return same and one.span[0] < other.span[1] and other.span[0] < one.span[1]
+
+
+def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
+    """Return findings in their order, except that of those that disagree the newer stand where the first stood."""
+    rivals = find_disagreeing(findings)
+    by_date = sorted(rivals, key=lambda place: document_age(findings[place].evidence[0].document), reverse=True)
+    ordered = iter(by_date)
+    return tuple(findings[next(ordered)] if place in rivals else one for place, one in enumerate(findings))
+
+
+def find_disagreeing(findings: Sequence[SourcedFinding]) -> tuple[int, ...]:
+    """Return the places of findings from different documents that give other values for the same thing."""
+    said = [parse_statement(one.text, one.evidence[0].document.language) for one in findings]
+    found = {
+        place
+        for first in range(len(said))
+        for second in range(first)
+        if _document_key(findings[first]) != _document_key(findings[second])
+        and is_contradiction(said[first], said[second])
+        for place in (first, second)
+    }
+    return tuple(sorted(found))
+
+
+def _document_key(finding: SourcedFinding) -> tuple[str, str]:
+    document = finding.evidence[0].document
+    return document.corpus, document.key
+
+
+def document_age(document: Document) -> int:
+    """Return the day on which a document was last changed, as files copied in one go are none newer than another.
+
+    What nobody dated is oldest.
+    """
+    return document.date.toordinal() if document.date else 0
