@@ -7,15 +7,16 @@ passed it.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
 
 from storage.database import manifest_tx
-from storage.database.bodies import BodyDamaged, BodyMemory, PackedBody, pack_passages
+from storage.database.bodies import BodyDamaged, PackedBody, PackedVersion, VersionMemory, pack_passages
 from storage.database.engine import Database, split_chunks
 from storage.database.fingerprint_table import FingerprintTable
 from storage.database.manifest_tx import Commit, Follower, Lag, VersionChange
@@ -40,7 +41,7 @@ from storage.types import (
 log = logging.getLogger(__name__)
 
 _Row = sa.Row[*tuple[Any, ...]]
-_VERSION = [*manifest_tx.DOCUMENT_COLUMNS, bodies.c.body, bodies.c.seal]
+_VERSION = [*manifest_tx.DOCUMENT_COLUMNS, documents.c.retired, bodies.c.body, bodies.c.seal]
 
 _SAMPLED = 20_000  # documents that a sample is taken from
 FETCHED_ROWS = 10_000  # that are held at a time where there may be millions
@@ -49,21 +50,12 @@ FETCHED_ROWS = 10_000  # that are held at a time where there may be millions
 _NOTHING = PackedBody(Document("", "", ""), pack_passages([]))
 
 
-@dataclass(frozen=True, slots=True)
-class PackedVersion:
-    """A version of a document whose passages are made when they are asked for."""
-
-    number: int
-    document: Document
-    body: PackedBody
-
-
 @dataclass(frozen=True)
 class Manifest:
     """What is indexed. Every method is one transaction, and raises `StorageError`."""
 
     database: Database
-    _memory: BodyMemory = field(default_factory=BodyMemory, repr=False, compare=False)
+    _memory: VersionMemory = field(default_factory=VersionMemory, repr=False, compare=False)
 
     async def fingerprints(self, corpus: str) -> FingerprintTable:
         """Return each document's key and fingerprint; an empty one if it must be read again."""
@@ -77,6 +69,8 @@ class Manifest:
         return await self.database.read(fetch)
 
     async def document(self, corpus: str, key: str) -> Document | None:
+        for known in self._memory.recall(self._state(), (), [(corpus, key)]).values():
+            return known.document
         rows = await self._all(sa.select(documents).where(*manifest_tx.stands(corpus, [key])))
         return _document(rows[0]) if rows else None
 
@@ -155,6 +149,28 @@ class Manifest:
         self, followed: int, numbers: Collection[int], named: Collection[DocumentId], within: Collection[str]
     ) -> tuple[PackedVersion, ...]:
         """Return the versions of these numbers, and those of the documents `named` that stood at `followed`."""
+        state = self._state()
+        known = self._memory.recall(state, numbers, named)
+        found = {number: one for number, one in known.items() if number in numbers or number <= followed}
+        there = {(one.document.corpus, one.document.key) for one in found.values()}
+        unread, unnamed = set(numbers).difference(found), set(named).difference(there)
+        if unread or unnamed:
+            read = await self.database.read(partial(self._fetch_visible, followed, unread, unnamed, within))
+            self._memory.keep(state, read)
+            found |= {version.number: version for version in read}
+        return tuple(version for version in found.values() if version.document.corpus in within)
+
+    def _state(self) -> Hashable:
+        return self.database.count_changes(documents, bodies)
+
+    def _fetch_visible(
+        self,
+        followed: int,
+        numbers: Collection[int],
+        named: Collection[DocumentId],
+        within: Collection[str],
+        connection: sa.Connection,
+    ) -> list[PackedVersion]:
         by_key = [
             sa.and_(
                 documents.c.corpus == corpus,
@@ -168,9 +184,11 @@ class Manifest:
         # Their corpora are looked at afterwards: SQLite would go through all of a corpus to find some numbers of it.
         by_number = [documents.c.number.in_(chunk) for chunk in split_chunks(numbers)]
         queries = [_versions().where(condition) for condition in (*by_number, *by_key)]
-        rows = await self.database.read(lambda it: [row for query in queries for row in it.execute(query)])
-        found = {row.number: row for row in rows if row.corpus in within}
-        return tuple(self._unpack(row) for row in found.values())
+        rows = {row.number: row for query in queries for row in connection.execute(query)}
+        versions = [self._unpack(row) for row in rows.values()]
+        for version in versions:
+            version.body.identify()
+        return versions
 
     async def recall(self, ids: Collection[str], among: Collection[DocumentId]) -> dict[str, tuple[Passage, Document]]:
         """Return by id those of these passages that still stand in one of the documents `among`."""
@@ -315,7 +333,7 @@ class Manifest:
         except BodyDamaged:
             what = "a document is not what was stored, and not quoted: `footnote ingest --only` reads it again"
             log.error(what, extra={"corpus": row.corpus, "document": row.key})  # noqa: TRY400 - where it lies says nothing
-        return PackedVersion(row.number, document, body)
+        return PackedVersion(row.number, document, body, row.seal, stands=not row.retired)
 
     async def _write(self, function: Callable[[sa.Connection], None]) -> None:
         await self.database.write(function, WritePriority.BATCH)

@@ -8,9 +8,10 @@ import json
 import threading
 import zlib
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass
 
-from storage.types import ID_LENGTH, Document, Passage, PassageKind, hash_passage, make_passage_id
+from storage.types import ID_LENGTH, Document, DocumentId, Passage, PassageKind, hash_passage, make_passage_id
 
 _KINDS = {kind.value: kind for kind in PassageKind}
 _LEVEL = 3  # of zlib: .39 of the size at twice the pace of level 6, which makes .36
@@ -55,13 +56,20 @@ class PackedBody:
     def all(self) -> tuple[Passage, ...]:
         return tuple(self[position] for position in range(len(self)))
 
+    def identify(self) -> None:
+        """Make the ids of all passages, so that whoever asks for one by its id does not wait for that."""
+        self._seek("")
+
     def find(self, identity: str) -> Passage | None:
         """Return the passage with an id."""
+        self._seek(identity)
+        found = self._positions.get(identity)
+        return None if found is None else self[found]
+
+    def _seek(self, identity: str) -> None:
         while identity not in self._positions and (position := self._sought) < len(self):
             self._positions[self._identify(position)] = position
             self._sought = position + 1
-        found = self._positions.get(identity)
-        return None if found is None else self[found]
 
     def _identify(self, position: int) -> str:
         (section, text, _), of = self._rows[position], self._document
@@ -98,29 +106,74 @@ def seal_body(title: str, body: bytes) -> str:
     return hashlib.sha256(title.encode("utf-8", "surrogatepass") + b"\x1f" + body).hexdigest()[:ID_LENGTH]
 
 
-class BodyMemory:
-    """The bodies of versions that come again, such as those of a page that many ask about; for several threads."""
+@dataclass(frozen=True, slots=True)
+class PackedVersion:
+    """A version of a document whose passages are made when they are asked for."""
 
-    def __init__(self, most: int = 20_000) -> None:
-        """Keep `most` passages, about 1 KB each."""
+    number: int
+    document: Document
+    body: PackedBody
+    seal: str
+    stands: bool  # whether it was the document's last version when it was read
+
+
+class VersionMemory:
+    """Versions that come again, such as those of a page that many ask about; for several threads.
+
+    What was read in a state of the database is not read again while it lasts, and later not unpacked again.
+    """
+
+    def __init__(self, most: int = 50_000) -> None:
+        """Keep versions of `most` passages, about 1 KB each."""
         self._most, self._held = most, 0
-        self._bodies = OrderedDict[tuple[int, str], PackedBody]()
+        self._versions = OrderedDict[int, PackedVersion]()
+        self._state: Hashable = None
+        self._read: set[int] = set()  # in this state, by number
+        self._standing: dict[DocumentId, int] = {}
         self._lock = threading.Lock()
+
+    def recall(
+        self, state: Hashable, numbers: Collection[int], named: Collection[DocumentId]
+    ) -> dict[int, PackedVersion]:
+        """Return by number the versions known of a state, those of `numbers` and the last of documents `named`."""
+        with self._lock:
+            if state is None or state != self._state:
+                return {}
+            last = (self._standing[one] for one in named if one in self._standing)
+            known = {number: self._versions[number] for number in self._read.intersection(numbers).union(last)}
+            for number in known:
+                self._versions.move_to_end(number)
+            return known
 
     def unpack(self, number: int, seal: str, document: Document, body: bytes) -> PackedBody:
         """Return the body of a version, whose number and seal nothing else has. Raises `BodyDamaged`."""
         if seal != seal_body(document.title, body):
             raise BodyDamaged("its seal does not fit")
         with self._lock:
-            if known := self._bodies.get((number, seal)):
-                self._bodies.move_to_end((number, seal))
-                return known
-        made = PackedBody(document, body)
+            known = self._versions.get(number)
+        return known.body if known and known.seal == seal else PackedBody(document, body)
+
+    def keep(self, state: Hashable, versions: Iterable[PackedVersion]) -> None:
+        """Keep versions that were read in a state of the database; None is one that never comes again."""
         with self._lock:
-            if (number, seal) not in self._bodies:
-                self._bodies[number, seal] = made
-                self._held += len(made)
+            if state is None or state != self._state:
+                self._state = state
+                self._read.clear()
+                self._standing.clear()
+            for version in versions:
+                self._drop(version.number)
+                self._versions[version.number] = version
+                self._held += len(version.body)
+                self._read.add(version.number)
+                if version.stands:
+                    self._standing[version.document.corpus, version.document.key] = version.number
             while self._held > self._most:
-                _, dropped = self._bodies.popitem(last=False)
-                self._held -= len(dropped)
-        return made
+                self._drop(next(iter(self._versions)))
+
+    def _drop(self, number: int) -> None:
+        if (dropped := self._versions.pop(number, None)) is not None:
+            self._held -= len(dropped.body)
+            self._read.discard(number)
+            name = dropped.document.corpus, dropped.document.key
+            if self._standing.get(name) == number:
+                del self._standing[name]

@@ -96,11 +96,11 @@ class Database:
         For tables that are asked for with each question and that only the process that owns the home writes to; what is
         shared with other processes is read each time. `known` are the values in the query that tell it from others.
         """
-        if self._file is None:
+        # Noted before it is read: what is committed meanwhile is not taken for read.
+        stamp = self.count_changes(*tables)
+        if stamp is None:
             return await self.read(lambda connection: connection.execute(query).all())
         key = *(table.name for table in tables), *known
-        # Noted before it is read: what is committed meanwhile is not taken for read.
-        stamp = tuple(self._changes[table.name] for table in tables)
         if (kept := self._kept.get(key)) and kept[0] == stamp:
             return cast("Sequence[Row[Any]]", kept[1])
         rows = await self.read(lambda connection: connection.execute(query).all())
@@ -108,6 +108,10 @@ class Database:
             self._kept.clear()
         self._kept[key] = stamp, rows
         return rows
+
+    def count_changes(self, *tables: Table) -> tuple[int, ...] | None:
+        """Return how often each of these tables was written to; None where other processes write to them, too."""
+        return tuple(self._changes[table.name] for table in tables) if self._file else None
 
     def _note_change(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
         if table := _find_changed_table(statement):

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from storage.database.bodies import PackedVersion
 from storage.database.worker_threads import ThreadPool
 from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder, Vectors
 from storage.indexes.lexical import LexicalIndex, Place
-from storage.manifest import Manifest, PackedVersion
+from storage.manifest import Manifest
 from storage.search.lazy_vectors import LazyVectors
 from storage.search.score_fusion import CorpusGroup, group_corpora, rank_key
 from storage.types import DenseMode, Document, Passage, PassageRef

@@ -13,11 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import StatementError
 
-from storage.database.bodies import BodyDamaged, pack_passages, unpack_passages
+from storage.database.bodies import (
+    BodyDamaged,
+    PackedBody,
+    PackedVersion,
+    VersionMemory,
+    pack_passages,
+    unpack_passages,
+)
 from storage.database.manifest_tx import Commit, VersionChange, record_follower
 from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
-from storage.manifest import Manifest, PackedVersion
+from storage.manifest import Manifest
 from storage.types import (
     Checkpoint,
     CorpusInfo,
@@ -291,6 +298,43 @@ async def test_what_is_erased_is_seen_by_nobody_however_far_behind(manifest: Man
     numbers = list(old.numbers.values())
     assert await manifest.visible(numbers[0], numbers, [("c", "a")], ["c"]) == ()
     assert await manifest.versions(range(9)) == ()
+
+
+async def test_what_was_seen_is_not_read_again_until_something_is_written(manifest: Manifest) -> None:
+    """Neither for another search nor for whoever asks whether it still stands."""
+    made = await put(manifest, new("one"), new("two", key="b"))
+    head, names = max(made.numbers.values()), [("c", "a"), ("c", "b")]
+    seen = await manifest.visible(head, list(made.numbers.values()), [], ["c"])
+    read = list[str]()
+    sa.event.listen(sa.Engine, "before_cursor_execute", note := lambda *given: read.append(given[2]))
+    try:
+        again = await manifest.visible(head, [made.numbers["c", "a"]], names, ["c"])
+        there = await manifest.document("c", "a")
+        assert read == []
+        later = await put(manifest, new("three"))
+        read.clear()
+        assert shown(await manifest.visible(head, [], names, ["c"])) == shown(seen)
+        assert len(read) == 2  # to begin with, and what stands under both names
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+
+    assert (shown(again), there) == (shown(seen), seen[0].document)
+    assert shown(await manifest.visible(later.numbers["c", "a"], [], [("c", "a")], ["c"])) == {("c", "a"): ("three",)}
+
+
+def test_versions_are_kept_up_to_so_many_passages() -> None:
+    """Those that were wanted last."""
+    memory, state = VersionMemory(most=2), (1,)
+    versions = [
+        PackedVersion(number, row, PackedBody(row, pack_passages(cut(row, "x"))), "", stands=True)
+        for number, row in enumerate(map(document, "abc"))
+    ]
+    memory.keep(state, versions[:2])
+    assert memory.recall(state, [0], []).keys() == {0}
+    memory.keep(state, versions[2:])
+
+    assert memory.recall(state, [0, 1, 2], [("c", "b"), ("c", "c")]).keys() == {0, 2}
+    assert memory.recall((2,), [0, 2], []) == memory.recall(None, [0, 2], []) == {}
 
 
 async def test_nothing_is_begun_or_committed_under_a_lease_that_is_another_s(manifest: Manifest) -> None:
