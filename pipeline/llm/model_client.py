@@ -4,12 +4,12 @@
 """
 
 import asyncio
-import logging
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from pipeline.llm.usage import deadline_error, remaining_seconds, reserve_budget
 from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
 if TYPE_CHECKING:
-    from pipeline.llm.server_connection import ServerResponse
+    from pipeline.llm.server_connection import ServerResponse, Transport
 
 PostRequest = Callable[[Mapping[str, Any]], AbstractAsyncContextManager["ServerResponse"]]
 """Sends arguments to a server; raises `ServerRefusal` and `TransientError`."""
@@ -320,15 +320,19 @@ async def open_model(
     call took. Raises `ModelUnavailable`.
     """
     validate_settings(settings)
-    from pipeline.llm.server_connection import Transport
-
-    _silence_http_loggers()
-    transport = Transport(settings)
+    transport = (await asyncio.to_thread(_prepare_transport, settings))()
     try:
         chance = random or Random()  # noqa: S311 - it spreads waits, and keeps no secret
         yield OpenAIModel(settings, transport.post, random=chance, clock=clock, sleep=sleep, observe=observe)
     finally:
         await transport.close()
+
+
+def _prepare_transport(settings: ModelSettings) -> "Callable[[], Transport]":
+    """Return what opens a transport on the event loop. Blocks, for a second: it imports `openai`."""
+    from pipeline.llm.server_connection import Transport, find_server
+
+    return partial(Transport, settings, find_server(settings))
 
 
 def validate_settings(settings: ModelSettings) -> None:
@@ -354,11 +358,3 @@ def validate_settings(settings: ModelSettings) -> None:
         raise ModelUnavailable(
             "the key of the model is not a valid key", hint="it must be one line of ASCII, without blanks"
         )
-
-
-def _silence_http_loggers() -> None:
-    """Keep the HTTP libraries from logging addresses and headers, unless the operator asked them to."""
-    for name in ("httpx2", "httpcore2"):
-        logger = logging.getLogger(name)
-        if logger.level == logging.NOTSET:
-            logger.setLevel(logging.WARNING)

@@ -36,6 +36,9 @@ class ReasoningFilter:
         self._held: list[str] = []
 
     def feed(self, text: str) -> str:
+        if not self._unread and "<" not in text:
+            self._take(text)
+            return "" if self._hold else self._release()
         self._unread += text
         while tag := _REASONING_TAG.search(self._unread):
             before, self._unread = self._unread[: tag.start()], self._unread[tag.end() :]
@@ -108,13 +111,16 @@ class ReplyAccumulator:
 
     def add(self, payload: Any) -> str:
         """Add a whole reply, or the next piece, or None for its end; return the visible text that is ready."""
-        self.model = _as_text(_get(payload, "model")) or self.model
-        self.usage = _parse_usage(_get(payload, "usage")) or self.usage
-        choices = _get(payload, "choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        self.finish = _as_text(_get(choice, "finish_reason")) or self.finish
+        whole = _as_fields(payload)
+        if (name := whole.get("model")) != self.model:
+            self.model = _as_text(name) or self.model
+        if used := whole.get("usage"):
+            self.usage = _parse_usage(used) or self.usage
+        choices = whole.get("choices")
+        choice = _as_fields(choices[0]) if isinstance(choices, list) and choices else {}
+        self.finish = _as_text(choice.get("finish_reason")) or self.finish
         self.complete = self.complete or payload is None or self.finish is not None
-        return self._say(_get(choice, "message") or _get(choice, "delta"))
+        return self._say(_as_fields(choice.get("message") or choice.get("delta")))
 
     def end(self) -> str:
         """Return the visible text that was held back."""
@@ -135,11 +141,11 @@ class ReplyAccumulator:
     def estimate(self) -> int:
         return estimate_tokens(self.text) + estimate_tokens(self.reasoning)
 
-    def _say(self, message: Any) -> str:
-        self.refused = self.refused or bool(_as_text(_get(message, "refusal")))
-        self.called_tools = self.called_tools or bool(_get(message, "tool_calls"))
-        reasoning, said = _split_content(_get(message, "content"))
-        reasoning += _as_text(_get(message, "reasoning_content")) or _as_text(_get(message, "reasoning"))
+    def _say(self, message: Mapping[str, Any]) -> str:
+        self.refused = self.refused or bool(_as_text(message.get("refusal")))
+        self.called_tools = self.called_tools or bool(message.get("tool_calls"))
+        reasoning, said = _split_content(message.get("content"))
+        reasoning += _as_text(message.get("reasoning_content")) or _as_text(message.get("reasoning"))
         if reasoning:
             self._reasoning.append(reasoning)
         ready = self.filter.feed(said)
@@ -159,6 +165,10 @@ def find_error(payload: Any) -> Any:
     if error is None and _get(payload, "object") == "error":
         return payload
     return error or None
+
+
+def _as_fields(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _get(value: Any, key: str) -> Any:

@@ -1,9 +1,10 @@
 """Send requests to a server, and read its response: no longer than allowed, no slower, no more of it.
 
-The only file that imports `openai`, and so imported late: a process that calls no model never loads it. The request is
-sent and the stream is read here, not by `openai`, which copies each message value by value on the event loop, and whose
-reader takes seven times the processor's time for each piece, counts no bytes, and takes a server that only sends signs
-of life for a silent one.
+The only file that imports `openai`, and so imported late: a process that calls no model never loads it. It knows where
+to send what; the request is sent and the stream is read by `aiohttp`. `openai` copies each message value by value on
+the event loop, its reader takes a multiple of the processor's time for each piece and counts no bytes, and it takes a
+server that only sends signs of life for a silent one; the pool of its HTTP client looks at each connection for each
+request.
 """
 
 import asyncio
@@ -11,16 +12,19 @@ import json
 import math
 import re
 import ssl
+from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
+from urllib.request import getproxies, proxy_bypass
 
-import anyio
+import aiohttp
 import httpx2
 import openai
+from yarl import URL
 
 from pipeline.errors import ModelUnavailable
 from pipeline.llm.model_reply import find_error
@@ -154,24 +158,51 @@ def _describe_body(body: bytes) -> str:
 
 
 _CONNECT_SECONDS = 10.0
+_KEPT_SECONDS = 5.0  # how long a connection is kept for the next request
+_MOST_HEADER_BYTES = 65_536
 _ERROR_BYTES = 65_536
 _NO_KEY = "none"
+_OK = range(200, 300)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where requests go, and what goes with each."""
+
+    url: URL
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    trusted: ssl.SSLContext
+    proxy: str | None
+
+
+def find_server(settings: ModelSettings) -> ServerAddress:
+    """Return what `openai` knows of a server. Blocks: it reads certificates, and asks what machine this is."""
+    trusted = httpx2.create_ssl_context()
+    client = _build_client(settings, httpx2.AsyncClient(verify=trusted))
+    auth = client.auth_headers if settings.secrets else {}
+    headers = {name: value for name, value in (client.default_headers | auth).items() if isinstance(value, str)}
+    url = URL(str(client.base_url).rstrip("/"), encoded=True)
+    if url.user or url.password:
+        said = ":".join(part or "" for part in (url.user, url.password))
+        headers["Authorization"] = f"Basic {b64encode(said.encode()).decode()}"
+    query = {name: str(value) for name, value in client.default_query.items()}
+    return ServerAddress(url.with_user(None), query, headers, trusted, _find_proxy(url))
 
 
 class Transport:
-    """Sends requests as `openai` would: its addresses and headers, and no copy of the messages on the way."""
+    """Sends requests as `openai` would: its addresses, headers and authorities, and no copy of the messages."""
 
-    def __init__(self, settings: ModelSettings) -> None:
+    def __init__(self, settings: ModelSettings, server: ServerAddress) -> None:
         self._settings = settings
-        timeout, hooks = httpx2.Timeout(None, connect=_CONNECT_SECONDS), {"response": [_raise_refusal]}
-        self._http = openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False, event_hooks=hooks)
-        client = _build_client(settings, self._http)
-        auth = client.auth_headers if settings.secrets else {}
-        self._headers = {
-            name: value for name, value in (client.default_headers | auth).items() if isinstance(value, str)
-        }
-        self._address = str(client.base_url).rstrip("/")
-        self._query = {name: str(value) for name, value in client.default_query.items()} or None
+        self._server = server
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=server.trusted, keepalive_timeout=_KEPT_SECONDS),
+            timeout=aiohttp.ClientTimeout(total=None, connect=_CONNECT_SECONDS),
+            headers=server.headers,
+            max_line_size=_MOST_HEADER_BYTES,
+            max_field_size=_MOST_HEADER_BYTES,
+        )
 
     @asynccontextmanager
     async def post(self, arguments: Mapping[str, Any]) -> AsyncGenerator[ServerResponse]:
@@ -181,45 +212,52 @@ class Transport:
         """
         body = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         url = self._find_url(arguments["model"])
-        request = self._http.build_request("POST", url, content=body, headers=self._headers, params=self._query)
         with self._plainly():
-            response = await self._http.send(request, stream=True)
+            response = await self._http.post(url, data=body, allow_redirects=False, proxy=self._server.proxy)
         try:
+            with self._plainly():
+                await _raise_refusal(response)
             yield ServerResponse(response.headers.get("content-type", ""), self._chunks(response))
         finally:
-            await response.aclose()
+            response.close()
 
-    def _find_url(self, model: str) -> str:
-        deployed = self._settings.api == "azure" and "/deployments" not in self._address
-        place = f"{self._address}/deployments/{quote(model, safe='')}" if deployed else self._address
-        return f"{place}/chat/completions"
+    def _find_url(self, model: str) -> URL:
+        address = str(self._server.url)
+        deployed = self._settings.api == "azure" and "/deployments" not in address
+        place = f"{address}/deployments/{quote(model, safe='')}" if deployed else address
+        return URL(f"{place}/chat/completions", encoded=True).update_query(self._server.query)
 
-    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         with self._plainly():
-            async for chunk in response.aiter_bytes():
+            async for chunk in response.content.iter_any():
                 yield chunk
 
     @contextmanager
     def _plainly(self) -> Generator[None]:
-        """Raise the faults of a connection as `TransientError`, unless it was cancelled, which shows as one of them."""
+        """Raise the faults of a connection as `TransientError`."""
         try:
             yield
-        except (httpx2.RequestError, ssl.SSLError, anyio.EndOfStream) as error:
-            if (task := asyncio.current_task()) and task.cancelling():
-                raise asyncio.CancelledError from None
-            # The error holds the request, and so the key: it must not be chained to what is shown.
+        except (aiohttp.ClientError, OSError) as error:
+            # The error may hold the request, and so the key: it must not be chained to what is shown.
             raise self._explain(error) from None
 
     def _explain(self, error: Exception) -> TransientError:
         server = f"the model server at {self._settings.server}"
-        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             why = redact_text(str(error), self._settings.unspoken) or "no answer"
             hint = "check that it runs, and base_url of the model"
             return TransientError(f"{server} cannot be reached: {why}", hint=hint, taken=False)
         return TransientError(f"{server} broke the connection", hint="try again later")
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._http.close()
+
+
+def _find_proxy(address: URL) -> str | None:
+    """Return the proxy that the environment names for an address: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY."""
+    named = getproxies()
+    proxy = named.get(address.scheme) or named.get("all")
+    return None if not proxy or proxy_bypass(address.host or "") else proxy
 
 
 def _build_client(settings: ModelSettings, http: httpx2.AsyncClient) -> openai.AsyncOpenAI:
@@ -236,18 +274,18 @@ def _build_client(settings: ModelSettings, http: httpx2.AsyncClient) -> openai.A
     return openai.AsyncOpenAI(base_url=address, api_key=key, http_client=http)
 
 
-async def _raise_refusal(response: httpx2.Response) -> None:
+async def _raise_refusal(response: aiohttp.ClientResponse) -> None:
     """Raise an answer that is none as a `ServerRefusal`, with no more of its body than it takes to understand it."""
-    if response.is_success:
+    if response.status in _OK:
         return
     body = bytearray()
-    async for chunk in response.aiter_bytes():
+    async for chunk in response.content.iter_any():
         body += chunk
         if len(body) >= _ERROR_BYTES:
             break
     headers = {name.lower(): value for name, value in response.headers.items()}
     raise ServerRefusal(
-        response.status_code,
+        response.status,
         bytes(body[:_ERROR_BYTES]),
         after=parse_retry_after(headers, datetime.now(UTC)),
         final=headers.get("x-should-retry") == "false",

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.simulated_model.chat_protocol import RESET, Reply, answer_error
+from evaluation.simulated_model.chat_protocol import RESET, ChatRequest, Reply, answer_error
 from pipeline.errors import ModelUnavailable
 from pipeline.llm.model_client import open_model, validate_settings
 from pipeline.llm.model_settings import OPENAI_MODEL, ModelSettings, Secret, fill_from_environment
+from pipeline.llm.server_connection import find_server
 from pipeline.llm.server_errors import describe_error, redact_text
 from pipeline.model import BudgetMeter
-from tests.fake_model_rules import AZURE, OPENAI
+from tests.fake_model_rules import AZURE, OLLAMA, OPENAI
 from tests.fake_model_server import serve
 from tests.pipeline.llm.model_calls import CALL, asking, settings_for
 
@@ -194,19 +195,42 @@ async def test_closing_a_model_closes_its_connections() -> None:
         await server.until(lambda it: it.open == 0)
 
 
-async def test_the_operators_own_log_level_is_kept() -> None:
-    logger = logging.getLogger("httpcore2")
-    before = logger.level
-    try:
-        logger.setLevel(logging.INFO)
-        async with asking(lambda _: Reply()):
-            assert logger.level == logging.INFO
-    finally:
-        logger.setLevel(before)
+async def test_who_asks_by_the_address_is_named_in_a_header() -> None:
+    heard: list[ChatRequest] = []
+
+    def script(request: ChatRequest) -> Reply:
+        heard.append(request)
+        return Reply()
+
+    async with serve(script, OLLAMA) as server:
+        settings = ModelSettings(server.profile.models[0], server.url.replace("://", "://user:p%40ss@"))
+        async with open_model(settings) as model:
+            await model.complete(CALL, BudgetMeter())
+    assert heard[0].headers["authorization"] == f"Basic {b64encode(b'user:p@ss').decode()}"
+
+
+@pytest.mark.parametrize(
+    ("environ", "found"),
+    [
+        ({"https_proxy": "http://proxy:3128"}, "http://proxy:3128"),
+        ({"all_proxy": "http://proxy:3128"}, "http://proxy:3128"),
+        ({"http_proxy": "http://proxy:3128"}, None),
+        ({"https_proxy": "http://proxy:3128", "no_proxy": "other.example,.model.example"}, None),
+    ],
+)
+def test_the_proxy_of_the_environment_is_asked(
+    environ: dict[str, str], found: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert find_server(ModelSettings("m", "https://api.model.example/v1", Secret("sk-1234567890"))).proxy == found
 
 
 def test_the_client_is_not_imported_before_a_model_is_opened() -> None:
-    code = "import sys, pipeline.llm.model_client; sys.exit(any(name in sys.modules for name in ('openai', 'httpx2')))"
+    code = "import sys, pipeline.llm.model_client; sys.exit(any(name in sys.modules for name in ('openai', 'aiohttp')))"
     root = Path(__file__).parents[3]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
