@@ -13,6 +13,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import engine
 
 from tests.team_servers import VARIABLE, TeamServers, find_missing, start_team_servers
 from tests.thorough import EXAMPLES, QUICK, TEAM
@@ -62,6 +63,7 @@ hypothesis.settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
 )
 hypothesis.settings.load_profile("footnote")
+engine.MAX_SHRINKING_SECONDS = 20  # what is found is to be told soon
 
 
 @pytest.fixture(scope="session")

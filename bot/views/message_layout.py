@@ -358,11 +358,12 @@ def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> 
 
 
 def _unlink_long(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[TextRun]:
-    """Yield the runs; an address that leaves no room for its text is shown as text behind it."""
+    """Yield the runs; an address that leaves no room for its text is shown as text behind it, unless it is its text."""
     for run in group:
         if run.url and limits.measure(run.url) > most // 2:
             yield replace(run, url="")
-            yield TextRun(f" {run.url}", TextStyle.DETAIL)
+            if sanitize_url(run.text) != run.url:
+                yield TextRun(f" {run.url}", TextStyle.DETAIL)
         else:
             yield run
 

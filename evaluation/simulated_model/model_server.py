@@ -122,6 +122,9 @@ class ModelServer:
                     self.counts.prompt_tokens += said.prompt_tokens
                     self.counts.cached_tokens += said.cached
                     await self._reply(request, said, out)
+        except Exception:
+            out.abort()  # or whoever asks would wait for ever
+            raise
         finally:
             self.counts.busy -= 1
             self.changed.set()

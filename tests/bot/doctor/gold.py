@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
+from itertools import product
 from typing import Any
 
 from bot.doctor.call_kinds import CALL_KINDS, CallKind, GoldCase, read_cases
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.prompts.prompt_templates import PromptMode, render_prefix
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
 BY_KIND = {kind.name: kind for kind in CALL_KINDS}
@@ -25,25 +28,10 @@ _KEYS: dict[str, Callable[[GoldCase], list[str]]] = {
     "draft": lambda case: [case.facts["talk"].question.text, case.facts["findings"][0].text],
     "feedback": lambda case: [case.facts["draft"]],
     "refine": lambda case: [case.facts["draft"]],
-    "bullets": lambda case: [f"query “{case.facts['query']}”", _line(case.facts["sentences"][0].text)],
+    "bullets": lambda case: [f"Query: {case.facts['query']}", _line(case.facts["sentences"][0].text)],
     "claims": lambda case: [turn.text for turn in case.facts["talk"].turns],
     "verdicts": lambda case: [f"Claim 1: {case.facts['claim']}"],
     "answer": lambda case: [case.facts["talk"].question.text, case.facts["findings"][0].text],
-}
-
-_BEGIN = {
-    "bullets": "You read numbered sentences",
-    "claims": "You know many things",
-    "verdicts": "You check claims",
-    "query": "You prepare the replies",
-    "web_query": "You use a public search engine",
-    "summarise": "You read a passage",
-    "generate": "You are a friendly",
-    "split": "You read a conversation",
-    "verify": "You check a claim",
-    "draft": "You write the replies",
-    "feedback": "You criticise",
-    "refine": "You revise",
 }
 
 Speak = Callable[[CallKind, GoldCase, ModelCall], "str | Exception | ModelReply"]
@@ -57,10 +45,17 @@ def cases(kind: CallKind) -> tuple[GoldCase, ...]:
 def asked(messages: Sequence[str]) -> tuple[CallKind, GoldCase]:
     """Return which case the messages of a call are of, by its instruction and by what stands in its turn."""
     said = "\n".join(messages[1:])
-    name = next(name for name, begin in _BEGIN.items() if messages[0].startswith(begin))
-    kind = BY_KIND["answer" if name == "draft" and "Keep to what the user asks" in messages[0] else name]
+    (kind,) = {kind for begin, kind in _by_instruction().items() if messages[0].startswith(begin)}
     known = [case for case in cases(kind) if all(key in said for key in _KEYS[kind.name](case))]
     return kind, max(known, key=lambda case: sum(map(len, _KEYS[kind.name](case))))
+
+
+@cache
+def _by_instruction() -> dict[str, CallKind]:
+    modes = [
+        PromptMode(structured=structured, student=student) for structured, student in product((False, True), repeat=2)
+    ]
+    return {render_prefix(name, mode)[0].text: kind for name, kind in BY_KIND.items() for mode in modes}
 
 
 def right(kind: CallKind, case: GoldCase, *, schema: bool, student: bool = False) -> str:

@@ -24,6 +24,7 @@ LINKS = {"mrkdwn": slack.format_link, "markdown": slack.format_markdown_link, "d
 @example(pieces=["see htt", "ps:/", "/evil", ".com"])
 @example(pieces=["[a]", "(https://evil.com)"])
 @example(pieces=["“www\\.”"])
+@example(pieces=["#\\_it_ &\\#64;ann /\\/evil"])
 def test_no_text_pings_or_links_wherever_it_is_cut(way: str, pieces: list[str]) -> None:
     """Each piece is escaped by itself, as a stream does, and the reader is stricter than any client."""
     escape, _, read = WAYS[way]

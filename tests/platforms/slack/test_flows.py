@@ -267,8 +267,8 @@ async def test_an_admin_sees_and_narrows_what_holds_in_a_channel_and_it_is_logge
     await talk.start(**ADMIN, channel=[{"id": "slack:T1/C1", "answer": "every"}])
     await talk.acts.command("/footnote", user="U9")
     seen = await talk.until(translate("channel_now", "en"), by="U9")
-    held = ["corpora: handbook", "system: extractive", "answer: every", "ephemeral: off", "ask: –", "paused: off"]
-    assert re.findall(r"^  ([a-z]+: \S+) \(.+\)$", seen, re.MULTILINE) == held
+    held = "corpora: handbook, system: extractive, effort: normal, answer: every, ephemeral: off, ask: –, paused: off"
+    assert ", ".join(re.findall(r"^  ([a-z]+: \S+) \(.+\)$", seen, re.MULTILINE)) == held
     await talk.acts.command("/footnote", "set answer mention", user="U9")
     await talk.until("answer is now: mention", by="U9")
     await talk.acts.command("/footnote", "answer reset", user="U1")
