@@ -127,7 +127,7 @@ def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
     return StagedLLM("by hand", {**stages, **by_content})
 
 
-MORE_COMING, CONTINUED = "\nMore notes are on their way.", "\nNew notes:\n"
+MORE_COMING, CONTINUED = "\nMore notes are on their way", "\nNew notes:\n"
 """What stands in a prompt for the first or the second wave of a draft alone."""
 
 

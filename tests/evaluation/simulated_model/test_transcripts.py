@@ -7,6 +7,8 @@ import pytest
 
 from evaluation.answers.question_sets import UnreadableSet
 from evaluation.simulated_model.transcripts import (
+    CONTINUED,
+    MORE_COMING,
     OWN_TRANSCRIPTS,
     TranscriptTurn,
     TurnOutcome,
@@ -18,6 +20,7 @@ from evaluation.simulated_model.transcripts import (
     replay_file,
     restore_reply,
 )
+from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER
 from pipeline.types import Status
 from tests.handbook import copy_home
 from tests.thorough import THOROUGH
@@ -70,6 +73,14 @@ def test_bullets_and_verdicts_are_found_by_what_a_prompt_shows() -> None:
         "3. NOT ENOUGH INFO So it is.",
     ]
     assert say["verify"](f"{SENTENCES}Claim: {claim}").endswith("Sentences: 2\nVerdict: REFUTES")
+
+
+@pytest.mark.parametrize(("words", "template"), [(MORE_COMING, "answer"), (CONTINUED, "continuation")])
+def test_the_waves_of_a_draft_are_known_by_words_of_their_own(words: str, template: str) -> None:
+    """No other prompt has them."""
+    telling = [file.stem for file in TEMPLATE_FOLDER.glob("*.j2") if words in file.read_text("utf-8")]
+
+    assert telling == [template]
 
 
 def test_outcomes_are_counted_by_their_labels() -> None:
