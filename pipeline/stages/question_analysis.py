@@ -15,6 +15,7 @@ from functools import cache
 from importlib import resources
 
 from pipeline.errors import QuestionTooLong, QuestionWithoutWords
+from pipeline.extraction.candidates import find_measures
 from pipeline.kit import Limits
 from pipeline.types import Conversation, Turn
 from storage.language.detection import detect_language
@@ -103,7 +104,7 @@ _ASKED_OF = lazy_compile(r"\bof (\w+)")
 _DESCRIBED = lazy_compile(r"\s+(?:(?:[A-Z\d][\w'’-]*\s*)+(?:\W|$)|(?:[\w'’-]+\s+){1,3}(?:of|between)\s)")
 """What tells after an article which one is meant: a name, or what it is of."""
 _QUESTION_MARKS = ("?", "？", "؟", "か", "か。", ";")
-_PATTERNS = {"harmless", "requests", "relative", "dates"}  # what is written as regular expressions
+_PATTERNS = {"harmless", "requests", "relative", "facts", "accounts", "dates"}  # what is written as regular expressions
 _SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
 _NEXT_PART = lazy_compile(
     r"(?:\?\s+|,\s*|\s+)and\s+(?=(?:by |for |from |until |since |at )?(?:how|what|when|where|who|whom|which|why)\b|"
@@ -146,6 +147,8 @@ class _FollowUpRules:
     addressed: re.Pattern[str]  # words for the one who answers
     relative: re.Pattern[str]  # what is said beside something else: "other", "better", "next"
     definite: re.Pattern[str]
+    facts: re.Pattern[str]  # how a question begins that one sentence answers
+    accounts: re.Pattern[str]  # what asks for more than that: "why", "tell me about"
     recent: re.Pattern[str]
     dates: re.Pattern[str]  # times that mean nothing before they are worked out: "last week", "since 1990"
 
@@ -257,6 +260,25 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
     if len(years) > 1 or rules.dates.search(text):
         return None
     return SearchQuery(talk.question.text, "recent" if rules.recent.search(text) else next(map(int, years), None))
+
+
+def asks_for_fact(talk: Conversation) -> bool:
+    """Return whether the last message asks for a fact, or yes or no, and for no account of something.
+
+    One sentence answers it, and what else is told may stand behind that; an account is told by its main thing first.
+    What is unclear asks for an account.
+    """
+    text, earlier = " ".join(talk.question.text.split()), _earlier_questions(talk)
+    rules = _follow_up_rules(_question_language([talk.question, *reversed(earlier)]))
+    sentences = [one for start, end in sentence_spans(text) if not detect_small_talk(one := text[start:end])]
+    if not sentences or rules.accounts.search(text):
+        return False
+    rest = sentences[-1].lstrip("¿¡\"'“‘«„( ")
+    for kind in (rules.openers, rules.requests, rules.prepositions):
+        led = kind.match(rest)
+        if led and not rules.facts.match(rest):
+            rest = rest[led.end() :].lstrip(" ,")
+    return bool(rules.facts.match(rest) or find_measures(text))
 
 
 def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:

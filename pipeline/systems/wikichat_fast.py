@@ -1,10 +1,10 @@
 """Answer as `wikichat` does and with the same guarantee, in the time of a few calls.
 
 Claims are generated as claims, in one streamed call, and verified together beside the summaries of what was found; the
-draft is asked to be at once what refinement would make of it. It begins as soon as what was looked up is summarised;
-what claims add that are verified later is said behind it, in a second wave. So a turn takes three rounds: claims beside
-a query where one is needed, summaries beside verification, the draft; where nothing was found, one more reads the
-passages that were found for claims. Every sentence passes the gate.
+draft is asked to be at once what refinement would make of it. Where a fact is asked for, it begins as soon as what was
+looked up is summarised; what claims add that are verified later is said behind it, in a second wave. So a turn takes
+three rounds: claims beside a query where one is needed, summaries beside verification, the draft; where nothing was
+found, one more reads the passages that were found for claims. Every sentence passes the gate.
 """
 
 from asyncio import Task
@@ -17,7 +17,7 @@ from pipeline.stages.continuation import merge_findings, say_in_waves
 from pipeline.stages.findings import SourcedFinding, deduplicate_findings
 from pipeline.stages.model_claims import ClaimVerifier, seek_claim, stream_claims
 from pipeline.stages.passage_retrieval import PassageReader, extract_bullets
-from pipeline.stages.question_analysis import detect_small_talk, validate_question
+from pipeline.stages.question_analysis import asks_for_fact, detect_small_talk, validate_question
 from pipeline.stages.quotation import show_interim_quote
 from pipeline.stages.turn_context import TurnContext, prepare_context
 from pipeline.types import Conversation, Status
@@ -51,8 +51,8 @@ async def _answered(
         looked_up = await capture_outcome(reader.look_up())  # 1, 2
         found = () if isinstance(looked_up, PipelineError) else looked_up or ()
         known = merge_findings(found, verifier.kept)
-        # A student was taught drafts over all; it waits for them.
-        if not known or kit.limits.student:
+        # An account is told by its main thing first, which may be yet to come; a student was taught drafts over all.
+        if not known or kit.limits.student or not asks_for_fact(talk):
             await verified
     if known and not verified.done():
         said = await say_in_waves(context, known, verifier, verified, kit, shown=shown)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.stages.question_analysis import (
     ResolvedQuestion,
+    asks_for_fact,
     depends_on_context,
     opens_with_pronoun,
     read_as_query,
@@ -297,3 +298,32 @@ def test_what_is_searched_as_it_is_is_what_was_asked(text: str, earlier: list[st
     talk = Conversation((*(Turn("user", said) for said in earlier), Turn("user", text)))
     query = read_as_query(talk)
     assert query is None or query.text == resolve_question(talk).query
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        (True, "When was the pier built?"),
+        (True, "And since when has it been closed?"),
+        (True, "The pier is closed. Who mends it?"),
+        (True, "What colour is the lighthouse?"),
+        (True, "What does a ticket to Skarholm cost?"),
+        (True, "Please, is the ferry free?"),
+        (True, "Wie lange fährt die Fähre?"),
+        (True, "¿Cuánto cuesta el billete?"),
+        (True, "Où est le phare ?"),
+        (False, "Why was the pier built?"),
+        (False, "When was the pier built, and how did it fall?"),
+        (False, "Tell me about the pier."),
+        (False, "Can you explain who keeps the lighthouse?"),
+        (False, "Who was Oda Hagen?"),
+        (False, "What is Skarholm known for?"),
+        (False, "Wie wurde die Mole gebaut?"),
+        (False, "¿Quién fue Oda Hagen?"),
+        (False, "灯台はどこですか。"),
+        (False, "Thanks!"),
+    ],
+)
+def test_a_fact_is_told_from_an_account(fact: bool, text: str) -> None:  # noqa: FBT001 - a parameter of the test
+    """What begins with its main thing whatever is verified later may be said before that."""
+    assert asks_for_fact(Conversation((Turn("user", text),))) is fact

@@ -282,6 +282,16 @@ async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: s
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+async def test_an_account_is_drafted_over_all() -> None:
+    """Its main thing, which comes first, may be among what claims add."""
+    script = {**BUILT, "split": THREE, "verify": supporting, "draft": f"{HAGEN[:-1]} [2]. {BUILT_LINE[:-1]} [1]."}
+    told, llm = await run("What is known of the lighthouse of Skarholm?", script)
+
+    assert answered(told) == [HAGEN, BUILT_LINE]
+    assert [*map(line_name, llm.calls)].count("draft") == 1
+    assert "continuation" not in map(line_name, llm.calls)
+
+
 async def test_a_student_drafts_over_all() -> None:
     """As it was taught."""
     verify = "1. SUPPORTS [1]\n2. SUPPORTS [1]\n3. SUPPORTS [1]"
