@@ -6,7 +6,7 @@ says counts only as far as it knows the script; terms count by how rare they are
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -54,6 +54,11 @@ READABLE_CHANCE = 0.2
 UNREAD = -8.0  # what a reader is taken to say of what it did not read: less than of nine in ten of what it did
 COMPARABLE_CHANCE = 0.02  # the same chance, by estimated cosines, with which its candidates are compared
 FIRST_COMPARED = 8  # how many of them are compared first, to tell whether the others need be
+THEN_COMPARED = 4  # how many of the others are compared at a time
+CERTAIN_RANKS = 3  # which are the best is to be known of so many
+COSINE_GAIN = 0.1  # by how much a candidate's cosine is taken to exceed its estimate at most: one deviation
+COSINE_LOSS = 0.06  # by how much the cosine of a passage exceeds that of one of its sentences, in the mean
+READER_GAIN = 2.0  # what a reader is taken to say of an unread candidate at most; of one in twenty it says more
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +156,41 @@ def score_candidates(
 
 
 def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
-    """Return about what the cosine of the question with each candidate's context will be: that of its passage."""
+    """Return about what the cosine of the question with each candidate's context will be, from that of its passage."""
     farthest = _find_farthest(found)
-    return [candidate.hit.dense or farthest for candidate in found]
+    return [(candidate.hit.dense or farthest) - COSINE_LOSS for candidate in found]
+
+
+def list_comparable(
+    question: ScoredQuestion, scored: Sequence[ScoredCandidate], compared: Collection[int]
+) -> list[int]:
+    """Return the places of candidates to be compared next, the likeliest first; none once the best are known.
+
+    Those that are not `compared` yet are scored by estimated cosines.
+    """
+    places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
+    left = [place for place in places if place not in compared]
+    if not compared:
+        return left[:FIRST_COMPARED]
+    known = [scored[place].score for place in places if place in compared]
+    line = known[:CERTAIN_RANKS][-1] - COSINE_GAIN * question.trust * load_weights(question.regime)["sentence_cosine"]
+    return [place for place in left if scored[place].score > line][:THEN_COMPARED]
+
+
+def list_readable(question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Mapping[int, float]) -> list[int]:
+    """Return the places of the best candidates of the passage to be read next; none once that would change no best.
+
+    `read` is what was said of those of other passages, by place.
+    """
+    weight, best = load_weights(question.regime)["reader"], ranked[:RERANKED]
+    line = max((best[place].score + weight * said for place, said in read.items()), default=-math.inf)
+    wanted = (
+        one.candidate.rank
+        for place, one in enumerate(best)
+        if place not in read and one.score + weight * READER_GAIN > line
+    )
+    rank = next(wanted, None)
+    return [place for place, one in enumerate(best) if one.candidate.rank == rank]
 
 
 def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate], *, compared: bool = True) -> bool:
@@ -174,13 +211,13 @@ def set_cosines(
 
 
 def rerank_candidates(
-    question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Sequence[float]
+    question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Mapping[int, float]
 ) -> tuple[ScoredCandidate, ...]:
-    """Score candidates again, best first, by what a reader says of the first of them; the others count as its worst."""
+    """Score candidates again, best first, by what a reader says of some, by place; the others count as its worst."""
     if not read:
         return tuple(ranked)
-    weights, said = load_weights(question.regime), [*read, *[min(read)] * (len(ranked) - len(read))]
-    features = [replace(one.features, reader=score) for one, score in zip(ranked, said, strict=True)]
+    weights, worst = load_weights(question.regime), min(read.values())
+    features = [replace(one.features, reader=read.get(place, worst)) for place, one in enumerate(ranked)]
     again = (
         replace(one, features=seen, score=weigh_features(seen, weights))
         for one, seen in zip(ranked, features, strict=True)

@@ -9,21 +9,21 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
     BORROWED,
-    FIRST_COMPARED,
     REPLACED,
-    RERANKED,
     UNREAD,
     ScoredCandidate,
     ScoredQuestion,
     estimate_cosines,
     is_hopeless,
+    list_comparable,
+    list_readable,
     measure_match,
     rate_candidates,
     rerank_candidates,
@@ -111,22 +111,23 @@ async def _rank_corpus(
     weight = REPLACED if question.varied else BORROWED
     reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits, weight)
     scored = await kit.run_in_thread(score_candidates, reading, found, estimate_cosines(found))
-    if reading.trust:
-        places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
-        first = [] if question.varied else places[:FIRST_COMPARED]
-        for some in ([], first) if first else ():
-            scored = await _compare(question.query, reading, scored, some, kit)
-            expected = _rank_kept(scored, question.varied, language)
-            rated = await kit.run_in_thread(rate_candidates, reading, hits, expected)
-            if is_hopeless(reading, rated, compared=bool(some)):
-                # Neither comparing the others nor reading, which take most of the time, would make it likely.
-                unread = rerank_candidates(reading, rated, [UNREAD] * len(rated))
-                return RankedQuotes(reading, hits, unread, unread[0].chance)
-        scored = await _compare(question.query, reading, scored, places[len(first) :], kit)
+    compared = set[int]()
+    while scored and reading.trust and not question.varied:
+        expected = sorted(scored, key=lambda one: one.score, reverse=True)
+        rated = await kit.run_in_thread(rate_candidates, reading, hits, expected)
+        if is_hopeless(reading, rated, compared=bool(compared)):
+            # Neither comparing the others nor reading, which take most of the time, would make it likely.
+            unread = rerank_candidates(reading, rated, dict.fromkeys(range(len(rated)), UNREAD))
+            return RankedQuotes(reading, hits, unread, unread[0].chance)
+        if not (places := list_comparable(reading, scored, compared)):
+            break
+        scored = await _compare(question.query, reading, scored, places, kit)
+        compared.update(places)
+    if reading.trust and question.varied:
+        scored = await _compare(question.query, reading, scored, range(len(scored)), kit)
     ranked = _rank_kept(scored, question.varied, language)
-    best = [one.candidate.evidence for one in ranked[:RERANKED]]
-    scores = await kit.rerank(question.query, best) if best and reading.regime == "trusted" else ()
-    reranked = rerank_candidates(reading, ranked, scores)
+    read = await _read(question.query, reading, ranked, kit) if reading.regime == "trusted" else {}
+    reranked = rerank_candidates(reading, ranked, read)
     rated = await kit.run_in_thread(rate_candidates, reading, hits, reranked)
     return RankedQuotes(reading, hits, rated, rated[0].chance if rated else 0.0)
 
@@ -150,10 +151,21 @@ async def _compare(
     query: str, reading: ScoredQuestion, scored: Sequence[ScoredCandidate], places: Sequence[int], kit: Kit
 ) -> Sequence[ScoredCandidate]:
     """Score the candidates of some places by how near they are to the query."""
-    if not places:
-        return scored
     cosines = await kit.compare(query, [scored[place].candidate.context for place in places])
     return set_cosines(reading, scored, dict(zip(places, cosines, strict=True)))
+
+
+async def _read(
+    query: str, reading: ScoredQuestion, ranked: Sequence[ScoredCandidate], kit: Kit
+) -> Mapping[int, float]:
+    """Return what the kit's reader says of the best by place, passage by passage while that may change the best."""
+    read = dict[int, float]()
+    while places := list_readable(reading, ranked, read):
+        said = await kit.rerank(query, [ranked[place].candidate.evidence for place in places])
+        if not said:
+            break
+        read.update(zip(places, said, strict=True))
+    return read
 
 
 def _rank_kept(scored: Sequence[ScoredCandidate], varied: str, language: str) -> Sequence[ScoredCandidate]:

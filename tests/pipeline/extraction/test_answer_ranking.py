@@ -151,10 +151,40 @@ def test_what_a_reader_says_is_a_sign_of_those_it_read() -> None:
     """What it did not read counts as the worst of those."""
     question, ranked = thought("How many days of leave has everyone?")
 
-    read = rerank_candidates(question, ranked, [-3.0, 2.0])
+    read = rerank_candidates(question, ranked, {0: -3.0, 1: 2.0})
 
     assert sorted(one.features.reader for one in read) == [-3.0, -3.0, 2.0]
-    assert rerank_candidates(question, ranked, ()) == tuple(ranked)
+    assert rerank_candidates(question, ranked, {}) == tuple(ranked)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=40), st.lists(st.floats(-1, 1), min_size=40, max_size=40))
+def test_candidates_are_compared_until_the_best_are_known(estimates: list[float], gains: list[float]) -> None:
+    """In turns, nobody twice; who is left is too far behind, by what a comparison may gain, to be one of them."""
+    question, ranked = thought("leave")
+    scored, compared = [replace(ranked[0], score=score) for score in estimates], list[int]()
+
+    while places := answer_ranking.list_comparable(question, scored, set(compared)):
+        compared += places
+        for place in places:
+            scored[place] = replace(scored[place], score=scored[place].score + gains[place])
+
+    assert len(set(compared)) == len(compared) >= min(len(scored), answer_ranking.FIRST_COMPARED)
+    known = sorted((scored[place].score for place in compared), reverse=True)
+    line = known[: answer_ranking.CERTAIN_RANKS][-1] - answer_ranking.COSINE_GAIN * 9.1194
+    assert all(one.score <= line for place, one in enumerate(scored) if place not in compared)
+
+
+@pytest.mark.parametrize(("said", "then"), [(6.0, []), (-6.0, [1, 2])])
+def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: list[int]) -> None:
+    """All of its candidates are, as they are read together."""
+    question, (best, *_) = thought("leave")
+    (office,) = find_candidates([HITS[1]])
+    other = replace(best, candidate=replace(office, rank=1), score=best.score - 1)
+    ranked = [best, other, other]
+
+    assert answer_ranking.list_readable(question, ranked, {}) == [0]
+    assert answer_ranking.list_readable(question, ranked, {0: said}) == then
+    assert answer_ranking.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
 
 
 def test_who_is_compared_is_scored_as_if_it_always_had_been() -> None:
