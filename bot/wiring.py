@@ -100,14 +100,15 @@ class LazyModel:
         return self._opened is not None and self._opened.busy()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        return await (await self._model()).complete(call, spent)
+        return await (await self.open()).complete(call, spent)
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncGenerator[ReplyPiece | ModelReply, None]:
-        async with aclosing((await self._model()).stream(call, spent)) as parts:
+        async with aclosing((await self.open()).stream(call, spent)) as parts:
             async for part in parts:
                 yield part
 
-    async def _model(self) -> OpenAIModel:
+    async def open(self) -> OpenAIModel:
+        """Open it unless it is open; nothing is sent. Raises `ModelUnavailable`."""
         async with self._opening:
             if self._opened is None:
                 self._opened = await self._stack.enter_async_context(open_model(self._settings, observe=self._observe))

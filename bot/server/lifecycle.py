@@ -35,7 +35,7 @@ from bot.server.refresh.citation_recheck import CitationRecheck, keep_citations
 from bot.server.refresh.following import keep_following
 from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_nights
 from bot.server.refresh.run_history import build_history
-from bot.server.service import LocalService
+from bot.server.service import LocalService, load_ahead
 from bot.server.supervisor import run_beside, wait_for_first
 from bot.settings.live.live_settings import LiveSettings, SettingsSource
 from bot.settings.live.scope_record import ScopeRecord
@@ -167,6 +167,7 @@ async def _run_server(
             observe_call=telemetry.observe_call,
             llm=await stack.enter_async_context(_watch_model(opened_app)),
         )
+        await stack.enter_async_context(run_beside(load_ahead(opened_app), name="loading ahead"))
         stack.push_async_callback(app.passages.lazy.flush)
         await close_abandoned(app, system_clock())
         await stack.enter_async_context(watch_event_loop(observe=telemetry.observe_lag))
@@ -210,8 +211,7 @@ async def _run_server(
         if settings.database:  # who has one to himself follows what he writes
             await stack.enter_async_context(keep_following(app.passages))
         await stack.enter_async_context(embed_when_idle(IdleEmbedding(app.passages, lambda: home.refreshing)))
-        rechecked = CitationRecheck(app, there, make_owner_id(), system_clock)
-        await stack.enter_async_context(keep_citations(rechecked))
+        await stack.enter_async_context(keep_citations(CitationRecheck(app, there, make_owner_id(), system_clock)))
         await stack.enter_async_context(arrivals.arriving(arrived))
         await wait_for_first(stopping.asked.wait(), arrivals.failed.wait(), arrivals.all_tried.wait())
         if not arrivals.failure:

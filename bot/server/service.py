@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import os
 from contextlib import asynccontextmanager, suppress
@@ -11,7 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot import answering
+from bot.wiring import LazyModel
+from pipeline.errors import PipelineError
+from pipeline.replies.abstention import is_abstention
+from pipeline.stages.question_analysis import detect_small_talk
 from storage.errors import UnknownCorpus
+from storage.language.lazy_pattern import compile_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
     from bot.server.control.remote_service import RemoteService
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.settings.live.live_settings import ReloadReport
-    from bot.settings.tables.settings_tables import DenseChoice, EmbeddingSettings
+    from bot.settings.tables.settings_tables import DenseChoice, EmbeddingSettings, Settings
     from bot.settings.tables.source_settings import SourceContext, SourceSettings
     from bot.wiring import App
     from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshReport
@@ -178,6 +184,34 @@ class LocalService:
         from bot.settings.tables.source_settings import SourceContext
 
         return SourceContext(self.app.settings.home, os.environ, programs=self.app.settings.ingest.programs)
+
+
+_YOUNG = 20_000
+"""Objects that are made before the youngest are looked through for what nothing refers to, where Python says 700."""
+
+
+async def load_ahead(app: App) -> None:
+    """Load what questions need and else would load at first use, in the middle of others' work; some seconds.
+
+    The garbage collector looks at none of it again: it would hold everything for a sixth of a second, time and again.
+    """
+    if isinstance(app.llm, LazyModel):
+        with suppress(PipelineError):  # the first call says what is wrong
+            await app.llm.open()
+    await asyncio.to_thread(_load_code, app.settings)
+
+
+def _load_code(settings: Settings) -> None:
+    if settings.model.configured:
+        from pipeline.prompts.prompt_templates import load_templates  # imports jinja2
+
+        load_templates(student=settings.model.student, sharing=settings.model.plain().shares_beginning)
+    is_abstention("")
+    detect_small_talk("")
+    compile_all()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG)
 
 
 def find_local_opener(settings: EmbeddingSettings) -> Callable[[], Embedder] | None:

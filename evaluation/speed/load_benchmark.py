@@ -16,6 +16,7 @@ import typer
 
 from bot.answering import answer
 from bot.desk.types import TurnRequest
+from bot.server.service import load_ahead
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings
 from bot.wiring import App
@@ -200,6 +201,7 @@ async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> di
     with run_model_server(SimulatedModel(load.pace)) as server:
         model, limits = _model(server, load.concurrency), LimitSettings(seconds=3_600)
         async with open_corpus(exam.source, exam.corpus, model=model, limits=limits) as app:
+            await load_ahead(app)
             found = [await run_wave(app, texts, load, server, holders) for _ in range(load.waves)]
             less = limits.model_copy(update={"calls": load.calls})
             tight = replace(app, settings_source=app.settings.model_copy(update={"limits": less}))

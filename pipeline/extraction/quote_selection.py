@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 
 from pipeline.extraction.answer_ranking import COMPARED_CANDIDATES, ScoredCandidate
@@ -56,6 +56,7 @@ class TopicStatement:
     negated: bool
 
 
+@lru_cache(maxsize=1_024)
 def parse_statement(text: str, language: str = "") -> TopicStatement:
     topic = [
         term for word in words(text) if not (is_number(word) or is_date(word)) for term in content_terms(word, language)

@@ -222,6 +222,13 @@ def _build_environment(folder: Path) -> Environment:
     return environment
 
 
+def load_templates(*, student: bool, sharing: bool) -> None:
+    """Compile all templates, and render what stands before each turn. Blocks, for half a second."""
+    for file in sorted(TEMPLATE_FOLDER.glob("[!_]*.j2")):
+        for structured in (False, True):
+            render_prefix(file.stem, PromptMode(structured, student, sharing=sharing))
+
+
 def spell_date(day: date) -> str:
     """Return a date as it is written in prompts: "Sunday, 1 March 2026"."""
     return f"{day:%A}, {day.day} {day:%B %Y}"

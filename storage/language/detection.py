@@ -47,7 +47,11 @@ _TELLING = {
 
 def detect_language(text: str) -> str:
     """Return the ISO 639-1 code of the language of `text`, from its first 2,000 characters; "" when unsure."""
-    begin = text[:_CHARACTERS_READ]
+    return _detect_language(text[:_CHARACTERS_READ])
+
+
+@lru_cache(maxsize=1_024)
+def _detect_language(begin: str) -> str:
     counts = Counter(map(script_of, begin))
     scripts = Counter({name: count * _LETTER_WEIGHTS.get(name, 1) for name, count in counts.items() if name})
     if not scripts:

@@ -3,19 +3,33 @@
 import re
 from typing import Any, AnyStr, cast
 
+_known: list["LazyPattern"] = []
+
 
 class LazyPattern:
     """Stands for a `re.Pattern`, and hands its attributes on."""
 
     def __init__(self, source: str | bytes, flags: int = 0) -> None:
         self._source, self._flags = source, flags
+        self._compiled: re.Pattern[Any] | None = None
+        _known.append(self)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(self._source, self._flags), name)
+        found = getattr(self.load(), name)
         self.__dict__[name] = found  # from now on it is found without this detour
         return found
+
+    def load(self) -> re.Pattern[Any]:
+        self._compiled = self._compiled or re.compile(self._source, self._flags)
+        return self._compiled
 
 
 def lazy_compile(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return a pattern that is compiled when it is first used; an error in it is raised then."""
     return cast("re.Pattern[AnyStr]", LazyPattern(source, flags))
+
+
+def compile_all() -> None:
+    """Compile the patterns of all modules that are loaded, so that nobody waits for one in the middle of his work."""
+    for pattern in tuple(_known):
+        pattern.load()

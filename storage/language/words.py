@@ -33,6 +33,8 @@ _ACCENTS = ((0x0300, 0x036F), (0x0483, 0x0487), (0x0591, 0x05C7), (0x064B, 0x065
 
 def fold_spelling(word: str) -> str:
     """Return `word` casefolded, with plain apostrophes and digits, and without accents or vowel points."""
+    if word.isascii():
+        return word.casefold()
     folded = unicodedata.normalize("NFKC", word).casefold()
     if folded.isascii():
         return folded
