@@ -97,7 +97,8 @@ def handle_stop_signals() -> Iterator[StopRequest]:
 
 @contextmanager
 def handle_reload_signals(
-    stopping: StopRequest, has_terminal: Callable[[], bool] = sys.stderr.isatty
+    stopping: StopRequest,
+    has_terminal: Callable[[], bool] = lambda: sys.stderr.isatty(),  # noqa: PLW0108 - of now
 ) -> Iterator[asyncio.Event]:
     """Give an event within the block that is set whenever a signal asks to read the settings again.
 

@@ -18,13 +18,12 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
 import openai
-from yarl import URL
 
 from pipeline.errors import ModelUnavailable
 from pipeline.llm.model_reply import find_error
@@ -169,7 +168,7 @@ _OK = range(200, 300)
 class ServerAddress:
     """Where requests go, and what goes with each."""
 
-    url: URL
+    url: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     trusted: ssl.SSLContext
@@ -182,12 +181,13 @@ def find_server(settings: ModelSettings) -> ServerAddress:
     client = _build_client(settings, httpx2.AsyncClient(verify=trusted))
     auth = client.auth_headers if settings.secrets else {}
     headers = {name: value for name, value in (client.default_headers | auth).items() if isinstance(value, str)}
-    url = URL(str(client.base_url).rstrip("/"), encoded=True)
-    if url.user or url.password:
-        said = ":".join(part or "" for part in (url.user, url.password))
-        headers["Authorization"] = f"Basic {b64encode(said.encode()).decode()}"
+    url = urlsplit(str(client.base_url).rstrip("/"))
+    asker, named, place = url.netloc.rpartition("@")
+    if named:
+        said = b64encode(unquote(asker if ":" in asker else f"{asker}:").encode()).decode()
+        headers["Authorization"] = f"Basic {said}"
     query = {name: str(value) for name, value in client.default_query.items()}
-    return ServerAddress(url.with_user(None), query, headers, trusted, _find_proxy(url))
+    return ServerAddress(url._replace(netloc=place).geturl(), query, headers, trusted, _find_proxy(url))
 
 
 class Transport:
@@ -213,7 +213,9 @@ class Transport:
         body = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         url = self._find_url(arguments["model"])
         with self._plainly():
-            response = await self._http.post(url, data=body, allow_redirects=False, proxy=self._server.proxy)
+            response = await self._http.post(
+                url, params=self._server.query, data=body, allow_redirects=False, proxy=self._server.proxy
+            )
         try:
             with self._plainly():
                 await _raise_refusal(response)
@@ -221,11 +223,11 @@ class Transport:
         finally:
             response.close()
 
-    def _find_url(self, model: str) -> URL:
-        address = str(self._server.url)
-        deployed = self._settings.api == "azure" and "/deployments" not in address
-        place = f"{address}/deployments/{quote(model, safe='')}" if deployed else address
-        return URL(f"{place}/chat/completions", encoded=True).update_query(self._server.query)
+    def _find_url(self, model: str) -> str:
+        place = self._server.url
+        if self._settings.api == "azure" and "/deployments" not in place:
+            place = f"{place}/deployments/{quote(model, safe='')}"
+        return f"{place}/chat/completions"
 
     async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         with self._plainly():
@@ -243,8 +245,9 @@ class Transport:
 
     def _explain(self, error: Exception) -> TransientError:
         server = f"the model server at {self._settings.server}"
-        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-            why = redact_text(str(error), self._settings.unspoken) or "no answer"
+        refusal = f"the proxy says {error.message}" if isinstance(error, aiohttp.ClientHttpProxyError) else ""
+        if refusal or isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+            why = redact_text(refusal or str(error), self._settings.unspoken) or "no answer"
             hint = "check that it runs, and base_url of the model"
             return TransientError(f"{server} cannot be reached: {why}", hint=hint, taken=False)
         return TransientError(f"{server} broke the connection", hint="try again later")
@@ -253,11 +256,11 @@ class Transport:
         await self._http.close()
 
 
-def _find_proxy(address: URL) -> str | None:
+def _find_proxy(address: SplitResult) -> str | None:
     """Return the proxy that the environment names for an address: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY."""
     named = getproxies()
     proxy = named.get(address.scheme) or named.get("all")
-    return None if not proxy or proxy_bypass(address.host or "") else proxy
+    return None if not proxy or proxy_bypass(address.hostname or "") else proxy
 
 
 def _build_client(settings: ModelSettings, http: httpx2.AsyncClient) -> openai.AsyncOpenAI:

@@ -1,11 +1,15 @@
 """What a refresh goes by: the command that asks for it, else the settings in force."""
 
+import gc
+from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bot.server.service import LocalService
+from bot.server.service import LocalService, load_ahead
 from bot.settings.live.live_settings import LiveSettings
 from bot.settings.tables.settings_tables import DenseChoice, Settings
-from bot.wiring import App
+from bot.wiring import App, LazyModel
+from pipeline.llm.model_settings import ModelSettings
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import DenseMode
 from tests.storage.stores import kept, opened
 
@@ -36,3 +40,18 @@ async def test_how_much_is_embedded_follows_the_command_and_else_the_settings_in
             modes += [one.dense for one in await store.manifest.catalogue()]
 
     assert modes == [DenseMode.EAGER, DenseMode.LAZY, DenseMode.OFF, DenseMode.OFF]
+
+
+async def test_what_is_loaded_ahead_is_frozen_and_a_wrong_model_is_left_to_the_first_call(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"home": tmp_path, "model": {"name": "m"}})
+    pattern, thresholds = lazy_compile("[a-z]+"), gc.get_threshold()
+    try:
+        with opened(tmp_path) as store:
+            async with AsyncExitStack() as stack:
+                model = LazyModel(ModelSettings("m"), stack)  # has no key
+                await load_ahead(App(LiveSettings(settings), store, **kept(store), llm=model))
+        assert gc.get_freeze_count()
+        assert vars(pattern)["_compiled"]
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
