@@ -241,6 +241,9 @@ def _page_prose(page: str) -> Iterator[str]:
 def turn(
     system: Annotated[list[str] | None, typer.Option(help="Which systems; all that ask a model if none.")] = None,
     count: Annotated[int, typer.Option("--turns", min=2, help="Of each, with another question each.")] = 5,
+    question: Annotated[
+        list[str] | None, typer.Option(help="Ask these, the first to warm up; the example's if none.")
+    ] = None,
     first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = 0.4,
     out: Annotated[float, typer.Option(min=1, help="Tokens a second of a reply.")] = 60.0,
     prompt: Annotated[float, typer.Option("--in", min=1, help="Tokens a second of a prompt.")] = 4_000.0,
@@ -262,10 +265,12 @@ def turn(
 
     Example: footnote evaluate speed turn --system wikichat --turns 5 --picture turn.png
     """
+    if question and len(question) < 2:
+        raise typer.BadParameter("there must be two at least", param_hint="--question")
     pace = ServerPace(first_token=first_token, out=out, prompt=prompt, cache=cache)
     before = os.getloadavg()[0]
     limits = dict(one.split("=", 1) for one in limit or ())
-    runs = asyncio.run(_measure_systems(system or [], count, pace, search, limits))
+    runs = asyncio.run(_measure_systems(system or [], question or _pose(count + 1), pace, search, limits))
     found = [compute_figures(one) for one in runs]
     if pace != ServerPace():
         found = [one | {"marks": {}} for one in found]  # they are set for one pace
@@ -286,11 +291,13 @@ def turn(
         raise typer.Exit(1)
 
 
+def _pose(count: int) -> list[str]:
+    return [*dict.fromkeys(posed.text for posed in read_exam(EXAMPLE_QUESTIONS).questions)][:count]
+
+
 async def _measure_systems(
-    systems: Sequence[str], count: int, pace: ServerPace, search: float, limits: Mapping[str, str]
+    systems: Sequence[str], asked: Sequence[str], pace: ServerPace, search: float, limits: Mapping[str, str]
 ) -> list[SystemRuns]:
-    questions = dict.fromkeys(posed.text for posed in read_exam(EXAMPLE_QUESTIONS).questions)
-    asked = [*questions][: count + 1]
     async with (
         open_bench(
             SimulatedModel(pace), search, build_set_source(tuple(_folder_pages(HANDBOOK)), "en"), **limits
