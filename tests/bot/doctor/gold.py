@@ -37,6 +37,7 @@ _KEYS: dict[str, Callable[[GoldCase], list[str]]] = {
 Speak = Callable[[CallKind, GoldCase, ModelCall], "str | Exception | ModelReply"]
 
 
+@cache
 def cases(kind: CallKind) -> tuple[GoldCase, ...]:
     """Return the cases of a kind that have a right reply."""
     return tuple(case for case in read_cases(kind.file, NOW.date()) if kind.name != "refine" or case.expected)

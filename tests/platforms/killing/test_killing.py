@@ -67,7 +67,8 @@ STEPS = {
     "mattermost, private": both("post", "edit", "final edit"),
 }
 SOME = {
-    "editable": EVERYWHERE,
+    # What is before a step is after the one before it.
+    "editable": tuple(point for point in EVERYWHERE if point.moment == "after" or point == TAKEN[0]),
     "discord, command": STEPS["discord, command"],
     "mattermost": (Point("post", "after"),),
 }
