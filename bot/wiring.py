@@ -72,7 +72,7 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import RecordPosition, find_position
 from storage.record.record_search import RecordSearch
 from storage.record.spending import Spending
-from storage.types import DocumentId
+from storage.types import DocumentId, is_web_corpus
 
 if TYPE_CHECKING:
     from ingest.web.search_engines.web_search import WebSearch
@@ -416,6 +416,7 @@ def build_kit(
         ask=ask,
         stream=stream,
         search=recorder.search,
+        corpora=sum(not is_web_corpus(name) for name in scope),
         engine=recorder.engine,
         compare=compare,
         demos=demos,

@@ -161,6 +161,7 @@ class Kit:
     busy: Callable[[], bool] = lambda: False
     """Whether a call of the model would have to wait for its place now: what waits can be asked together."""
     rerank: Rerank = no_reader
+    corpora: int = 1  # how many of them are in the turn's scope
     engine: Search | None = None
     """The search engine of the scope, whose `k` counts pages; None where it has none, and the corpora are searched."""
     demos: Demos = NO_DEMOS

@@ -49,8 +49,8 @@ FEW_HITS = 25
 """With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
 COMPARED_CANDIDATES = 12  # how many of the best candidates are rated, and held against each other
 COMPARED_HITS = 10  # how many of the best candidates the best is held against
-READABLE_CHANCE = 0.2
-"""The least chance of its best candidate with which a corpus is read: of those with less, none got to 0.2 by that."""
+READABLE_CHANCE = 0.3
+"""The least chance of its best candidate with which a corpus is read: none with less came to answer by that."""
 UNREAD = -8.0  # what a reader is taken to say of what it did not read: less than of nine in ten of what it did
 COMPARABLE_CHANCE = 0.02  # the same chance, by estimated cosines, with which its candidates are compared
 FIRST_COMPARED = 8  # how many of them are compared first, to tell whether the others need be

@@ -4,8 +4,6 @@ Each step is a pure function of `pipeline.extraction`, which `stages.quotation` 
 and saying reach out through the kit.
 """
 
-from collections import Counter
-
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.question_analysis import detect_small_talk, resolve_question, validate_question
@@ -14,7 +12,7 @@ from pipeline.stages.turn_context import WIDER
 from pipeline.types import Conversation, Status
 from storage.types import SearchQuery
 
-FARTHER = 5  # so many times more passages are searched for than are read, as another corpus may have the nearest
+FARTHER = 5  # so many times more passages are searched for in one corpus than are read
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
@@ -34,11 +32,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 async def consider(talk: Conversation, kit: Kit) -> RankedQuotes:
     """Search as far as every corpus of the scope may come in sight, and rank the nearest passages of each."""
-    query, wanted = SearchQuery(resolve_question(talk).query), WIDER * kit.limits.passages
-    hits = await kit.search(query, FARTHER * kit.limits.passages)
-    corpora = Counter(hit.passage.corpus for hit in hits)
-    if len(corpora) > 1 and min(corpora.values()) < wanted:
-        hits = await kit.search(query, wanted * (1 + min(len(corpora), MOST_CORPORA)))
+    farthest = WIDER * (1 + min(kit.corpora, MOST_CORPORA)) if kit.corpora > 1 else FARTHER
+    hits = await kit.search(SearchQuery(resolve_question(talk).query), farthest * kit.limits.passages)
     return await rank_quotes(talk, hits, kit.limits.passages, kit)
 
 

@@ -136,6 +136,7 @@ class Stage:
             ask=ask,
             stream=asked.stream if asked else kit.stream_unconfigured,
             search=self.recorder.search,
+            corpora=len({one.passage.corpus for one in shelf.hits}),
             engine=self.recorder.engine,
             compare=shelf.compare,
             demos=self.demos,

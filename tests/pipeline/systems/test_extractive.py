@@ -138,7 +138,7 @@ def of_another_corpus(found: Hit) -> Hit:
     "text", ["How many days of leave has everyone?", "Who painted the Mona Lisa in the office?", "Who takes leave?"]
 )
 async def test_a_second_corpus_changes_no_verdict_on_the_first(text: str) -> None:
-    """However much it has of the question's words, and whatever is rare in it."""
+    """However much it has of the question's words, and whatever is rare in it; both are searched at once."""
     others = [
         of_another_corpus(
             hit(f"Many days of leave were painted in town {number}, they say of the office.", key=f"{number}")
@@ -146,12 +146,14 @@ async def test_a_second_corpus_changes_no_verdict_on_the_first(text: str) -> Non
         for number in range(30)
     ]
     alone = Stage(SHELF, question(text), Limits(), None, check_verbatim)
-    beside = Stage(Shelf([*SHELF.hits, *others]), question(text), Limits(), None, check_verbatim)
+    both = Shelf([*SHELF.hits, *others])
+    beside = Stage(both, question(text), Limits(), None, check_verbatim)
     before = await consider(question(text), alone.kit)
     after = await consider(question(text), beside.kit)
     chances = {one.candidate.text: one.chance for one in after.ranked}
 
     assert before.ranked
+    assert both.queries == [text]
     assert [chances[one.candidate.text] for one in before.ranked] == [one.chance for one in before.ranked]
 
 
