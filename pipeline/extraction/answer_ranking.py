@@ -6,10 +6,11 @@ says counts only as far as it knows the script; terms count by how rare they are
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
+from operator import attrgetter, mul
 from statistics import fmean
 from typing import Any
 
@@ -291,13 +292,14 @@ def _rate_answer_type(question: ScoredQuestion, text: str, kinds: Sequence[Answe
 
 def weigh_features(features: "CandidateFeatures | AnswerFeatures", weights: Mapping[str, float]) -> float:
     """Return the weighted sum of features. One that was never calibrated counts nothing, so that a new one can be."""
-    kind: Any = type(features)
-    return math.fsum([weights.get(name, 0.0) * getattr(features, name) for name in _feature_names(kind)])
+    names, read = _feature_reader(type(features))
+    return math.fsum(map(mul, map(weights.get, names, repeat(0.0)), read(features)))
 
 
 @cache
-def _feature_names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+def _feature_reader(kind: Any) -> tuple[tuple[str, ...], Callable[[Any], tuple[float, ...]]]:
+    names = tuple(field.name for field in fields(kind))
+    return names, attrgetter(*names)
 
 
 @cache

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -159,27 +159,34 @@ def classify_question(question: str) -> AnswerType | None:
 
 def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
     """Return whether a sentence has a thing of this kind that the question does not name itself."""
-    known = {fold_spelling(word) for word in words(question)}
-    new = [word for word in words(sentence) if fold_spelling(word) not in known]
+    known = frozenset(_fold_words(question))
+    new = [word for word, folded in zip(words(sentence), _fold_words(sentence), strict=True) if folded not in known]
     if kind is AnswerType.NUMBER:
-        return any(is_number(word) for word in new)
+        return any(map(is_number, new))
     if kind is AnswerType.DATE:
-        return any(is_number(word) or fold_spelling(word) in _compile_list("dates") for word in new)
-    named = find_capitalized_names(sentence, known=known | _compile_list("dates"))
-    return bool(named) or bool(_SPACED_CASELESS.search("".join(new)))
+        return any(is_number(word) or is_date(word) for word in new)
+    named = any(not is_date(name) for name in find_capitalized_names(sentence, known=known))
+    return named or bool(_SPACED_CASELESS.search("".join(new)))
 
 
 def has_count(sentence: str, question: str, language: str) -> bool:
     """Return whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
-    match = _compile_questions(AnswerType.NUMBER).search(text := _space_caseless(question))
-    unit = content_terms(text[match.end() :], language)[:1] if match else []
-    said = words(sentence)
-    return bool(unit) and any(
-        is_number(word) and unit[0] in content_terms(" ".join(said[place + 1 : place + 3]), language)
+    unit = _find_counted_term(question, language)
+    said = words(sentence) if unit else []
+    return any(
+        is_number(word) and unit in content_terms(" ".join(said[place + 1 : place + 3]), language)
         for place, word in enumerate(said)
     )
 
 
+@lru_cache(maxsize=64)
+def _find_counted_term(question: str, language: str) -> str:
+    """Return the term of what "how many ..." asks for; empty where nothing is to be counted."""
+    match = _compile_questions(AnswerType.NUMBER).search(text := _space_caseless(question))
+    return next(iter(content_terms(text[match.end() :], language)), "") if match else ""
+
+
+@lru_cache(maxsize=64)
 def find_measures(question: str) -> frozenset[str]:
     """Return what is measured by the quantity that a question asks for ("money", "time"); empty if it asks for none."""
     text = _space_caseless(question)
@@ -207,13 +214,13 @@ def asks_yes_or_no(question: str) -> bool:
 
 def has_listed_word(text: str, key: str, *, known: str = "") -> bool:
     """Return whether a text has a word of a list that `known` has not."""
-    wanted = _compile_list(key)
-    return bool(wanted & {fold_spelling(word) for word in words(text)} - {fold_spelling(word) for word in words(known)})
+    found = _compile_list(key).intersection(_fold_words(text))
+    return bool(found.difference(_fold_words(known)) if found and known else found)
 
 
 def is_conditional(text: str) -> bool:
     """Return whether a sentence opens with a condition: "If ...", "When ..."."""
-    return next((fold_spelling(word) in _compile_list("conditions") for word in words(text)), False)
+    return any(word in _compile_list("conditions") for word in _fold_words(text)[:1])
 
 
 def find_synonyms(text: str, language: str) -> Mapping[str, frozenset[str]]:
@@ -252,6 +259,7 @@ def _single_terms(group: Sequence[str]) -> Iterator[str]:
     return (term for entry in group if len(words(entry)) == 1 for term in content_terms(entry, "en"))
 
 
+@lru_cache(maxsize=16_384)
 def is_number(word: str) -> bool:
     return bool(_DIGIT.search(word)) or fold_spelling(word) in _compile_list("numbers")
 
@@ -265,12 +273,18 @@ def find_capitalized_names(text: str, *, known: frozenset[str] | set[str] = froz
 
     A capital at the very beginning counts if the word is no stop word. `known` words, in plain spelling, are left out.
     """
-    common = stop_words() | known
-    return [word for word in words(text) if word[0].isupper() and fold_spelling(word) not in common]
+    common = stop_words()
+    capitalized = ((word, fold_spelling(word)) for word in words(text) if word[0].isupper())
+    return [word for word, folded in capitalized if folded not in common and folded not in known]
 
 
 def _space_caseless(text: str) -> str:
-    return " ".join(map(fold_spelling, words(text)))
+    return " ".join(_fold_words(text))
+
+
+@lru_cache(maxsize=256)
+def _fold_words(text: str) -> tuple[str, ...]:
+    return tuple(map(fold_spelling, words(text)))
 
 
 @cache
