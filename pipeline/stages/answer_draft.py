@@ -320,13 +320,21 @@ class ReplySpeaker:
 
         A quotation may have links and mentions; what was written as an answer may not bring them.
         """
-        if is_repeated(sentence, self._said, least=MOSTLY_SAID):
+        left = self._drop_beginning(sentence)
+        if any(is_repeated(one, self._said, least=MOSTLY_SAID) for one in (sentence, left)):
             return True
+        sentence = left
         if _has_markup(sentence.text):
             return False
         passed = await self._pass(sentence)
         self._replaced += [sentence] * passed
         return passed
+
+    def _drop_beginning(self, sentence: CitedSentence) -> CitedSentence:
+        """Return a note without whom it means before its pronoun, if that is what was said last."""
+        last = self._said[-1].text if self._said else ""
+        rest = sentence.text.removeprefix(last)
+        return replace(sentence, text=rest.lstrip()) if last and rest[:1].isspace() and rest.strip() else sentence
 
     async def _pass(self, sentence: CitedSentence) -> bool:
         passed = await self._kit.say(sentence)

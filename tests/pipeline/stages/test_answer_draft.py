@@ -176,3 +176,21 @@ async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) ->
 
     assert [one.text for one in stage.told(Status.ANSWERED).answer.sentences] == ["The bell was cast in 1887."]
     assert len(list(drafts)) == 1
+
+
+async def test_a_note_in_the_place_of_a_sentence_goes_on_behind_its_beginning() -> None:
+    """The sentence that names whom it means was said just before, and is not said twice."""
+    talk = question("When was the bell cast?")
+    stage = Stage(Shelf([BELL]), talk, Limits(), ScriptedLLM({}), reads_alike)
+    await stage.kit.search(SearchQuery("bell"), 1)
+    cast, hangs = collect_sentences([BELL])
+
+    async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
+        yield MarkedSentence(cast.text, (1,), paragraph=False)
+        yield MarkedSentence("The bell hangs in the tower since 1999.", (1,), paragraph=False)
+
+    note = replace(cast, text=BELL.passage.text, span=(0, hangs.span[1]))
+    findings = (SourcedFinding(note.text, (note,)),)
+    assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
+
+    assert [one.text for one in stage.told(Status.ANSWERED).answer.sentences] == [cast.text, hangs.text]
