@@ -33,9 +33,13 @@ NOTHING = translate("not_here", "en")
 OPEN = dict.fromkeys(CORPORA, ("*", "C1", "C2", "C3", "U1", "U2"))
 
 
-@pytest.fixture(params=["slack", "discord"])
+@pytest.fixture(params=["slack", "discord"] if THOROUGH else ["slack"])
 def platform(request):
+    """The desk is the same on both: each has a part of the readers where those are many."""
     return request.param
+
+
+OVER_BOTH = pytest.mark.parametrize("platform", ["slack", "discord"])
 
 
 @pytest.fixture
@@ -44,6 +48,7 @@ async def house(platform, vaults, tmp_path):
         yield opened
 
 
+@OVER_BOTH
 async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house, platform):
     """Whether it answers, shows the nearest pages or checks a claim, for every set of readers."""
     for number, readers in enumerate(rounds(platform)):
@@ -60,6 +65,7 @@ async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house,
         house.look()
 
 
+@OVER_BOTH
 async def test_what_is_done_with_an_answer_is_held_to_what_may_be_read_by_then(house, platform):
     """Settings have changed since: evidence, sources, feedback, Ask, by everybody, with every ticket.
 
@@ -165,6 +171,7 @@ async def test_what_was_shared_goes_when_the_answer_is_taken_back(house):
     assert not found_in(await house.act("sources", asked["C2", "U2"].conversation, ("C2", "U2")))
 
 
+@OVER_BOTH
 async def test_scope_that_is_narrowed_in_a_conversation_counts_at_once(house, platform):
     """For the next answer, for what is remembered of it, and for the evidence of all that came before."""
     narrowings = [CORPORA, CORPORA[1:], CORPORA[:2], ()]
