@@ -7,21 +7,59 @@ all of its text joined, cards, modals, and what only one person sees.
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pipeline.kit import Kit
+from pipeline.types import CitedSentence, Conversation, Status, Support
+from storage.types import Evidence, SearchQuery
 from tests.platforms.bots import Bot
 from tests.platforms.contract import HOUSES as FAKES
 from tests.platforms.contract import Street
 from tests.platforms.houses import HOUSES
 from tests.platforms.nasty import TOKENS
 from tests.platforms.systems import Gated
-from tests.platforms.test_nasty import DATA, MEANT, PIECES, agrees, corpus, nasty_pages, saying
-from tests.platforms.world import fill
+from tests.platforms.test_nasty import DATA, MEANT, PIECES, corpus
+from tests.platforms.world import HOST, fill
 
 PLAIN = "What are the nasty words?"
 """Its answer is held after the first sentence, so that it is seen while it grows."""
 ADAPTERS = [name for name in HOUSES if name not in FAKES and "over" not in name]
+
+
+async def agrees(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+    """Let everything through, as a check that was talked round would."""
+    del sentence, evidence, asked
+    return Support(1.0, holds=True)
+
+
+def saying(replies: Sequence[str]) -> Any:
+    """Return a system that quotes every passage whole, and whose model says these things of the first.
+
+    The gate holds back most of what a model says so; quotations stand as they are.
+    """
+
+    async def answer(talk: Conversation, kit: Kit) -> Status:
+        hits = await kit.search(SearchQuery(talk.question.text), 100)
+        whole = [Evidence(hit.passage.text, hit.passage, hit.document, (0, len(hit.passage.text))) for hit in hits]
+        for evidence in whole:
+            await kit.say(CitedSentence(evidence.text, (evidence,), paragraph=True))
+        for reply in replies:
+            await kit.say(CitedSentence(reply, (whole[0],)))
+        return Status.ANSWERED
+
+    return answer
+
+
+def nasty_pages(nasty: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return pages whose titles, sections and text are nasty, and their addresses, which are too."""
+    groups = [nasty[start : start + 8] for start in range(0, len(nasty), 8)]
+    pages = {
+        f"page{number}.md": {"title": f"Nasty {' '.join(group)}", " ".join(group): f"Nasty words: {' '.join(group)}."}
+        for number, group in enumerate(groups)
+    }
+    return pages, {key: HOST + key + "".join(group) for key, group in zip(pages, groups, strict=True)}
 
 
 async def met(street: Street, home: Path, questions: Sequence[str], replies: Sequence[str]) -> str:

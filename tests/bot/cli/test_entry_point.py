@@ -6,6 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from bot.cli.entry_point import app
 from tests.storage.stores import open_empty_database
 
 HEAVY = (
@@ -65,7 +68,7 @@ def test_asking_loads_no_model_s_client_where_none_is_asked(here: Path) -> None:
     (here / "docs").mkdir()
     (here / "docs" / "quay.md").write_text("# Quay\n\nThe quay opens at seven.\n", encoding="utf-8")
     (here / "footnote.toml").write_text('system = "extractive"\n[model]\nname = "m"\napi_key = "k"\n', encoding="utf-8")
-    _modules(here, ["ingest", "folder", "docs", "--corpus", "docs"])
+    assert CliRunner().invoke(app, ["ingest", "folder", "docs", "--corpus", "docs"]).exit_code == 0
 
     loaded = _modules(here, ["ask", "When does the quay open?"])
     assert {"openai", "storage.indexes.token_states"}.isdisjoint(loaded)

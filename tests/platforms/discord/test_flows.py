@@ -372,19 +372,6 @@ async def test_an_admin_who_finds_an_answer_good_may_make_it_an_example(talk: Ta
     assert (await talk.app.audit.turn(kept.turn_id))[-1].body["state"] == "added"
 
 
-async def test_buttons_work_after_a_restart(talk: Talk) -> None:
-    """All that they know is their ticket."""
-    await talk.start()
-    asked = await talk.acts.mention(BUILT)
-    answer = await talk.answered(asked)
-    await talk.stop()
-    await talk.start()
-    await talk.press("evidence", answer, user="102")
-    await talk.until("say this word for word", by="102")
-    await talk.take_back(answer)
-    await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)
-
-
 async def test_a_private_answer_is_shared_and_a_person_is_asked(talk: Talk) -> None:
     """Only whom settings name is pinged, and once."""
     channel = {"id": "discord:301/201", "ask": ["discord:301/103"], "ephemeral": True}

@@ -13,8 +13,9 @@ from tests.platforms.discord.calls import Received
 from tests.platforms.discord.talking import Talk, talking
 from tests.platforms.discord.world import SECRETS, Interaction
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
+from tests.thorough import THOROUGH
 
-ASKED = 40
+ASKED = 40 if THOROUGH else 20
 
 
 @pytest.fixture

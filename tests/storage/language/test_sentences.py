@@ -207,8 +207,8 @@ def test_paragraphs_are_cut_apart(text: str) -> None:
     [".", "(", '"', "“", "a. ", "e.g. ", "\n", " ", "- ", "|", ". . ", "[", "!", "「", "\ta", "Dr. J. ", "1. ", "»"],
 )
 def test_no_text_is_slow(unit: str) -> None:
-    """A hundred thousand repetitions of any unit take seconds at most, not minutes."""
+    """Tens of thousands of repetitions of any unit take a second at most, not many."""
     began = time.process_time()
-    sentence_spans(unit * 100_000 + "x")
+    sentence_spans(unit * 25_000 + "x")
 
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 2
