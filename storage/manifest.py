@@ -187,7 +187,8 @@ class Manifest:
         rows = {row.number: row for query in queries for row in connection.execute(query)}
         versions = [self._unpack(row) for row in rows.values()]
         for version in versions:
-            version.body.identify()
+            if (version.document.corpus, version.document.key) in named:  # its passages are asked for by their ids
+                version.body.identify()
         return versions
 
     async def recall(self, ids: Collection[str], among: Collection[DocumentId]) -> dict[str, tuple[Passage, Document]]:

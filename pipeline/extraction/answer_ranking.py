@@ -292,7 +292,8 @@ def _rate_answer_type(question: ScoredQuestion, text: str, kinds: Sequence[Answe
 
 def weigh_features(features: "CandidateFeatures | AnswerFeatures", weights: Mapping[str, float]) -> float:
     """Return the weighted sum of features. One that was never calibrated counts nothing, so that a new one can be."""
-    names, read = _feature_reader(type(features))
+    kind: Any = type(features)
+    names, read = _feature_reader(kind)
     return math.fsum(map(mul, map(weights.get, names, repeat(0.0)), read(features)))
 
 

@@ -102,7 +102,7 @@ LARGEST_WEIGHT, LARGEST_WITHOUT_VNNI = 127, 63
 def open_minilm(folder: Path | None = None, bits: int = 32, threads: int = 0) -> "MiniLM":
     """Check and load the model, with 32 or 8 bits, in 0.2 s; imports take another 0.2 s.
 
-    It computes in so many threads, 0 for one each core.
+    It computes in so many threads, 0 for one each core; a few texts in the one that asks.
 
     Raises `EmbeddingUnavailable`.
     """
@@ -132,9 +132,11 @@ class MiniLM:
         return latin_share(text) * (1.0 if detect_language(text[:MOST_CHARACTERS]) in {"", "en"} else FOREIGN_WEIGHT)
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        threads = self._threads or max(1, _count_cores() - polite)
         rows = self._tokens(texts)
         lengths = [len(row) for row in rows]
+        # Threads of their own would take an eighth more of the processor, as each begins with nothing in its caches.
+        few = sum(lengths) <= BATCH_TOKENS
+        threads = 1 if few else self._threads or max(1, _count_cores() - polite)
         groups = batch_by_length(lengths, min(self._batch_tokens, math.ceil(sum(lengths) / threads)))
         parts = self._run_all([[rows[place] for place in group] for group in groups], threads)
         vectors = np.empty((len(texts), WIDTH), np.float32)
