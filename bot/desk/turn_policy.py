@@ -208,6 +208,7 @@ def open_desk(
         finish_view=policy.finish_view,
         load_entries=app.audit.turn,
         append=app.audit.append,
+        prepare=app.audit.prepare,
         close_interrupted=partial(close_interrupted, app),
         record_unanswered=partial(record_unanswered, app),
         is_readable=policy.is_readable,
@@ -263,7 +264,8 @@ class TurnPolicy:
         earlier = () if alone else await recall_conversation(app, platform, question, row)
         system = budget.system or channel.system
         chosen = replace(request, earlier=earlier, system=system, tone=channel.tone, effort=channel.effort)
-        return TurnPlan(chosen, run, budget.notice)
+        scope = await find_searchable_corpora(app, question.asker)
+        return TurnPlan(chosen, run, budget.notice, is_readable=partial(self._is_still_readable, scope))
 
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
         """Return the view that stays: with the nearest pages and buttons that may be seen there now."""
@@ -288,6 +290,14 @@ class TurnPolicy:
         if question.asker.exclusion or await find_forgotten_documents(self.app, turn.documents):
             return False
         return turn.may_show_evidence(await find_searchable_corpora(self.app, question.asker))
+
+    async def _is_still_readable(self, scope: frozenset[str], question: Question, result: TurnResult) -> bool:
+        """Return whether a quoted answer may be read for certain: all of it is of the `scope` it was planned with."""
+        # What claims were held against is named by the record alone.
+        documents = result.cited_documents | result.remembered
+        if question.asker.exclusion or result.answer.claims or await find_forgotten_documents(self.app, documents):
+            return False
+        return scope <= await find_searchable_corpora(self.app, question.asker)
 
     async def may_govern(self, question: Question, by: Asker) -> bool:
         """Return whether somebody may set the question's channel, and so stop and retract what others asked."""

@@ -54,10 +54,22 @@ class Queue:
         claimable = select(questions).where(_is_claimable(owner, now, sole=sole))
         return await self._all(claimable.order_by(questions.c.ticket))
 
-    async def claim(self, ticket: int, owner: str, until: datetime, *, now: datetime, sole: bool = False) -> bool:
-        """Lease a question to `owner`. Returns False unless `open` would list it."""
+    async def claim(
+        self,
+        ticket: int,
+        owner: str,
+        until: datetime,
+        *,
+        now: datetime,
+        sole: bool = False,
+        turn_id: str | None = None,
+        sending: bool | None = None,
+    ) -> bool:
+        """Lease a question to `owner`, and record its progress as `note` does. False unless `open` would list it."""
         change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
-        claimed = change.values(state=RUNNING, owner=owner, lease_until=until)
+        progress = {"turn_id": turn_id, "sending": sending}
+        known = {name: value for name, value in progress.items() if value is not None}
+        claimed = change.values(state=RUNNING, owner=owner, lease_until=until, **known)
         return await self._write(lambda connection: connection.execute(claimed).rowcount == 1)
 
     async def renew(self, owner: str, until: datetime) -> frozenset[int]:
@@ -103,13 +115,30 @@ class Queue:
 
         await self._write(note)
 
-    async def finish(self, ticket: int, outcome: str, *, text: str | None = None, gone: bool = False) -> bool:
-        """Finish a question, and forget its handle.
+    async def finish(
+        self,
+        ticket: int,
+        outcome: str,
+        *,
+        text: str | None = None,
+        gone: bool = False,
+        posted: Sequence[str] | None = None,
+        record: Callable[[Connection], None] | None = None,
+    ) -> bool:
+        """Finish a question, forget its handle, and `record` that in the same transaction.
 
         Returns False, and lets it wait again, where its answer is to be retracted or answers another `text` than it has
-        by now, unless it is `gone`.
+        by now, unless it is `gone`. `posted` is as `note` has it.
         """
-        return await self._write(lambda connection: _finish_question(connection, ticket, outcome, text, gone=gone))
+
+        def finish(connection: Connection) -> bool:
+            if record is not None:
+                record(connection)
+            if posted is not None:
+                _update_progress(connection, ticket, {}, posted, None)
+            return _finish_question(connection, ticket, outcome, text, gone=gone)
+
+        return await self._write(finish)
 
     async def retract(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
         """Request that the answer to a question be removed; one that is done waits again for that, in its turn.

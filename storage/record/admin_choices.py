@@ -66,6 +66,8 @@ class ApprovedExamples:
         return tuple(replace(one, body=one.body[_ANSWER]) for one in pinned)
 
     async def _read(self) -> tuple[ApprovedExample, ...]:
+        if not await self.database.read_kept(select(examples.c.turn_id).limit(1), [examples]):
+            return ()
         query = select(examples).order_by(examples.c.at.desc(), examples.c.turn_id)
         edited = select(entries.c.turn_id, entries.c.body).join(examples, examples.c.turn_id == entries.c.turn_id)
         edited = edited.where(entries.c.kind == EntryKind.EDITED.value)

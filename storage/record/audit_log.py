@@ -21,6 +21,23 @@ from storage.record.turn_index import index_entries
 from storage.types import EntryKind, LogEntry
 
 
+@dataclass(slots=True)
+class PreparedEntries:
+    """Entries to be inserted within a transaction, and told of once it is committed."""
+
+    added: Sequence[LogEntry]
+    rows: Sequence[Mapping[str, Any]]
+    observe: Callable[[Sequence[LogEntry]], None]
+    numbers: tuple[int, ...] = ()
+
+    def insert(self, connection: Connection) -> None:
+        self.numbers = insert_entries(connection, self.rows)
+
+    def report(self) -> None:
+        numbered = zip(self.numbers, self.added, self.rows, strict=True)
+        self.observe([replace(entry, seq=seq, at=row["at"]) for seq, entry, row in numbered])
+
+
 @dataclass(frozen=True)
 class AuditLog:
     """The entries. Every method is one transaction, and raises `StorageError`."""
@@ -35,11 +52,14 @@ class AuditLog:
 
         Raises `TypeError` or `ValueError` for a body that is no strict JSON.
         """
-        now = self.clock()
-        rows = encode_entries(added, now)
-        numbers = await self.database.write(lambda connection: insert_entries(connection, rows))
-        self.observe([replace(entry, seq=seq, at=entry.at or now) for seq, entry in zip(numbers, added, strict=True)])
-        return numbers
+        prepared = self.prepare(*added)
+        await self.database.write(prepared.insert)
+        prepared.report()
+        return prepared.numbers
+
+    def prepare(self, *added: LogEntry) -> PreparedEntries:
+        """Return entries to be inserted together with what else happens at that moment. Raises as `append` does."""
+        return PreparedEntries(added, encode_entries(added, self.clock()), self.observe)
 
     async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
         """Return the entries of one turn, oldest first."""

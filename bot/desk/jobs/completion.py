@@ -10,7 +10,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bot.desk.answer_actions import remove_notes, remove_shared_answer
 from bot.desk.jobs.job import Job
@@ -142,22 +142,26 @@ async def settle_job(job: Job, result: DeliveryResult) -> bool:
 
     Returns False where the server stops before that.
     """
-    job.delivering, gone = True, result.outcome is DeliveryOutcome.RETRACTED
-    finish = job.context.queue.finish
+    job.delivering = True
     try:
-        if not result.recorded:
-            await store_with_retry(job, lambda: _append_delivered(job, result))
-        # In the words of then: whoever changed them since is answered anew, also if the process ends here.
-        text = job.question.text
-        return await store_with_retry(job, lambda: finish(job.ticket, result.outcome, text=text, gone=gone))
+        return await store_with_retry(job, lambda: _store_end(job, result))
     except ServerStopping:
         return False
 
 
-async def _append_delivered(job: Job, result: DeliveryResult) -> None:
-    if not job.turn_id or result.why or result.outcome is DeliveryOutcome.STOPPED:
-        await _ensure_turn_opened(job, result)
-    await job.context.ports.append(build_delivered_entry(job.turn_id, job.ticket, job.question, result))
+async def _store_end(job: Job, result: DeliveryResult) -> bool:
+    ports, finish, entries = job.context.ports, job.context.queue.finish, None
+    if not result.recorded:
+        if not job.turn_id or result.why or result.outcome is DeliveryOutcome.STOPPED:
+            await _ensure_turn_opened(job, result)
+        entries = ports.prepare(build_delivered_entry(job.turn_id, job.ticket, job.question, result))
+    # In the words of then: whoever changed them since is answered anew, also if the process ends here.
+    text, gone = job.question.text, result.outcome is DeliveryOutcome.RETRACTED
+    facts: dict[str, Any] = {"text": text, "gone": gone, "posted": job.writer.unstored}
+    done = await finish(job.ticket, result.outcome, **facts, record=entries.insert if entries else None)
+    if entries is not None:
+        entries.report()
+    return done
 
 
 async def _ensure_turn_opened(job: Job, result: DeliveryResult) -> None:

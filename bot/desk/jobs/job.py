@@ -20,6 +20,7 @@ from bot.views.turn_view import View
 from bot.views.view_reducer import start_view
 from pipeline.types import Event, Status
 from storage.database.queue import RETRACTION_KEY, Queue
+from storage.record.audit_log import PreparedEntries
 from storage.types import LogEntry, NewQuestion, QueuedQuestion
 
 
@@ -89,6 +90,11 @@ class JobInterrupted(Exception):
 AnswerFunction = Callable[[TurnRequest, Callable[[Event], None]], Awaitable[TurnResult]]
 
 
+async def _leave_open(question: Question, result: TurnResult) -> bool:
+    del question, result
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
     """How a question is answered, decided when its turn comes."""
@@ -99,6 +105,9 @@ class TurnPlan:
     notice: str = ""  # what the reader must know beforehand
     refused: Failure | None = None
     """Why nothing is answered, its message in the asker's language; nothing is asked then."""
+    is_readable: Callable[[Question, TurnResult], Awaitable[bool]] = _leave_open
+    """Whether all that its answer was made from may still be read where the same asker stands now; False where only the
+    record tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,7 @@ class DeskPorts:
     """Makes of the last view on the way the one that stays, with what may be seen and pressed there now."""
     load_entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]  # all that the log has of a turn
     append: Callable[[LogEntry], Awaitable[object]]  # adds to the log
+    prepare: Callable[[LogEntry], PreparedEntries]  # what is added with the end of a question
     close_interrupted: Callable[[str], Awaitable[bool]]  # closes a turn that was opened and that nobody runs any more
     record_unanswered: Callable[[TurnRequest, TaskKind, Status, Failure], Awaitable[None]]
     """Opens and closes a turn in which nothing was asked, for the record of why."""
@@ -143,6 +153,8 @@ class Job:
         self.unplaced = False
         """Whether it could not be told, when it was last asked, where the asker stands."""
         self.delivering = self.started = self.claimed = False
+        self.unopened = False
+        """Whether its turn was named when it was claimed, and nothing was begun of it yet."""
         self.task: asyncio.Task[None] | None = None
         """All that is done for it, once it is started."""
         self.on_answered: Callable[[], None] = lambda: None

@@ -68,10 +68,13 @@ class MessageWriter:
         self.fault: Exception | None = None
         self.platform, self._save, self._clock, self._on_fault = platform, save, clock, on_fault
         self._sending = self._doubt = sending
+        self.foreseen = False
+        """Whether it is stored that a first post is begun, before it is."""
         self.sign = ProgressSign.NONE
         """What the asker saw last of a question of which nothing is posted."""
         self._latest: View | None = None
         self._waiting, self._signed, self._muted = True, False, False
+        self._ends = False
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
 
@@ -95,8 +98,15 @@ class MessageWriter:
         if self._pump is None or self._pump.done():
             self._pump = asyncio.create_task(self._show_newest())
 
-    async def finish(self, view: View) -> View:
+    @property
+    def unstored(self) -> tuple[str, ...] | None:
+        """The messages that are posted, where that is not stored yet; those that are gone stay known."""
+        return self.posted.messages if self.posted and self.posted != self._stored else None
+
+    async def finish(self, view: View, *, ends: bool = False) -> View:
         """Show the last view, however long the platform is away, and return it as it is shown.
+
+        Where that `ends` the question, what is posted is stored with its end, if the platform can be asked until then.
 
         What the platform refuses for what it is made of is shown as plain text. Where it takes nothing, what is posted
         goes: nobody is to wait for what does not come.
@@ -109,6 +119,7 @@ class MessageWriter:
         await self.settle()
         if self.fault:
             raise self.fault
+        self._ends = ends
         refused: CannotPost | None = None
         for form in (view, *simplify_view(view)):
             try:
@@ -228,7 +239,8 @@ class MessageWriter:
             raise DeliveryUnknown("the answer was perhaps posted, and the platform cannot be asked")
         self._doubt = view.done or self.ways.reads_back
         if self._doubt and not self._sending:
-            await self._save(sending=True)
+            if not self.foreseen:
+                await self._save(sending=True)
             self._sending = True
         try:
             self.posted = await self._call(view)
@@ -267,7 +279,7 @@ class MessageWriter:
     async def _store(self) -> None:
         """Store what is posted, if that changed, and that nothing is in doubt any more."""
         notes: dict[str, Any] = {}
-        if self.posted != self._stored:
+        if self.posted != self._stored and not (self._ends and self.ways.reads_back):
             notes["posted"] = self.posted.messages
         if self._sending and not self.ways.reads_back:
             notes["sending"] = False

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 
 from bot.desk.jobs.completion import (
     STOPPED_KEY,
@@ -116,7 +117,6 @@ async def run_job(job: Job) -> bool:
         with contain_panics():
             if not await _claim(job):
                 return False
-            job.claimed = True
             result = await _run_steps(job)
     except StorageError as error:
         result = await send_unrecorded_notice(job, error)
@@ -127,18 +127,30 @@ async def run_job(job: Job) -> bool:
 
 
 async def _claim(job: Job) -> bool:
-    """Claim a job. Only a removal waits for the database: others are told that it is away."""
-    context = job.context
+    """Claim a job, and note the turn that a new question begins with, and that it will be posted.
+
+    Only a removal waits for the database: others are told that it is away.
+    """
+    context, removes = job.context, job.interrupt is Interrupt.REMOVE
+    turn_id = "" if job.turn_id or removes else secrets.token_hex(6)
+    # Where the platform can be asked, that it is asked once too often costs nothing.
+    sending = bool(turn_id) and job.writer.ways.reads_back and not (job.question.handle or job.question.unasked)
 
     async def claim() -> bool:
         now = context.clock.now()
         until = now + timedelta(seconds=context.lease_seconds)
-        return await context.queue.claim(job.ticket, context.owner, until, now=now, sole=context.sole)
+        begun: dict[str, Any] = {"turn_id": turn_id, "sending": True} if sending else {"turn_id": turn_id}
+        known = begun if turn_id else {}
+        return await context.queue.claim(job.ticket, context.owner, until, now=now, sole=context.sole, **known)
 
     try:
-        return await (store_with_retry(job, claim) if job.interrupt is Interrupt.REMOVE else claim())
+        job.claimed = await (store_with_retry(job, claim) if removes else claim())
     except ServerStopping:
         return False
+    if job.claimed and turn_id:
+        job.turn_id, job.unopened = turn_id, True
+        job.writer.foreseen = sending
+    return job.claimed
 
 
 async def _run_steps(job: Job) -> DeliveryResult | None:
@@ -211,7 +223,7 @@ async def _answer_question(job: Job) -> DeliveryResult | None:
                 job, plan.request, Failure(_PLACE_UNKNOWN, translate("desk_place_unknown", job.language), "")
             )
         result = await plan.answer(plan.request, lambda event: _show_event(job, event))
-        if await _is_presentable(job):
+        if await _is_presentable(job, plan, result):
             return await _deliver_result(job, result)
         await ports.append(build_withheld_entry(job.turn_id))
     plan = await _start_turn(job)
@@ -221,23 +233,28 @@ async def _answer_question(job: Job) -> DeliveryResult | None:
 async def _start_turn(job: Job) -> TurnPlan:
     """Start a new turn, with nothing shown of one before it."""
     context = job.context
-    if job.turn_id:
-        await context.ports.close_interrupted(job.turn_id)
-    turn_id = secrets.token_hex(6)
-    await context.queue.note(job.ticket, turn_id=turn_id)
-    job.turn_id, job.view = turn_id, job.start_view()
+    if not job.unopened:
+        if job.turn_id:
+            await context.ports.close_interrupted(job.turn_id)
+        turn_id = secrets.token_hex(6)
+        await context.queue.note(job.ticket, turn_id=turn_id)
+        job.turn_id = turn_id
+    job.unopened, job.view = False, job.start_view()
     if not job.question.asker.exclusion:
         job.writer.offer(job.view)
     await job.locate_asker()
-    plan = await context.ports.plan(job.writer.platform, job.question, job.row, turn_id)
+    plan = await context.ports.plan(job.writer.platform, job.question, job.row, job.turn_id)
     job.view = job.start_view(plan.notice)
     return plan
 
 
-async def _is_presentable(job: Job) -> bool:
+async def _is_presentable(job: Job, plan: TurnPlan, result: TurnResult) -> bool:
     """Return whether all that the turn was made from may be read there now; settings may have changed."""
-    turn = read_turn_record(await job.context.ports.load_entries(job.turn_id))
+    asker = job.question.asker
     await job.locate_asker()
+    if job.context.sole and job.question.asker == asker and await plan.is_readable(job.question, result):
+        return True
+    turn = read_turn_record(await job.context.ports.load_entries(job.turn_id))
     return turn is None or await job.context.ports.is_readable(job.question, turn)
 
 
@@ -288,7 +305,7 @@ async def _deliver_view(
     if silent and not writer.begun:
         return DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), view)
     try:
-        view = await writer.finish(view)
+        view = await writer.finish(view, ends=True)
     except PostGone:
         job.request(Interrupt.REMOVE, why="what was posted was deleted")
         return None

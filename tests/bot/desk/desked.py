@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from bot.access import Asker
@@ -44,7 +46,7 @@ def question(number: int = 1, channel: str = "C1", thread: str = "", **changes: 
     """Return a question; each number has a thread of its own unless one is named."""
     place = Place(HOUSE, "T1", channel, thread or f"t{number}")
     asker = Asker(HOUSE, "channel", "T1", channel, "U1")
-    facts = {"message": f"m{number}", "handle": "xoxb-secret"}
+    facts = {"message": f"m{number}", "handle": "xoxb-secret" if number % 2 else ""}
     conversation = f"{place.channel_id}/{place.thread}"
     key = f"{place.channel_id}/{number}"
     return Question(key, "ask", f"Question {number}?", asker, place, conversation, DAY, **facts | changes)
@@ -137,11 +139,13 @@ class MemoryQueue:
         await self.world.reach("open")
         return tuple(row for row in self.world.rows.values() if _free(row, owner, now, sole=sole))
 
-    async def claim(self, ticket: int, owner: str, until: datetime, *, now: datetime, sole: bool = False) -> bool:
+    async def claim(
+        self, ticket: int, owner: str, until: datetime, *, now: datetime, sole: bool = False, **notes: Any
+    ) -> bool:
         await self.world.reach("claim")
         if not _free(self.world.rows[ticket], owner, now, sole=sole):
             return False
-        await self._set(ticket, state="running", owner=owner, lease_until=until)
+        await self._set(ticket, state="running", owner=owner, lease_until=until, **notes)
         return True
 
     async def renew(self, owner: str, until: datetime) -> frozenset[int]:
@@ -163,8 +167,23 @@ class MemoryQueue:
             known["body"] = {**self.world.rows[ticket].body, "text": notes["text"]}
         await self._set(ticket, **known)
 
-    async def finish(self, ticket: int, outcome: str, *, text: str | None = None, gone: bool = False) -> bool:
+    async def finish(
+        self,
+        ticket: int,
+        outcome: str,
+        *,
+        text: str | None = None,
+        gone: bool = False,
+        posted: tuple[str, ...] | None = None,
+        record: Callable[[Any], Any] | None = None,
+    ) -> bool:
         await self.world.reach("finish")
+        if record:
+            if "append" in self.world.broken:
+                raise HomeUnusable("The disk is full.", hint="Make room.")
+            record(None)
+        if posted is not None:
+            self.world.rows[ticket] = replace(self.world.rows[ticket], posted=posted)
         body = self.world.rows[ticket].body
         done = gone or ("taken_back" not in body and text in {None, body["text"]})
         over = {"state": "done", "outcome": str(outcome), "handle": ""} if done else {"state": "waiting"}
@@ -325,8 +344,18 @@ class System:
 async def append(world: World, entry: LogEntry) -> None:
     """Add to the record, as JSON brings it back."""
     await world.reach("append")
-    world.log.append(replace(entry, body=to_json_value(entry.body), seq=len(world.log) + 1, at=DAY))
+    insert(world, entry)
     await world.fuse.step()
+
+
+def insert(world: World, entry: LogEntry) -> None:
+    """Add to the record with something else."""
+    world.log.append(replace(entry, body=to_json_value(entry.body), seq=len(world.log) + 1, at=DAY))
+
+
+def prepare(world: World, entry: LogEntry) -> Any:
+    """Return what adds to the record with something else."""
+    return SimpleNamespace(insert=lambda _: insert(world, entry), report=lambda: None)
 
 
 @dataclass
@@ -418,7 +447,7 @@ def office(
     async def added(entry: LogEntry) -> None:
         await append(world, entry)
 
-    ports = DeskPorts(plan, final, entries, added, interrupt, unanswered, readable, governs)
+    ports = DeskPorts(plan, final, entries, added, partial(prepare, world), interrupt, unanswered, readable, governs)
     clock = Clock(now, sleep or waits.sleep)
     pace = SchedulerSettings(room or ConcurrencyLimit(8, 4), grace=5.0)
     queue = MemoryQueue(world)

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from pipeline.types import CitedSentence, Conversation, Status
 from storage.types import LogEntry
 
 Moment = Literal["before", "after"]
+_NOTED = {"turn_id", "sending"}  # facts that may be noted when a question is claimed
 Tell = Callable[[str, str], None]
 """Tells whoever let the process live a word and what there is to say."""
 
@@ -85,17 +86,26 @@ class FusedQueue:
     async def put(self, question: Any) -> Any:
         return await self.fuse.around("put", lambda: self.inner.put(question))
 
-    async def note(self, ticket: int, **facts: Any) -> None:
-        for fact in facts:
-            self.fuse.at(f"note {fact}", "before")
-        await self.inner.note(ticket, **facts)
-        for fact in facts:
-            self.fuse.at(f"note {fact}", "after")
+    async def claim(self, ticket: int, *given: Any, **facts: Any) -> Any:
+        noted = facts.keys() & _NOTED
+        return await self._noting(noted, lambda: self.inner.claim(ticket, *given, **facts))
 
-    async def finish(self, ticket: int, outcome: str, **facts: Any) -> None:
-        await self.fuse.around("finish", lambda: self.inner.finish(ticket, outcome, **facts))
+    async def note(self, ticket: int, **facts: Any) -> None:
+        await self._noting(facts, lambda: self.inner.note(ticket, **facts))
+
+    async def finish(self, ticket: int, outcome: str, **facts: Any) -> Any:
+        done = await self.fuse.around("finish", lambda: self.inner.finish(ticket, outcome, **facts))
         row = await self.inner.get(ticket)
         self.tell("finished", row.key)
+        return done
+
+    async def _noting(self, facts: Collection[str], work: Callable[[], Awaitable[Any]]) -> Any:
+        for fact in facts:
+            self.fuse.at(f"note {fact}", "before")
+        done = await work()
+        for fact in facts:
+            self.fuse.at(f"note {fact}", "after")
+        return done
 
     async def open(self, *asked: Any, **facts: Any) -> Any:
         rows = await self.inner.open(*asked, **facts)

@@ -41,7 +41,7 @@ ANSWERED = (
     Point("system", "after"),
     *both("turn_closed", "note turn_id"),
 )
-SHOWN = both("note sending", "post", "note posted", "delivered", "finish")
+SHOWN = both("note sending", "post", "note posted", "finish")
 EVERYWHERE = (*TAKEN, *ANSWERED, *SHOWN)
 EDITED = both("edit")
 STREAMED = both("chat.appendStream", "chat.stopStream", "chat.update")
@@ -202,14 +202,8 @@ async def test_killed_at_any_step_it_answers_once(
     assert scene.street.pings == []
 
 
-TWO = (
-    Point("final post", "before"),
-    Point("final post", "after"),
-    Point("note posted", "before", 2),
-    Point("note posted", "after", 2),
-    Point("delivered", "before"),
-)
-ONLY_TWO = (Point("final post", "before", 2), Point("final post", "after", 2), Point("delivered", "before"))
+TWO = (*both("final post"), Point("finish", "before"))
+ONLY_TWO = (Point("final post", "before", 2), Point("final post", "after", 2), Point("finish", "before"))
 FINAL = (*TWO, Point("final edit", "before"), Point("final edit", "after"))
 LONG = [*((kind, point) for kind in ("editable, short", "unreadable, short") for point in FINAL)]
 LONG += [("ephemeral, short", point) for point in ONLY_TWO]
@@ -237,7 +231,7 @@ async def test_killed_between_the_messages_of_a_long_answer_it_is_whole(
     assert scene.street.refused == []
 
 
-BETWEEN = (Point("final post", "after"), Point("note posted", "after", 2), Point("delivered", "before"))
+BETWEEN = (Point("final post", "after"), Point("finish", "before"))
 BOOKS = [
     *(("slack, long", point) for point in (*BETWEEN, *both("final edit", "chat.stopStream"))),
     *(("slack, long updated", point) for point in BETWEEN),

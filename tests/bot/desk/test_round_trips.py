@@ -1,0 +1,47 @@
+"""How often the database is asked for one question."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+from sqlalchemy import Engine, event
+
+from bot.desk.turn_policy import open_desk
+from evaluation.speed.desk_benchmark import MemoryPlatform
+from storage.types import EntryKind
+from tests.bot.desk.library import Talk, house
+
+MOST_WRITES, MOST_READS = 5, 5
+"""Taken, claimed, opened, closed, ended; and what was said before, the search, and whether its pages still stand."""
+
+
+async def test_what_happens_at_the_same_moment_is_one_transaction(tmp_path: Path) -> None:
+    """A question in a channel is quoted to, and all of it is on record."""
+    begun, platform = Counter[str](), MemoryPlatform(expected=1)
+
+    def note(_connection, _cursor, statement, *_) -> None:
+        begun[statement] += statement.startswith("BEGIN")
+
+    async with house(tmp_path) as app:
+        desk, talk = open_desk(app, {"slack": platform}), Talk(app)
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            async with desk.running():
+                await desk.resume_questions()
+                begun.clear()
+                await desk.take(talk.question("When is the red one open?", handle="", message="1"))
+                async with asyncio.timeout(20):
+                    await platform.all_done.wait()
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+        row = await app.queue.get(1)
+        entries = await app.audit.turn(row.turn_id)
+
+    assert begun["BEGIN IMMEDIATE"] <= MOST_WRITES
+    assert begun["BEGIN"] <= MOST_READS
+    assert (row.outcome, row.posted) == ("delivered", (row.message,))
+    assert [entry.kind for entry in entries if entry.kind is not EntryKind.STEP] == [
+        EntryKind.TURN_OPENED,
+        EntryKind.TURN_CLOSED,
+        EntryKind.DELIVERED,
+    ]
