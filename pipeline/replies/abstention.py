@@ -15,15 +15,27 @@ _GAP = "[^.;:]{0,40}?"  # between the notes, the word that denies and the verb
 
 
 @dataclass(frozen=True, slots=True)
+class _SilentNotes:
+    """How a language says that notes do not say something: each of `parts` stands in it, which is soon looked up."""
+
+    parts: tuple[re.Pattern[str], ...]
+    whole: re.Pattern[str]
+
+    def find(self, plain: str) -> re.Match[str] | None:
+        return self.whole.search(plain) if all(part.search(plain) for part in self.parts) else None
+
+
+@dataclass(frozen=True, slots=True)
 class _AbstentionPatterns:
-    silent_notes: re.Pattern[str]
+    silent_notes: tuple[_SilentNotes, ...]
     unknown: re.Pattern[str]
 
 
 def is_about_notes(sentence: str) -> bool:
     """Return whether a sentence tells of the notes that they do not say something, which answers nothing."""
-    found = _abstention_patterns().silent_notes.search(_plain(sentence))
-    return found is not None and found.start() <= _OPENING_CHARACTERS
+    plain = _plain(sentence)
+    found = (one.find(plain) for one in _abstention_patterns().silent_notes)
+    return any(one is not None and one.start() <= _OPENING_CHARACTERS for one in found)
 
 
 def is_abstention(sentence: str) -> bool:
@@ -38,12 +50,13 @@ def _plain(text: str) -> str:
 @cache
 def _abstention_patterns() -> _AbstentionPatterns:
     text = resources.files("pipeline.replies").joinpath("abstentions.json").read_text(encoding="utf-8")
-    silent, unknown = list[str](), list[str]()
+    silent, unknown = list[_SilentNotes](), list[str]()
     for phrases in json.loads(text).values():
-        parts = [_any_phrase(phrases[kind]) for kind in ("notes", "denies", "tells")]
-        silent += [_GAP.join(order) for order in permutations(parts)]
+        parts = [_any_phrase(phrases[kind]) for kind in ("denies", "notes", "tells")]
+        whole = "|".join(_GAP.join(order) for order in permutations(parts))
+        silent.append(_SilentNotes(tuple(map(re.compile, parts)), re.compile(whole)))
         unknown.append(_any_phrase(phrases["unknown"]))
-    return _AbstentionPatterns(re.compile("|".join(silent)), re.compile("|".join(unknown)))
+    return _AbstentionPatterns(tuple(silent), re.compile("|".join(unknown)))
 
 
 def _any_phrase(phrases: Sequence[str]) -> str:

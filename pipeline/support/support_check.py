@@ -249,8 +249,7 @@ def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
         stands = wanted in _normalise_space(passage.text)
         if not stands and passage.kind is not PassageKind.TABLE:
             continue
-        runs = _sentence_runs(passage)
-        if wanted in runs or (mark and stands and wanted[mark.end() :] in runs):
+        if _is_run(wanted, passage) or (mark and stands and _is_run(wanted[mark.end() :], passage)):
             return passage.id
     return ""
 
@@ -269,7 +268,7 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
 def _has_run(passage: Passage, wanted: tuple[str, ...]) -> bool:
     """Return whether a run of neighbouring sentences has these plain words."""
     if passage.kind is PassageKind.TABLE:
-        return any(_list_plain_words(run) == wanted for run in _sentence_runs(passage))
+        return any(_list_plain_words(run) == wanted for run in _list_runs(passage.text, passage.kind))
     read = _read_plain_words(passage.text, passage.kind)
     for place, (opening, _) in enumerate(read):
         run, most = opening, len(wanted) + _LONGEST_CONNECTIVE
@@ -322,12 +321,40 @@ def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*missed, *([f"the passages say {said}"] if said else []))))
 
 
-def _sentence_runs(passage: Passage) -> set[str]:
-    """Return every run of neighbouring sentences of a passage, white space normalised; of a table, as prose as well."""
+def _is_run(wanted: str, passage: Passage) -> bool:
+    """Return whether neighbouring sentences of a passage are a text, white space normalised; of a table, also as prose.
+
+    A run grows with each sentence, and begins as its first one does, but for stops that an ellipsis takes in.
+    """
+    text, kind = passage.text, passage.kind
     spans = find_quotable_spans(passage)
+    for place, opening in _read_openings(text, kind):
+        if not wanted.startswith(opening):
+            continue
+        for _, end in spans[place:]:
+            run = text[spans[place][0] : end]
+            shown = {_normalise_space(run), _normalise_space(write_rows(run, kind))}
+            if wanted in shown:
+                return True
+            if min(map(len, shown)) > len(wanted) + len("..."):
+                break
+    return False
+
+
+@lru_cache(maxsize=256)
+def _read_openings(text: str, kind: PassageKind) -> tuple[tuple[int, str], ...]:
+    """Return the beginning of each run of neighbouring sentences with its place; of a table's also as prose."""
+    starts = ((place, text[start:end]) for place, (start, end) in enumerate(_find_quotable_spans(text, kind)))
+    both = ((place, shown) for place, said in starts for shown in dict.fromkeys((said, write_rows(said, kind))))
+    return tuple((place, _normalise_space(shown).rstrip(".…")) for place, shown in both)
+
+
+def _list_runs(text: str, kind: PassageKind) -> set[str]:
+    """Return every run of neighbouring sentences of a passage, white space normalised; of a table, as prose as well."""
+    spans = _find_quotable_spans(text, kind)
     ends = ((start, end) for place, (start, _) in enumerate(spans) for _, end in spans[place:])
-    runs = {passage.text[start:end] for start, end in ends}
-    return set(map(_normalise_space, [*runs, *(write_rows(run, passage.kind) for run in runs)]))
+    runs = {text[start:end] for start, end in ends}
+    return set(map(_normalise_space, [*runs, *(write_rows(run, kind) for run in runs)]))
 
 
 def write_rows(text: str, kind: PassageKind) -> str:
