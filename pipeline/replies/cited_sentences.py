@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pipeline.replies.block_parser import (
     BlockEvent,
@@ -78,6 +79,7 @@ class SentenceCutter:
         return _find_first_end(self._text, len(self._text), self._count, whole=True) if closed and self._text else 0
 
 
+@lru_cache(maxsize=128)
 def mask_verbatim(text: str, count: int) -> str:
     """Return a text of the same length in which code and links are single words, and marks are spaces."""
     text = mask_spans(text, find_verbatim_spans(text), _WORD_PLACEHOLDER)
@@ -239,6 +241,7 @@ class SentenceSplitter:
         self._held = None
 
 
+@lru_cache(maxsize=128)
 def parse_sentence(raw: str, count: int) -> tuple[str, tuple[int, ...]]:
     """Return a sentence without its marks and markup, and the numbers in 1..count that its marks name."""
     text, numbers = raw, dict[int, None]()

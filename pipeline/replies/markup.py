@@ -6,6 +6,7 @@ Code and mathematics are set aside first and put back afterwards, so that only w
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import count
 
 from storage.language.lazy_pattern import lazy_compile
@@ -192,6 +193,7 @@ def strip_invisible(text: str) -> str:
     return _INVISIBLE.sub("", text)
 
 
+@lru_cache(maxsize=128)
 def clean_markup(text: str) -> str:
     """Return text that a model wrote without links, images, tags and mentions; what they showed stays as words.
 

@@ -80,13 +80,13 @@ def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping
     training were the worse for it.
     """
     said = [one for passage in passages for one in passage]
-    wanted, everything = _find_content(sentence), frozenset[str]().union(*map(_find_content, said))
-    running, source = _find_terms(sentence), [_find_terms(one) for one in said if wanted & _find_content(one)]
+    wanted, everything = find_content(sentence), frozenset[str]().union(*map(find_content, said))
+    running, source = _find_terms(sentence), [_find_terms(one) for one in said if wanted & find_content(one)]
     source_text = " ".join(said)
     hedged, hedges = bool(_HEDGE.search(sentence)), bool(_HEDGE.search(source_text))
     return {
         "overlap": _measure_share(wanted, everything),
-        "overlap_best": max((_measure_share(wanted, _find_content(one)) for one in said), default=0.0),
+        "overlap_best": max((_measure_share(wanted, find_content(one)) for one in said), default=0.0),
         "novel": float(len(wanted - everything)),
         "pairs": _measure_shared_runs(running, source, 2),
         "triples": _measure_shared_runs(running, source, 3),
@@ -104,25 +104,25 @@ def select_closest(sentence: str, passages: Sequence[Sequence[str]]) -> tuple[st
     Each is chosen for what it adds to those before it; at a tie for what it shares at all, then the earlier one.
     """
     left = [one for passage in passages for one in passage]
-    wanted, chosen, room = _find_content(sentence), list[str](), MOST_WORDS
+    wanted, chosen, room = find_content(sentence), list[str](), MOST_WORDS
     missing = wanted
 
     def rate(one: str) -> tuple[int, float, int]:
-        return len(missing & _find_content(one)), _measure_share(wanted, _find_content(one)), -len(one)
+        return len(missing & find_content(one)), _measure_share(wanted, find_content(one)), -len(one)
 
     while left and len(chosen) < MOST_SENTENCES:
         best = max(left, key=rate)
-        if chosen and (not missing & _find_content(best) or count_words(best) > room):
+        if chosen and (not missing & find_content(best) or count_words(best) > room):
             break
         left.remove(best)
         chosen.append(best)
         room -= count_words(best)
-        missing -= _find_content(best)
+        missing -= find_content(best)
     return tuple(chosen)
 
 
 @lru_cache(maxsize=1_024)
-def _find_content(text: str) -> frozenset[str]:
+def find_content(text: str) -> frozenset[str]:
     return frozenset(content_terms(text))
 
 

@@ -16,7 +16,14 @@ from pipeline.support.analysis.table_parser import write_row
 from pipeline.support.analysis.tokenizer import tokenize
 from pipeline.support.comparison.alignment import load_general_words
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
-from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, load_scorer, select_closest
+from pipeline.support.scorer import (
+    EmbedTokens,
+    Scorer,
+    extract_features,
+    find_content,
+    load_scorer,
+    select_closest,
+)
 from pipeline.types import Support
 from storage.language.detection import detect_language
 from storage.language.lazy_pattern import lazy_compile
@@ -174,7 +181,7 @@ def _is_strange(unsaid: Sequence[str], features: Mapping[str, float]) -> bool:
 
 
 def _find_unsaid(sentence: str, texts: Sequence[str]) -> tuple[str, ...]:
-    said = {term for text in texts for term in content_terms(text)}
+    said = frozenset[str]().union(*map(find_content, texts))
     return tuple(word for word in dict.fromkeys(content_words(sentence)) if said.isdisjoint(content_terms(word)))
 
 
@@ -262,7 +269,13 @@ def _find_nearly_verbatim(sentence: str, passages: Sequence[Passage]) -> str:
     wanted = _list_plain_words(sentence)
     if len(wanted) < MIN_CONTENT_WORDS:
         return ""
-    return next((passage.id for passage in passages if _has_run(passage, wanted)), "")
+    return next((one.id for one in passages if _may_have_words(one.text, wanted) and _has_run(one, wanted)), "")
+
+
+def _may_have_words(text: str, wanted: Sequence[str]) -> bool:
+    """Return whether a text may have all of these plain words: a look at its letters, where they are plain."""
+    low = text.lower()
+    return not low.isascii() or all(word in low for word in wanted if word.isalnum())
 
 
 def _has_run(passage: Passage, wanted: tuple[str, ...]) -> bool:
