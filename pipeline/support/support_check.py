@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from pipeline.support.analysis.table_parser import write_row
 from pipeline.support.analysis.tokenizer import tokenize
@@ -74,6 +74,7 @@ Strictness = Literal["loose", "normal", "strict"]
 _FAR, _HALF_SAID = 0.35, 0.5  # a likeness of a word to the nearest of the passages; a share of a sentence's words
 MIN_CONTENT_WORDS = 2  # words with a meaning of their own that a sentence must have: "None of it is true." has one
 MOST_UNSAID = 4  # words that a reason names
+_MOST_KNOWN = 256  # verdicts that are remembered
 MAX_CHARACTERS = 2_000  # characters of a sentence that can be judged: nothing longer is one
 
 
@@ -86,13 +87,24 @@ class SupportChecker:
     names: tuple[str, ...] = ()
     """Names that every page may be taken to speak of: the team's own, which its own pages seldom say."""
     scorer: Scorer = field(default_factory=load_scorer)
+    _known: dict[Any, Support] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     async def __call__(self, sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
         """Decide whether the passages of the evidence, read together, say the sentence.
 
         The titles and other names of their pages count as said in them, as a page says "she" of whom it is about.
         `asked` are the question and what was said before it: what comes from there may be disputed, but is no evidence.
+        What is asked again, as a draft repeats a note, is answered as before.
         """
+        key = (sentence, tuple(evidence), tuple(asked))
+        if key not in self._known:
+            support = await self._decide(sentence, evidence, asked)
+            if len(self._known) >= _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            self._known[key] = support
+        return self._known[key]
+
+    async def _decide(self, sentence: str, evidence: Sequence[Evidence], asked: Sequence[str]) -> Support:
         passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
         unread = _find_unreadable(sentence, passages)
         if unread:

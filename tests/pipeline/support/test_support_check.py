@@ -119,6 +119,23 @@ async def test_a_detail_that_is_not_there_decides_by_itself(read: EmbedTokens, s
     assert said in support.reasons[0]
 
 
+async def test_what_is_asked_again_is_answered_as_before_and_read_once(read: EmbedTokens) -> None:
+    """But only of the same sentence, evidence and question."""
+    asked = list[Sequence[str]]()
+
+    async def count(texts: Sequence[str]) -> Sequence[TokenStates]:
+        asked.append(texts)
+        return [*await read(texts)]
+
+    check, sentence = SupportChecker(count), "Ingrid Solberg founded the mill in 1931."
+    first = await check(sentence, evidence(MILL))
+    assert await check(sentence, list(evidence(MILL))) is first
+    assert len(asked) == 1
+    await check(sentence, evidence(MILL, OFFICE))
+    await check(sentence, evidence(MILL), asked=["Was it founded in 1931?"])
+    assert len(asked) == 3
+
+
 async def test_a_contradiction_is_told_from_a_lack(read: EmbedTokens) -> None:
     """Where the passage has another value in its place, the reason shows both."""
     support = await SupportChecker(read)("Ingrid Solberg founded the paper mill in Lauvik in 1931.", evidence(MILL))
