@@ -104,13 +104,7 @@ async def _rank_parts(
 async def _rank_corpus(
     turn: Turn, question: ResolvedQuestion, hits: tuple[Hit, ...], passages: int, kit: Kit
 ) -> RankedQuotes:
-    language = _answer_language(turn, hits)
-    readable = [hit for hit in hits if _may_answer_in(hit, language)]
-    candidates = [one for one in find_candidates(readable[:passages]) if not is_about_others(one, question.text)]
-    found = [one for one in candidates if not is_unpriced(one.text, question.text)] or candidates
-    weight = REPLACED if question.varied else BORROWED
-    reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits, weight)
-    scored = await kit.run_in_thread(score_candidates, reading, found, estimate_cosines(found))
+    reading, scored = await kit.run_in_thread(_score_corpus, turn, question, hits, passages)
     compared = set[int]()
     while scored and reading.trust and not question.varied:
         expected = sorted(scored, key=lambda one: one.score, reverse=True)
@@ -125,11 +119,29 @@ async def _rank_corpus(
         compared.update(places)
     if reading.trust and question.varied:
         scored = await _compare(question.query, reading, scored, range(len(scored)), kit)
-    ranked = _rank_kept(scored, question.varied, language)
+    ranked = _rank_kept(scored, question.varied, reading.language)
     read = await _read(question.query, reading, ranked, kit) if reading.regime == "trusted" else {}
-    reranked = rerank_candidates(reading, ranked, read)
-    rated = await kit.run_in_thread(rate_candidates, reading, hits, reranked)
+    rated = await kit.run_in_thread(_rate_read, reading, hits, ranked, read)
     return RankedQuotes(reading, hits, rated, rated[0].chance if rated else 0.0)
+
+
+def _score_corpus(
+    turn: Turn, question: ResolvedQuestion, hits: tuple[Hit, ...], passages: int
+) -> tuple[ScoredQuestion, Sequence[ScoredCandidate]]:
+    """Score what could be quoted of the first `passages` by its words, and about by how near it is."""
+    language = _answer_language(turn, hits)
+    readable = [hit for hit in hits if _may_answer_in(hit, language)]
+    candidates = [one for one in find_candidates(readable[:passages]) if not is_about_others(one, question.text)]
+    found = [one for one in candidates if not is_unpriced(one.text, question.text)] or candidates
+    weight = REPLACED if question.varied else BORROWED
+    reading = weigh_question(question.text, question.borrowed, language, hits, weight)
+    return reading, score_candidates(reading, found, estimate_cosines(found))
+
+
+def _rate_read(
+    reading: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate], read: Mapping[int, float]
+) -> tuple[ScoredCandidate, ...]:
+    return rate_candidates(reading, hits, rerank_candidates(reading, ranked, read))
 
 
 async def order_passages(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> tuple[Hit, ...]:
