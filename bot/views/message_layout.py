@@ -270,10 +270,12 @@ def _find_end(text: str, longest: int, fits: Callable[[str], bool]) -> int:
 
 def _find_longest(text: str, fits: Callable[[str], bool]) -> int:
     """Return how many characters fit. What a text takes need not grow with each: the end is tried again."""
-    high = _FIRST_TRY
+    low, high = 1, _FIRST_TRY
     while high < len(text) and fits(text[:high]):
-        high *= 2
-    low, high = 1, min(high, len(text))
+        low, high = high, high * 2
+    if high >= len(text) and fits(text):
+        return len(text)
+    high = min(high, len(text))
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(text[:middle]) else (low, middle - 1)

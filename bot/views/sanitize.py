@@ -8,6 +8,7 @@ link.
 """
 
 import re
+from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 from storage.language.lazy_pattern import lazy_compile
@@ -71,6 +72,7 @@ def strip_invisible(text: str) -> str:
     return _UNSEEN.sub("", _BREAKS.sub("\n", text))
 
 
+@lru_cache(maxsize=512)  # of a view that grows, each run is measured and shown again with each state
 def defang_text(text: str) -> str:
     """Insert joiners, so that nothing of the text pings, links, or becomes a block of its own."""
     parted = _PARTED.sub(_join_mark, _JOINABLE.sub(WORD_JOINER, strip_invisible(text)))
