@@ -9,12 +9,13 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -103,6 +104,9 @@ def prepared_home(folder: Path, plan: CostPlan, source: Path) -> Iterator[Path]:
         home.run("ingest", "all")
         dump.unlink()
         (folder / ".footnote" / "filled").touch()
+    with closing(sqlite3.connect(folder / ".footnote" / "footnote.db")) as database, database:
+        # A platform without the questions of an earlier run is taken to have deleted them: each would be taken back.
+        database.executescript("delete from posts; delete from questions;")
     yield folder
 
 
