@@ -41,9 +41,8 @@ class PackedBody:
             raise BodyDamaged(str(error)) from error
         self._made: dict[int, Passage] = {}
         self._ordinals: list[int] = []
+        self._ids: list[str] = []  # of the first passages, as far as they were asked for
         self._positions: dict[str, int] = {}
-        self._sought = 0
-        """Before this one, the positions of all ids are known."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -67,9 +66,9 @@ class PackedBody:
         return None if found is None else self[found]
 
     def _seek(self, identity: str) -> None:
-        while identity not in self._positions and (position := self._sought) < len(self):
-            self._positions[self._identify(position)] = position
-            self._sought = position + 1
+        while identity not in self._positions and (position := len(self._ids)) < len(self):
+            self._ids.append(made := self._identify(position))
+            self._positions[made] = position
 
     def _identify(self, position: int) -> str:
         (section, text, _), of = self._rows[position], self._document
@@ -78,7 +77,7 @@ class PackedBody:
 
     def _make(self, position: int) -> Passage:
         (section, text, kind), of = self._rows[position], self._document
-        identity = self._identify(position)
+        identity = self._ids[position] if position < len(self._ids) else self._identify(position)
         content = hash_passage(of.title, section, text)
         return Passage(identity, of.corpus, of.key, section, text, position, content, kind)
 
@@ -123,7 +122,7 @@ class VersionMemory:
     What was read in a state of the database is not read again while it lasts, and later not unpacked again.
     """
 
-    def __init__(self, most: int = 50_000) -> None:
+    def __init__(self, most: int = 100_000) -> None:
         """Keep versions of `most` passages, about 1 KB each."""
         self._most, self._held = most, 0
         self._versions = OrderedDict[int, PackedVersion]()

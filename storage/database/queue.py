@@ -10,7 +10,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from storage.database.engine import INSERTS, Database, decode_json, encode_json, split_chunks, utc_now
 from storage.database.schema import posts, questions, rewordings
@@ -245,32 +259,40 @@ def _is_claimable(owner: str, now: datetime, *, sole: bool) -> ColumnElement[boo
     return or_(questions.c.state == WAITING, left if sole else and_(left, questions.c.lease_until < now))
 
 
+# Statements are made once: to make one takes longer than to run it.
+_THIS = questions.c.ticket == bindparam("number")
+_LOCK = select(questions.c.channel, questions.c.body, questions.c.state).where(_THIS).with_for_update()
+_CHANGE = update(questions).where(_THIS)
+_FORGET_POSTS = delete(posts).where(posts.c.ticket == bindparam("number"))
+_POST = insert(posts)
+_ADD = {
+    name: adding(questions).on_conflict_do_nothing(index_elements=["key"]).returning(*questions.c)
+    for name, adding in INSERTS.items()
+}
+
+
 def _finish_question(connection: Connection, ticket: int, outcome: str, text: str | None, *, gone: bool) -> bool:
-    the_question = questions.c.ticket == ticket
-    kept = connection.execute(select(questions.c.body).where(the_question).with_for_update()).scalar_one_or_none()
-    body = {} if kept is None else decode_json(kept)
+    kept = connection.execute(_LOCK, {"number": ticket}).one_or_none()
+    body = {} if kept is None else decode_json(kept.body)
     done = gone or (RETRACTION_KEY not in body and (text is None or body.get("text", text) == text))
     over = {"state": DONE, "outcome": outcome, "handle": ""} if done else {"state": WAITING}
-    connection.execute(update(questions).where(the_question).values({**over, **_NO_OWNER}))
+    connection.execute(_CHANGE, {"number": ticket, **over, **_NO_OWNER})
     return done
 
 
 def mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, Any]) -> None:
     """Store the wish that the answer to a question be removed: by whom, why, and which messages beside the answer's."""
-    the_question = questions.c.ticket == ticket
-    found = select(questions.c.body, questions.c.state).where(the_question).with_for_update()
-    row = connection.execute(found).one_or_none()
+    row = connection.execute(_LOCK, {"number": ticket}).one_or_none()
     if row is None or RETRACTION_KEY in (body := decode_json(row.body)):
         return
     again = {"state": WAITING, "outcome": ""} if row.state == DONE else {}
     body[RETRACTION_KEY] = wish
-    connection.execute(update(questions).where(the_question).values({"body": encode_json(body), **again}))
+    connection.execute(_CHANGE, {"number": ticket, "body": encode_json(body), **again})
 
 
 def _insert_question(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
     # The fewer statements the better: beside an ingest each may wait some milliseconds for the interpreter.
-    adding = INSERTS[connection.dialect.name](questions).values(row).on_conflict_do_nothing(index_elements=["key"])
-    new = connection.execute(adding.returning(*questions.c)).one_or_none()
+    new = connection.execute(_ADD[connection.dialect.name], row).one_or_none()
     if new is not None:
         return parse_question(new, ()), True
     (known,) = fetch_questions(connection, select(questions).where(questions.c.key == row["key"]))
@@ -280,26 +302,24 @@ def _insert_question(connection: Connection, row: Mapping[str, Any]) -> tuple[Qu
 def _update_progress(
     connection: Connection, ticket: int, values: Mapping[str, Any], posted: Sequence[str] | None, text: str | None
 ) -> None:
-    the_question = questions.c.ticket == ticket
     if posted is None and text is None:
         if values:
-            connection.execute(update(questions).where(the_question).values(values))
+            connection.execute(_CHANGE, {"number": ticket, **values})
         return
-    found = select(questions.c.channel, questions.c.body).where(the_question).with_for_update()
-    kept = connection.execute(found).one_or_none()
+    kept = connection.execute(_LOCK, {"number": ticket}).one_or_none()
     if kept is None:
         return
     changed = dict(values)
     if text is not None:
         changed["body"] = encode_json({**decode_json(kept.body), "text": text})
     if changed:
-        connection.execute(update(questions).where(the_question).values(changed))
+        connection.execute(_CHANGE, {"number": ticket, **changed})
     if posted is not None:
-        connection.execute(delete(posts).where(posts.c.ticket == ticket))
+        connection.execute(_FORGET_POSTS, {"number": ticket})
         shown = [{"position": position, "message": message} for position, message in enumerate(posted)]
         if shown:
             place = {"ticket": ticket, "channel": kept.channel}
-            connection.execute(insert(posts), [place | one for one in shown])
+            connection.execute(_POST, [place | one for one in shown])
 
 
 def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:

@@ -17,7 +17,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
-from storage.database.engine import MIGRATION_SCRIPTS, migrate_database, open_database, sqlite_engine
+from storage.database.engine import open_database, sqlite_engine
+from storage.database.migrations.migration_runner import MIGRATION_SCRIPTS, migrate_database
 from storage.database.schema import REVISION, metadata
 from storage.errors import DatabaseUnusable
 from storage.manifest import Manifest

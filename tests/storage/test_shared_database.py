@@ -14,7 +14,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, NullPool, create_engine, func, insert, select
 
 from ingest.refresh.corpus_refresh import refresh_corpus
-from storage.database.engine import Database, migrate_database, open_database
+from storage.database.engine import Database, open_database
+from storage.database.migrations.migration_runner import migrate_database
 from storage.database.queue import Queue, mark_retracted
 from storage.database.refresh_log import NightLog, _end_night
 from storage.database.schema import corpora, metadata

@@ -1,1 +1,1 @@
-"""What Alembic needs to make and change the tables; `storage.database.engine` runs it."""
+"""What Alembic needs to make and change the tables; `migration_runner` runs it."""

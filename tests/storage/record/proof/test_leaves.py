@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.database.engine import migrate_database, open_database, sqlite_engine
+from storage.database.engine import open_database, sqlite_engine
+from storage.database.migrations.migration_runner import migrate_database
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.storage.stores import open_empty_database
