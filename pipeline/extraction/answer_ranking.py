@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from itertools import pairwise, repeat
 from operator import attrgetter, mul
-from statistics import fmean
 from typing import Any
 
 from pipeline.extraction.candidates import (
@@ -396,7 +395,7 @@ def extract_answer_features(
         rarest=_measure_rarest(question, best),
         reader=best.features.reader,
         specifics=_count_specifics(question, best),
-        ahead=best.score - fmean(one.score for one in ranked[:COMPARED_HITS]),
+        ahead=best.score - math.fsum(one.score for one in ranked[:COMPARED_HITS]) / len(ranked[:COMPARED_HITS]),
     )
 
 
