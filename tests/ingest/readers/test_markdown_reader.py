@@ -176,11 +176,11 @@ def test_deep_nesting_loses_nothing():
     "unit", ["{{x}} ", "{% x ", "{{< ", "[a]({% x %}", "[](x) ", "[ab", "<A b='", "![", "{x", "[a]: {{ "]
 )
 def test_no_text_is_slow(unit):
-    """Ten thousand of any beginning take seconds at most."""
+    """Thousands of any beginning take seconds at most."""
     began = time.process_time()
-    markdown_reader.read_mdx(unit * 10_000 + "][")
+    markdown_reader.read_mdx(unit * 3_000 + "][")
 
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 3
 
 
 @given(st.text(alphabet="ab *_`[](){}<>|-#\n!&;:^~\\\"'1.%", max_size=80))

@@ -286,10 +286,10 @@ def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize(
     "sign", ["[", "]", "*", "`", "<", "(", "** ", "[1] ", "` `` ", "![", "[a](", "<!--", "_a ", "¹"]
 )
-def test_thirty_thousand_signs_are_read_at_once(sign: str) -> None:
-    """Time grows with length alone: were it the square, it would be many minutes of the processor."""
+def test_ten_thousand_signs_are_read_at_once(sign: str) -> None:
+    """Time grows with length alone: were it the square, it would be a minute of the processor."""
     began = time.process_time()
 
-    split_sentences((sign * 30_000)[:30_000], 3)
+    split_sentences((sign * 10_000)[:10_000], 3)
 
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 2
