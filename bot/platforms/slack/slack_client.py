@@ -10,11 +10,13 @@ import json
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
@@ -253,6 +255,15 @@ def build_web_client(token: str, api_url: str) -> AsyncWebClient:
     # Below warnings it says what it sends: what people wrote, and triggers, which are secrets.
     logger.setLevel(logging.WARNING)
     return AsyncWebClient(token=token, base_url=api_url, retry_handlers=[], logger=logger)
+
+
+@asynccontextmanager
+async def open_web_client(token: str, api_url: str) -> AsyncIterator[AsyncWebClient]:
+    """Give a client that keeps its connections; the SDK's own opens one for each call."""
+    client = build_web_client(token, api_url)
+    timeout = aiohttp.ClientTimeout(total=client.timeout)
+    async with aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as client.session:
+        yield client
 
 
 class SlackApiClient:

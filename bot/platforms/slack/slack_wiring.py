@@ -26,7 +26,7 @@ from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import AccessDenied, Platform, PlatformError
 from bot.platforms.slack import read_slack_settings, slack_events
 from bot.platforms.slack.slack_actions import SlackActions, parse_press
-from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, open_web_client
 from bot.platforms.slack.slack_intake import SlackDirectory, SlackHistoryReader, SlackIntake, list_channels
 from bot.platforms.slack.slack_markup import escape_mrkdwn
 from bot.platforms.slack.slack_messages import build_home, render_plain
@@ -281,11 +281,11 @@ async def _load_identity(call: SlackApiClient) -> slack_events.SlackBotIdentity:
 async def open_slack(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
     """Open the workspace of the settings. Raises `PlatformError`, `StorageError`."""
     settings = read_slack_settings(app.settings)
-    client = build_web_client(settings.bot_token.get_secret_value(), settings.api_url)
-    call = SlackApiClient(client, SlackRateLimit(), partial(app.observe_call, "slack"))
+    async with open_web_client(settings.bot_token.get_secret_value(), settings.api_url) as client:
+        call = SlackApiClient(client, SlackRateLimit(), partial(app.observe_call, "slack"))
 
-    async def channels(_: Settings) -> tuple[NamedChannel, ...]:
-        return await list_channels(call, (await _load_identity(call)).team)
+        async def channels(_: Settings) -> tuple[NamedChannel, ...]:
+            return await list_channels(call, (await _load_identity(call)).team)
 
-    async with open_workspace(app, desk, call) as (platform, routes):
-        yield OpenedPlatform(platform, routes, channels)
+        async with open_workspace(app, desk, call) as (platform, routes):
+            yield OpenedPlatform(platform, routes, channels)

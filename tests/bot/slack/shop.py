@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import Place, PostedMessages, Question
-from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, open_web_client
 from bot.platforms.slack.slack_messages import render_messages
 from bot.platforms.slack.slack_platform import SlackPlatform
 from bot.views.turn_view import View
@@ -75,9 +75,9 @@ def question(channel: str, ts: str, *, thread: str = "", at: float = 0, **more: 
 async def opened() -> AsyncIterator[Shop]:
     """Open one; nothing that the server did not expect may have happened in it."""
     clock = ManualClock(1_790_000_000.0)
-    async with serve(clock=clock) as slack:
+    async with serve(clock=clock) as slack, open_web_client(BOT_TOKEN, slack.api) as client:
         slack.subscribed = set()
-        call = SlackApiClient(build_web_client(BOT_TOKEN, slack.api), SlackRateLimit(clock.now, clock.advance))
+        call = SlackApiClient(client, SlackRateLimit(clock.now, clock.advance))
         yield Shop(
             slack, clock, SlackPlatform(call, refresh_asker=stays, connected=nullcontext, ready=lambda: ""), call
         )

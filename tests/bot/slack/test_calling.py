@@ -1,6 +1,8 @@
 """Calls of Slack's Web API: what failures mean, what is repeated, and that no secret is told."""
 
+import asyncio
 import logging
+from contextlib import suppress
 
 import pytest
 
@@ -20,6 +22,7 @@ from bot.platforms.slack.slack_client import (
     StreamClosed,
     build_web_client,
     explain_api_error,
+    open_web_client,
 )
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import FINAL
@@ -134,6 +137,26 @@ async def test_what_never_left_may_be_tried_again(shop: Shop) -> None:
     with pytest.raises(PlatformUnavailable) as caught:
         await call.respond("http://127.0.0.1:1/hook/FAKEHOOKNEVERLOGGED", {"text": "One"})
     assert caught.value.seconds is not None
+
+
+async def test_calls_go_over_a_connection_that_is_kept() -> None:
+    """To open one takes longer than most calls."""
+    opened = list[asyncio.StreamWriter]()
+
+    async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.append(writer)
+        with suppress(asyncio.IncompleteReadError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n")
+                writer.write(b'{"ok":true}')
+        writer.close()
+
+    async with await asyncio.start_server(reply, "127.0.0.1") as server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api/"
+        async with open_web_client(BOT_TOKEN, address) as client:
+            call = SlackApiClient(client, SlackRateLimit())
+            assert [await call("auth.test") for _ in range(3)] == [{"ok": True}] * 3
+        assert len(opened) == 1
 
 
 @pytest.mark.parametrize("code", ["token_revoked", "account_inactive", "invalid_auth", "not_authed", "token_expired"])
