@@ -169,6 +169,12 @@ def test_a_title_ends_a_sentence_before_a_word_that_begins_one(title: str, start
     check(f"Later they made her a {title}.‖ {starter} 1990 was the year.")
 
 
+def test_what_binds_any_word_does_nothing_else() -> None:
+    """No abbreviation is listed as what ends a sentence before some words, and before none."""
+    known = load_word_lists("abbreviations")
+    assert not known["bound"] & (known["open"] | known["title"] | known["last"])
+
+
 @given(listed("number", "bound"), st.integers(1, 2100))
 def test_what_counts_belongs_to_its_number(word: str, number: int) -> None:
     """Neither "No. 5" nor "approx. 30" is two sentences."""
