@@ -67,7 +67,7 @@ class Vaults:
             for place in (*CHANNELS, self.discord.world.dm(user).id):
                 reply = before[place, user].id if before else ""
                 asked[place, user] = await self.discord.acts.mention(text, user=user, channel=place, reply=reply)
-        await self.discord.until(lambda: all(map(self.answers, asked.values())), 10)
+        await self.discord.until(lambda: all(map(self.answers, asked.values())))
         return {who: self.answers(one)[-1] for who, one in asked.items()}
 
     def answers(self, asked: str) -> list[Message]:

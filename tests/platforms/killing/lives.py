@@ -60,7 +60,7 @@ class Child:
         began = bool(self.told["left"])
         return key in self.told["finished"] or (began and key not in self.told["left"][0].split())
 
-    async def until(self, holds: Callable[[], object], seconds: float = 10) -> None:
+    async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
         """Wait until something holds of what it told."""
         async with asyncio.timeout(seconds):
             while not holds():
@@ -78,7 +78,7 @@ class Child:
 
     async def end(self) -> int:
         """Wait until it has ended, and return its exit code, or the negative signal that ended it."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             while "end" not in self.told:
                 self._changed.clear()
                 await self._changed.wait()

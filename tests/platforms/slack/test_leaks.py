@@ -68,8 +68,8 @@ class Vaults:
             place = channel or self.slack.world.dm(user).id
             begun = thread[place, user] if thread else ""
             asked[place, user] = await self.slack.acts.mention(text, channel=place, user=user, thread=begun)
-        await self.slack.until(lambda: all(map(self.answered, asked.values())), 10)
-        await self.slack.until(lambda: not self.slack.courier.unacked, 10)
+        await self.slack.until(lambda: all(map(self.answered, asked.values())))
+        await self.slack.until(lambda: not self.slack.courier.unacked)
         return asked
 
     def answered(self, ts: str) -> bool:
