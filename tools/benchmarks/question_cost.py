@@ -195,6 +195,7 @@ async def measure_cost(name: str, plan: CostPlan, folder: Path) -> dict[str, Any
                     if home.process and home.process.poll() is not None:
                         raise SystemExit(log)
                     await asyncio.sleep(0.1)
+                await asyncio.sleep(4)  # Discord's gateway is ready a little later: before, it hands nothing out
                 await ask_one_by_one(side, texts[:WARMING], plan)
                 await asyncio.sleep(2)
                 before, called = await home.count(), len(fake.received)
