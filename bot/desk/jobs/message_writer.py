@@ -146,6 +146,17 @@ class MessageWriter:
         else:
             self.posted = PostedMessages()
 
+    async def stands(self) -> bool:
+        """Return whether something of it is posted, or may be where the platform cannot be asked.
+
+        Raises `PlatformError` where it refuses to tell.
+        """
+        await self.settle()
+        if self.ways.reads_back and self._sending and not (self.posted or self._muted):
+            self.posted = await self.call_patiently(self._found)
+            return bool(self.posted)
+        return self.begun
+
     async def remove(self) -> tuple[str, ...]:
         """Remove all that was posted, and return the messages' ids. Raises `PlatformError` where it cannot."""
         await self.settle()

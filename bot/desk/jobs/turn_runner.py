@@ -302,9 +302,9 @@ async def _deliver_view(
     """
     job.delivering, writer = True, job.writer
     job.on_answered()
-    if silent and not writer.begun:
-        return DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), view)
     try:
+        if silent and not await writer.stands():
+            return DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), view)
         view = await writer.finish(view, ends=True)
     except PostGone:
         job.request(Interrupt.REMOVE, why="what was posted was deleted")
