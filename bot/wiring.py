@@ -49,8 +49,8 @@ from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.llm.server_load import CallSample, LoadWatch
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.stages.examples.demo_ranking import TurnDemos
-from pipeline.stages.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker, check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from pipeline.types import Conversation, Event, Turn

@@ -38,7 +38,7 @@ from pipeline.kit import (
 from pipeline.llm.server_load import LoadWatch
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.prompts.prompter import Prompter
-from pipeline.stages.sentence_judging import SentenceJudge
+from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.answer_reader import open_answer_reader

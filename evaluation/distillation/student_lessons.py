@@ -25,7 +25,7 @@ from pipeline.replies.stage_replies import (
     bullets_format,
 )
 from pipeline.replies.verdict_replies import VerdictSplitter, Verification, verification_format
-from pipeline.stages.answer_draft import format_draft
+from pipeline.stages.draft.answer_draft import format_draft
 from storage.types import DocumentId, Evidence, SearchQuery
 
 STUDENT = PromptMode(student=True)

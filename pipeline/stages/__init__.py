@@ -1,9 +1,9 @@
 """The stages that systems are made of, one file for each part of the way.
 
 `question_analysis` and `turn_context` come before the first call; `passage_retrieval` and `model_claims` find what may
-be said, as `findings`; `answer_draft` writes it and sends it through the gate, `continuation` in two waves;
-`sentence_judging` asks a model for verdicts meanwhile. `quotation` shows a page's words until then; `claim_check`
-judges what somebody states; `concurrency` runs calls at once.
+be said, as `findings`; what is in `draft` writes it, in one wave or two, has a model judge it meanwhile and sends it
+through the gate. `quotation` shows a page's words until then; `claim_check` judges what somebody states; `concurrency`
+runs calls at once.
 """
 
 STAGES = ("query", "summarise", "generate", "split", "verify", "draft", "refine")

@@ -10,7 +10,7 @@ against what this turn found.
 from collections.abc import Sequence
 
 from pipeline.kit import Kit, SystemEntry
-from pipeline.stages.answer_draft import say_draft
+from pipeline.stages.draft.answer_draft import say_draft
 from pipeline.stages.examples.demo_ranking import choose_diverse
 from pipeline.stages.examples.triples import write_as_triple, write_demo_triples
 from pipeline.stages.findings import SourcedFinding, collect_sentences, order_rivals_by_date, quote_evidence

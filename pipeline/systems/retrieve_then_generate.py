@@ -6,7 +6,7 @@ passes the gate against the passages that it cites.
 """
 
 from pipeline.kit import Kit, SystemEntry
-from pipeline.stages.answer_draft import say_draft
+from pipeline.stages.draft.answer_draft import say_draft
 from pipeline.stages.findings import collect_sentences, order_rivals_by_date, quote_evidence
 from pipeline.stages.question_analysis import detect_small_talk, validate_question
 from pipeline.stages.turn_context import prepare_context

@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from pipeline.kit import Kit, SystemEntry
-from pipeline.stages.answer_draft import say_draft
 from pipeline.stages.concurrency import gather_all
+from pipeline.stages.draft.answer_draft import say_draft
 from pipeline.stages.findings import collect_sentences, order_rivals_by_date, quote_evidence
 from pipeline.stages.passage_retrieval import MAX_QUERIES, QUERY_SEPARATOR, choose_query, retrieve_passages
 from pipeline.stages.question_analysis import detect_small_talk, validate_question

@@ -6,8 +6,8 @@ text that the model generates by itself is taken apart and verified, and never s
 
 from pipeline.kit import Kit, SystemEntry
 from pipeline.replies.stage_replies import TimedClaim
-from pipeline.stages.answer_draft import collect_draft, say_draft, say_refined
 from pipeline.stages.concurrency import gather_pair
+from pipeline.stages.draft.answer_draft import collect_draft, say_draft, say_refined
 from pipeline.stages.findings import SourcedFinding, deduplicate_findings, order_rivals_by_date
 from pipeline.stages.model_claims import generate_reply, seek_claim, split_claims, verify_claims
 from pipeline.stages.passage_retrieval import PassageReader, summarise_passages

@@ -11,9 +11,9 @@ from asyncio import Task
 
 from pipeline.errors import PipelineError
 from pipeline.kit import Kit, SystemEntry
-from pipeline.stages.answer_draft import say_draft
 from pipeline.stages.concurrency import capture_outcome, open_task_group
-from pipeline.stages.continuation import merge_findings, say_in_waves
+from pipeline.stages.draft.answer_draft import say_draft
+from pipeline.stages.draft.continuation import merge_findings, say_in_waves
 from pipeline.stages.findings import SourcedFinding, deduplicate_findings
 from pipeline.stages.model_claims import ClaimVerifier, seek_claim, stream_claims
 from pipeline.stages.passage_retrieval import PassageReader, extract_bullets

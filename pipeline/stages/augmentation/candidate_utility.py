@@ -13,9 +13,9 @@ from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.kit import Kit
 from pipeline.replies.cited_sentences import MarkedSentence
 from pipeline.replies.stage_replies import CRITICISM, PERFECT_SCORE, QUERY
-from pipeline.stages.answer_draft import SentenceAnnotator, collect_draft, format_draft, say_collected
 from pipeline.stages.augmentation.working_memory import Candidate, WorkingMemory
 from pipeline.stages.concurrency import gather_all
+from pipeline.stages.draft.answer_draft import SentenceAnnotator, collect_draft, format_draft, say_collected
 from pipeline.stages.findings import SourcedFinding
 from storage.language.words import content_terms
 

@@ -9,7 +9,7 @@ import pytest
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.replies.cited_sentences import MarkedSentence, split_sentences
-from pipeline.stages.answer_draft import (
+from pipeline.stages.draft.answer_draft import (
     collect_draft,
     format_draft,
     is_repeated,

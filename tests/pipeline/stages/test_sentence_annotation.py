@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from pipeline.replies import footnotes
 from pipeline.replies.cited_sentences import MarkedSentence
-from pipeline.stages.answer_draft import SentenceAnnotator
+from pipeline.stages.draft.answer_draft import SentenceAnnotator
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.stages.turn_context import TurnContext
 from storage.types import Hit

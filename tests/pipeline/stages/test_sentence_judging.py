@@ -10,8 +10,8 @@ from pipeline.errors import ModelUnavailable
 from pipeline.gate import Coming
 from pipeline.kit import Limits
 from pipeline.model import ModelCall
+from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.stages.findings import collect_sentences
-from pipeline.stages.sentence_judging import SentenceJudge
 from storage.types import CheckedClaim, Verdict
 from tests.pipeline.scripted import Line, ScriptedLLM
 from tests.pipeline.skarholm import until

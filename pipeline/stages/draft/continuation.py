@@ -16,8 +16,8 @@ from pipeline.extraction.quote_selection import is_contradiction, parse_statemen
 from pipeline.kit import Kit
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.stage_replies import DraftSplitter
-from pipeline.stages.answer_draft import MOSTLY_SAID, ReplySpeaker, say_draft, say_shown, stream_draft
 from pipeline.stages.concurrency import close_stream, open_task_group
+from pipeline.stages.draft.answer_draft import MOSTLY_SAID, ReplySpeaker, say_draft, say_shown, stream_draft
 from pipeline.stages.findings import (
     SourcedFinding,
     deduplicate_findings,
