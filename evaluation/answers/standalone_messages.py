@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from evaluation.answers.question_sets import UnreadableSet
 from evaluation.workbench import render_table
 from pipeline.stages.question_analysis import read_as_query
 from pipeline.types import Conversation, Turn
@@ -36,10 +37,17 @@ class LabelledMessage:
 
 
 def read_messages(path: Path) -> tuple[LabelledMessage, ...]:
-    """Read conversations as TREC CAsT, INSCIT or MTRAG publish them; a first message always stands alone."""
-    found = json.loads(path.read_text(encoding="utf-8"))
+    """Read conversations as TREC CAsT, INSCIT or MTRAG publish them; a first message always stands alone.
+
+    Raises `UnreadableSet`.
+    """
     labels: Mapping[str, str] = json.loads(LABELS.read_text(encoding="utf-8"))
-    return tuple(_read_rewritten(found) if isinstance(found, list) else _read_labelled(found, labels))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return tuple(_read_rewritten(found) if isinstance(found, list) else _read_labelled(found, labels))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        what = f"{path} has no conversations of TREC CAsT, INSCIT or MTRAG that are labelled"
+        raise UnreadableSet(what, hint="name the file as it was published") from error
 
 
 def _read_rewritten(topics: list[dict[str, Any]]) -> Iterator[LabelledMessage]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ReplyLength, SimulatedModel
 from pipeline.model import ChatMessage
+from storage.language.sentences import sentence_spans
 
 
 def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLength:
@@ -152,7 +153,8 @@ def _make_verdicts(turn: str, _: ReplyLength, random: Random) -> Sequence[str]:
 def _make_draft(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
     notes = [(text, number) for number, text in _NOTE.findall(turn)]
     chosen = _take_texts(length, notes, random)
-    return [" ".join(f"{text.rstrip('.')}{_TAIL} [{number}]." for text, number in chosen) or "NOTHING"]
+    said = ((text[start:end], number) for text, number in chosen for start, end in sentence_spans(text))
+    return [" ".join(f"{text.rstrip('.')}{_TAIL} [{number}]." for text, number in said) or "NOTHING"]
 
 
 def _make_feedback(_: str, length: ReplyLength, __: Random) -> Sequence[str]:

@@ -17,7 +17,9 @@ from typing import Annotated, Any
 
 import typer
 from PIL import Image, ImageDraw, ImageFont
+from pydantic import ValidationError
 
+from bot.settings.tables.settings_tables import LimitSettings
 from evaluation.answers.question_sets import SetText, build_set_source, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.speed.turn_figures import (
@@ -40,6 +42,7 @@ from evaluation.speed.turn_trace import (
     time_plain_call,
 )
 from evaluation.workbench import EXAMPLE_QUESTIONS
+from pipeline.kit import EFFORTS
 
 WIDTH = 72
 SHORTEST = 0.02  # seconds of a step that is shown though the end did not wait for it
@@ -147,8 +150,8 @@ _ROWS: Sequence[tuple[str, str, Callable[[float], str]]] = (
     ("of these a stable prefix", "stable_share", "{:.0%}".format),
     ("reply tokens", "reply_tokens", "{:,.0f}".format),
     ("passages sent again in one round", "sent_again", "{:.0f}".format),
-    ("verdicts of claims after the draft began", "late_verdicts", "{:.0f}".format),
-    ("verdicts of claims", "verdicts", "{:.0f}".format),
+    ("verdicts of claims after the draft began, of all turns", "late_verdicts", "{:.0f}".format),
+    ("verdicts of claims, of all turns", "verdicts", "{:.0f}".format),
 )
 
 
@@ -261,7 +264,7 @@ def turn(
 
     Prompts are the real ones over the example handbook; replies have set lengths. Times are given as ratios to the end
     of one plain call (200 tokens in, 120 out), and once by the pace of server and index alone, which no other load on
-    this machine can change. The exit status is 1 if a mark is missed; marks hold for the default pace alone.
+    this machine can change. The exit status is 1 if a mark is missed; marks hold for the defaults alone.
 
     Example: footnote evaluate speed turn --system wikichat --turns 5 --picture turn.png
     """
@@ -269,11 +272,11 @@ def turn(
         raise typer.BadParameter("there must be two at least", param_hint="--question")
     pace = ServerPace(first_token=first_token, out=out, prompt=prompt, cache=cache)
     before = os.getloadavg()[0]
-    limits = dict(one.split("=", 1) for one in limit or ())
+    limits = _read_limits(limit or ())
     runs = asyncio.run(_measure_systems(system or [], question or _pose(count + 1), pace, search, limits))
     found = [compute_figures(one) for one in runs]
-    if pace != ServerPace():
-        found = [one | {"marks": {}} for one in found]  # they are set for one pace
+    if pace != ServerPace() or limits or question:
+        found = [one | {"marks": {}} for one in found]  # they are set for one pace, and for what is asked by default
     if picture:
         draw_timelines([_median_timeline(one) for one in runs], runs[0].plain, picture)
     if as_json:
@@ -289,6 +292,18 @@ def turn(
         print(f"\nload of this machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after, of {os.cpu_count()} cores")
     if not all(held for one in found for held in one["marks"].values()):
         raise typer.Exit(1)
+
+
+def _read_limits(given: Sequence[str]) -> dict[str, str]:
+    limits = {name: value for name, _, value in (one.partition("=") for one in given)}
+    try:
+        LimitSettings.model_validate({name: value for name, value in limits.items() if name != "effort"})
+    except ValidationError as error:
+        told = "; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors())
+        raise typer.BadParameter(told, param_hint="--limit") from None
+    if limits.get("effort", "normal") not in EFFORTS:
+        raise typer.BadParameter(f"effort: one of {', '.join(EFFORTS)}", param_hint="--limit")
+    return limits
 
 
 def _pose(count: int) -> list[str]:

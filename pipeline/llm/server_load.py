@@ -12,7 +12,7 @@ from typing import Literal
 TYPICAL_TOKENS = 120  # of the call by which servers are compared
 KEPT_BY_CALL, HALF_LIFE = 0.95, 120.0  # what weight a call leaves to those before it, and in how many seconds it halves
 LEAST_CALLS = 3.0  # weight by which a server is judged
-WELL = 0.9  # the share of the seconds that are slow at which a server is well again
+WELL_AGAIN = 0.9  # the share of the seconds that are slow at which a server is well again
 BUSY_SHARE, WELL_SHARE = 0.2, 0.05  # of tries that a server refuses or breaks off: from which, and to which
 LEAST_LOWERED = 60.0  # seconds
 
@@ -110,7 +110,7 @@ class ServerLoad:
     def decide(self, slow_seconds: float, now: float) -> tuple["ServerLoad", Pressure | None]:
         """Decide for a turn that begins now; a server counts as slow from so many seconds a typical call."""
         faded, lowered = self.fade(now), self.lowered is not None
-        found, slow = faded.figures, slow_seconds * (WELL if lowered else 1.0)
+        found, slow = faded.figures, slow_seconds * (WELL_AGAIN if lowered else 1.0)
         refused = found.refused >= (WELL_SHARE if lowered else BUSY_SHARE)
         known = faded.calls >= (1.0 if lowered else LEAST_CALLS)
         held = self.lowered is not None and now - self.lowered < LEAST_LOWERED

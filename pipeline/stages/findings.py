@@ -230,7 +230,7 @@ def _overlap(one: Evidence, other: Evidence) -> bool:
 def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
     """Return findings in their order, except that of those that disagree the newer stand where the first stood."""
     rivals = find_disagreeing(findings)
-    by_date = sorted(rivals, key=lambda place: document_age(findings[place].evidence[0].document), reverse=True)
+    by_date = sorted(rivals, key=lambda place: document_day(findings[place].evidence[0].document), reverse=True)
     ordered = iter(by_date)
     return tuple(findings[next(ordered)] if place in rivals else one for place, one in enumerate(findings))
 
@@ -254,7 +254,7 @@ def _document_key(finding: SourcedFinding) -> tuple[str, str]:
     return document.corpus, document.key
 
 
-def document_age(document: Document) -> int:
+def document_day(document: Document) -> int:
     """Return the day on which a document was last changed, as files copied in one go are none newer than another.
 
     What nobody dated is oldest.

@@ -9,7 +9,7 @@ from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.kit import Kit
 from pipeline.replies.stage_replies import QUERY, bullets_format
 from pipeline.stages.concurrency import gather_all, gather_successes
-from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences, document_age
+from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences, document_day
 from pipeline.stages.question_analysis import read_as_query, resolve_question
 from pipeline.stages.quotation import order_passages
 from pipeline.stages.turn_context import TurnContext, drop_copies
@@ -24,7 +24,7 @@ def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
     if query.time is None:
         return tuple(hits)
     if query.time == "recent":
-        newest = sorted(range(len(hits)), key=lambda place: -document_age(hits[place].document))
+        newest = sorted(range(len(hits)), key=lambda place: -document_day(hits[place].document))
         order = sorted(range(len(hits)), key=lambda place: (place + newest.index(place), newest.index(place)))
     else:
         year = re.compile(rf"(?<!\d){query.time}(?!\d)")

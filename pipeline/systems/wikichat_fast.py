@@ -3,8 +3,9 @@
 Claims are generated as claims, in one streamed call, and verified together beside the summaries of what was found; the
 draft is asked to be at once what refinement would make of it. Where a fact is asked for, it begins as soon as what was
 looked up is summarised; what claims add that are verified later is said behind it, in a second wave. So a turn takes
-three rounds: claims beside a query where one is needed, summaries beside verification, the draft; where nothing was
-found, one more reads the passages that were found for claims. Every sentence passes the gate.
+four rounds: claims beside a query where one is needed, summaries beside verification, the draft, the verdicts on its
+last sentences; where nothing was found, one more reads the passages that were found for claims. Every sentence passes
+the gate.
 """
 
 from asyncio import Task

@@ -19,6 +19,7 @@ def test_the_efforts_of_the_usual_limits() -> None:
     thorough = replace(thorough, rounds=4, examples=4, query="always")
 
     assert [usual.at(effort) for effort in EFFORTS] == [quick, usual, thorough]
+    assert {Limits(query="never").at(effort).query for effort in EFFORTS} == {"never"}
 
 
 @given(SET)

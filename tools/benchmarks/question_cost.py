@@ -16,11 +16,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from sqlalchemy import Engine, event
@@ -103,7 +103,7 @@ def prepared_home(folder: Path, plan: CostPlan, source: Path) -> Iterator[Path]:
         home.run("ingest", "wikipedia", "--dump", str(dump), "--corpus", CORPUS)
         home.run("ingest", "all")
         dump.unlink()
-        (folder / ".footnote" / "filled").touch()
+        (folder / ".footnote" / "filled").write_text(str(plan.passages))
     with closing(sqlite3.connect(folder / ".footnote" / "footnote.db")) as database, database:
         # A platform without the questions of an earlier run is taken to have deleted them: each would be taken back.
         database.executescript("delete from posts; delete from questions;")
@@ -237,7 +237,7 @@ def _figures(
 
 def cost(
     questions: Annotated[int, typer.Option(min=10, help="How many are counted.")] = CostPlan.questions,
-    platform: Annotated[str, typer.Option(help="slack or discord; empty for both.")] = "",
+    platform: Annotated[Literal["slack", "discord"] | None, typer.Option(help="Both if none.")] = None,
     passages: Annotated[int, typer.Option(min=2_000, help="About how many the home holds.")] = CostPlan.passages,
     dense: Annotated[str, typer.Option(help="eager, lazy or off: how the pages are embedded.")] = CostPlan.dense,
     handbook: Annotated[float, typer.Option(min=0, max=0.6, help="Share of questions it answers.")] = CostPlan.handbook,
@@ -260,12 +260,16 @@ def cost(
     folder = home or Path(tempfile.mkdtemp(prefix="question-cost-"))
     if not (folder / ".footnote" / "filled").exists() and source is None:
         raise typer.BadParameter("An empty home is filled from --source.")
+    if source is not None and not source.is_file():
+        raise typer.BadParameter(f"There is no {source}.")
     rows = dict[str, dict[str, Any]]()
     before = os.getloadavg()[0]
     with ExitStack() as stack:
         if home is None:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
         stack.enter_context(prepared_home(folder, plan, source or Path()))
+        if kept := (folder / ".footnote" / "filled").read_text():
+            plan = replace(plan, passages=int(kept))
         for name in (platform,) if platform else ("slack", "discord"):
             rows[name] = asyncio.run(measure_cost(name, plan, folder))
     load = [round(before, 1), round(os.getloadavg()[0], 1)]

@@ -51,6 +51,8 @@ def test_the_file_s_table_holds_where_nothing_is_set() -> None:
         CHANNEL, ("kitchen",), answer="every", ask=(PEOPLE[0],)
     )
     assert resolve_channel_settings(settings, {}, "slack:T1/C9") == ChannelSettings("slack:T1/C9")
+    quick = settings.model_copy(update={"effort": "quick"})
+    assert {resolve_channel_settings(quick, {}, channel).effort for channel in (CHANNEL, "slack:T1/C9")} == {"quick"}
 
 
 def test_what_admins_set_narrows_it() -> None:

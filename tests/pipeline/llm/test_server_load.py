@@ -1,5 +1,6 @@
 """When a model's server counts as slow or busy, by what its calls were measured to take."""
 
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 import pytest
@@ -82,8 +83,14 @@ def test_figures_are_those_of_the_calls() -> None:
     assert (told.call_seconds, told.refused) == pytest.approx((9, 0.25))
 
 
-def test_between_well_and_slow_it_stays_what_it_was() -> None:
-    between, bad = CallSample(0.0, 1.0, reading=6.5, tokens=120), CallSample(0.0, 9.0, reading=6.0, tokens=120)
+@pytest.mark.parametrize(
+    ("between", "bad"),
+    [
+        (CallSample(0.0, 1.0, reading=6.5, tokens=120), CallSample(0.0, 9.0, reading=6.0, tokens=120)),
+        (replace(WELL, tries=10, refused=1), replace(WELL, tries=2, refused=1)),
+    ],
+)
+def test_between_well_and_slow_it_stays_what_it_was(between: CallSample, bad: CallSample) -> None:
     clock = Clock()
     clock.pass_calls(between, 50)
     assert clock.decide() is None
@@ -93,10 +100,24 @@ def test_between_well_and_slow_it_stays_what_it_was() -> None:
     assert clock.decide()
 
 
+def test_a_silence_that_was_shorter_than_usual_tells_nothing() -> None:
+    """As of a call that was cancelled at once."""
+    clock = Clock()
+    clock.pass_calls(CallSample(0.0, 9.0, reading=2.0, tokens=120), 10)
+    clock.pass_calls(CallSample(0.0, 0.1, silent=True), 20)
+    pressure = clock.decide()
+
+    assert pressure
+    assert pressure.figures.first_token == pytest.approx(9)
+
+
 def test_what_nobody_measured_for_long_is_forgotten_and_zero_is_never_slow() -> None:
+    """It takes less to stay lowered than to become so."""
     clock = Clock()
     clock.pass_calls(CallSample(30.0, 30.0), 50)
     assert clock.decide(0.0) is None
+    assert clock.decide()
+    clock.now += 3 * HALF_LIFE
     assert clock.decide()
     clock.now += 10 * HALF_LIFE
     assert clock.decide() is None

@@ -240,6 +240,7 @@ def test_a_first_question_is_searched_as_it_is(text: str, time: str | int | None
         "What was our profit last year?",
         "How often did the ferry fail since 1990?",
         "Was it colder in 1911 than in 1912?",
+        "How many boats sailed to Skarholm in 1911 and 1912?",
         "Who sailed yesterday?",
         "Wer hat letztes Jahr gewonnen?",
         "What does https://example.org say?",

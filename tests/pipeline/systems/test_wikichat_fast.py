@@ -247,6 +247,14 @@ async def test_all_is_drafted_over_where_the_first_wave_says_nothing() -> None:
     assert [*map(line_name, llm.calls)].count("draft") == 2
 
 
+async def test_a_second_wave_is_no_second_answer() -> None:
+    """Two sentences of it are said, and no more are read."""
+    more = f"{HAGEN[:-1]} [1]. The pier of Skarholm is made of oak [2]. Oda Hagen was an engineer from Bergen [1]."
+    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": more})
+
+    assert answered(told) == [BUILT_LINE, HAGEN, "The pier of Skarholm is made of oak."]
+
+
 async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
     """Not by what was written behind the one that was withheld."""
     script = {
