@@ -202,10 +202,11 @@ def heard() -> Iterator[Log]:
 
 
 async def served(channel: Channel, *, signals: int = 1) -> None:
-    """Serve until the channel has posted something, then send signals."""
+    """Serve until the channel has asked all and posted something, then send signals."""
     serving = asyncio.create_task(serve(settings(), {"discord": _absent, "slack": channel.open}))
     async with asyncio.timeout(20):
-        await asyncio.wait({serving, asyncio.ensure_future(channel.posting.wait())}, return_when="FIRST_COMPLETED")
+        for event in (channel.posting, channel.connected_now):
+            await asyncio.wait({serving, asyncio.ensure_future(event.wait())}, return_when="FIRST_COMPLETED")
         for _ in range(signals):
             if not serving.done():
                 os.kill(os.getpid(), signal.SIGTERM)
