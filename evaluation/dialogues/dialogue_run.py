@@ -9,11 +9,8 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from pydantic import ValidationError
-
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
-from bot.settings.tables.settings_tables import LimitSettings
 from bot.wiring import App
 from evaluation import EvaluationError
 from evaluation.answers.model_alone import ask_alone
@@ -31,77 +28,23 @@ from evaluation.dialogues.models.call_cache import CachingModel
 from evaluation.dialogues.models.simulated_user import choose_persona, write_message
 from evaluation.dialogues.prompts import PROMPTS
 from evaluation.dialogues.run_folder import RunFolder
+from evaluation.system_variants import MODEL_ALONE, parse_variant
 from evaluation.workbench import TERMINAL
 from pipeline.errors import ModelUnavailable, SearchUnavailable
-from pipeline.kit import Effort
 from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import is_nothing, split_items
 from pipeline.stages.concurrency import gather_all
-from pipeline.systems import SYSTEMS, find_system
 from pipeline.types import Conversation, Event, SentencePassed, Turn
 from storage.errors import StorageError
 from storage.types import EntryKind
 
-MODEL_ALONE = "model-alone"
 NO_MODEL = "none"
 _OUTAGES = {ModelUnavailable.kind, SearchUnavailable.kind}
 _BULLET_CALLS = {"summarise", "bullets"}
 
 OpenTurnModel = Callable[[Dialogue, str], LLM]
 """Returns a dialogue's model for its next turn, in which the user says this."""
-
-
-class _OwnLimits(LimitSettings):
-    effort: Effort = "normal"
-
-
-@dataclass(frozen=True, slots=True)
-class SystemVariant:
-    """A system with limits of its own."""
-
-    label: str  # such as `augmenter:policy=always`
-    name: str
-    limits: Mapping[str, str]
-
-    @property
-    def asks_model(self) -> bool:
-        return self.name == MODEL_ALONE or bool(SYSTEMS[self.name].calls)
-
-    def apply(self, app: App) -> App:
-        if not self.limits:
-            return app
-        usual = app.settings.limits.model_dump() | {"effort": app.settings.effort}
-        own = _OwnLimits.model_validate(usual | dict(self.limits))
-        changed = {"limits": LimitSettings(**own.model_dump(exclude={"effort"})), "effort": own.effort}
-        return replace(app, settings_source=app.settings.model_copy(update=changed))
-
-
-def parse_variant(label: str) -> SystemVariant:
-    """Read a system with its limits, such as `in-context:examples=5,effort=quick`.
-
-    Raises `EvaluationError` for a limit that there is not or cannot have its value, and `UnknownSystem`.
-    """
-    name, _, listed = label.partition(":")
-    limits = {key: value for key, _, value in (part.partition("=") for part in listed.split(",") if part)}
-    unknown = next((one for one in limits if one not in _OwnLimits.model_fields), None)
-    if unknown is not None:
-        raise EvaluationError(
-            f"{label!r} names the limit {unknown!r}, which there is not.",
-            hint=f"There are {', '.join(_OwnLimits.model_fields)}.",
-        )
-    try:
-        _OwnLimits.model_validate(limits)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        key = str(fault["loc"][0]) if fault["loc"] else listed
-        raise EvaluationError(
-            f"{label!r} has the value {limits.get(key, '')!r} for {key}: {fault['msg']}.",
-            hint=f"Write another, such as {key}={getattr(_OwnLimits(), key, '')}.",
-        ) from error
-    if name != MODEL_ALONE:
-        find_system(name)
-    return SystemVariant(label, name, limits)
 
 
 def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:

@@ -15,7 +15,7 @@ from bot.settings.tables.model_values import EvaluationModel, ModelValues
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import App, LazyModel, digest_files, digest_settings
 from evaluation import EvaluationError
-from evaluation.dialogues.dialogue_run import MODEL_ALONE, OpenTurnModel, parse_variant, plan_dialogues
+from evaluation.dialogues.dialogue_run import OpenTurnModel, plan_dialogues
 from evaluation.dialogues.dialogue_types import CorpusState, Dialogue, RunManifest, Topic, TopicKind
 from evaluation.dialogues.models.call_cache import CachingModel
 from evaluation.dialogues.models.stand_ins import (
@@ -29,6 +29,7 @@ from evaluation.dialogues.models.stand_ins import (
     open_stand_in,
 )
 from evaluation.dialogues.topics import choose_topics, read_topics, survey_corpus
+from evaluation.system_variants import MODEL_ALONE, parse_variant
 from pipeline.model import LLM
 from pipeline.systems import SYSTEMS
 from storage.passages import PassageStore

@@ -10,16 +10,14 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
 import typer
 from PIL import Image, ImageDraw, ImageFont
-from pydantic import ValidationError
 
-from bot.settings.tables.settings_tables import LimitSettings
 from evaluation.answers.question_sets import SetText, build_set_source, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.speed.turn_figures import (
@@ -41,8 +39,9 @@ from evaluation.speed.turn_trace import (
     open_second_server,
     time_plain_call,
 )
+from evaluation.system_variants import SystemVariant, parse_variant
 from evaluation.workbench import EXAMPLE_QUESTIONS
-from pipeline.kit import EFFORTS
+from pipeline.systems import SYSTEMS
 
 WIDTH = 72
 SHORTEST = 0.02  # seconds of a step that is shown though the end did not wait for it
@@ -242,7 +241,9 @@ def _page_prose(page: str) -> Iterator[str]:
 
 
 def turn(
-    system: Annotated[list[str] | None, typer.Option(help="Which systems; all that ask a model if none.")] = None,
+    system: Annotated[
+        list[str] | None, typer.Option(help="Such as wikichat-fast:effort=quick; if none all that ask a model.")
+    ] = None,
     count: Annotated[int, typer.Option("--turns", min=2, help="Of each, with another question each.")] = 5,
     question: Annotated[
         list[str] | None, typer.Option(help="Ask these, the first to warm up; the example's if none.")
@@ -254,9 +255,6 @@ def turn(
     cache: Annotated[
         bool, typer.Option("--cache", help="Let the server keep prompts, and read them for free.")
     ] = False,
-    limit: Annotated[
-        list[str] | None, typer.Option(help="A limit of the settings, such as policy=always; or effort=quick.")
-    ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -272,10 +270,10 @@ def turn(
         raise typer.BadParameter("there must be two at least", param_hint="--question")
     pace = ServerPace(first_token=first_token, out=out, prompt=prompt, cache=cache)
     before = os.getloadavg()[0]
-    limits = _read_limits(limit or ())
-    runs = asyncio.run(_measure_systems(system or [], question or _pose(count + 1), pace, search, limits))
+    variants = [parse_variant(label) for label in system or [name for name, entry in SYSTEMS.items() if entry.calls]]
+    runs = asyncio.run(_measure_systems(variants, question or _pose(count + 1), pace, search))
     found = [compute_figures(one) for one in runs]
-    if pace != ServerPace() or limits or question:
+    if pace != ServerPace() or question:
         found = [one | {"marks": {}} for one in found]  # they are set for one pace, and for what is asked by default
     if picture:
         draw_timelines([_median_timeline(one) for one in runs], runs[0].plain, picture)
@@ -294,49 +292,31 @@ def turn(
         raise typer.Exit(1)
 
 
-def _read_limits(given: Sequence[str]) -> dict[str, str]:
-    limits = {name: value for name, _, value in (one.partition("=") for one in given)}
-    try:
-        LimitSettings.model_validate({name: value for name, value in limits.items() if name != "effort"})
-    except ValidationError as error:
-        told = "; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors())
-        raise typer.BadParameter(told, param_hint="--limit") from None
-    if limits.get("effort", "normal") not in EFFORTS:
-        raise typer.BadParameter(f"effort: one of {', '.join(EFFORTS)}", param_hint="--limit")
-    return limits
-
-
 def _pose(count: int) -> list[str]:
     return [*dict.fromkeys(posed.text for posed in read_exam(EXAMPLE_QUESTIONS).questions)][:count]
 
 
 async def _measure_systems(
-    systems: Sequence[str], asked: Sequence[str], pace: ServerPace, search: float, limits: Mapping[str, str]
+    variants: Sequence[SystemVariant], asked: Sequence[str], pace: ServerPace, search: float
 ) -> list[SystemRuns]:
     async with (
-        open_bench(
-            SimulatedModel(pace), search, build_set_source(tuple(_folder_pages(HANDBOOK)), "en"), **limits
-        ) as on,
+        open_bench(SimulatedModel(pace), search, build_set_source(tuple(_folder_pages(HANDBOOK)), "en")) as on,
         open_second_server(on, SimulatedModel(IN_ROUNDS), 0.0) as rounds,
         open_second_server(on, SimulatedModel(pace), search, shared="always") as sharing,
     ):
         await time_plain_call(on)
         plain = median([await time_plain_call(on) for _ in range(3)])
-        names = systems or [name for name, entry in on.app.systems.items() if entry.calls]
-        return [await _run_system(name, asked, on, rounds, sharing, pace, plain) for name in names]
+        return [await _run_system(one, asked, (on, rounds, sharing), pace, plain) for one in variants]
 
 
 async def _run_system(
-    name: str,
-    asked: Sequence[str],
-    on: TurnBench,
-    rounds: TurnBench,
-    sharing: TurnBench,
-    pace: ServerPace,
-    plain: float,
+    variant: SystemVariant, asked: Sequence[str], benches: Sequence[TurnBench], pace: ServerPace, plain: float
 ) -> SystemRuns:
-    turns, in_rounds = await _measure_turns(on, name, asked), await _measure_turns(rounds, name, asked[:3])
-    return SystemRuns(name, turns, in_rounds, pace, on.search, plain, await _measure_turns(sharing, name, asked))
+    on, rounds, sharing = (replace(one, app=variant.apply(one.app)) for one in benches)
+    turns = await _measure_turns(on, variant.name, asked)
+    in_rounds = await _measure_turns(rounds, variant.name, asked[:3])
+    shared = await _measure_turns(sharing, variant.name, asked)
+    return SystemRuns(variant.label, turns, in_rounds, pace, on.search, plain, shared)
 
 
 async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> list[MeasuredTurn]:

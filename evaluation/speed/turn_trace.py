@@ -234,17 +234,10 @@ class TurnBench:
 
 
 @asynccontextmanager
-async def open_bench(
-    simulated: SimulatedModel, search: float, source: DocumentSource, **limits: object
-) -> AsyncIterator[TurnBench]:
-    effort = limits.pop("effort", "normal")
+async def open_bench(simulated: SimulatedModel, search: float, source: DocumentSource) -> AsyncIterator[TurnBench]:
     with run_model_server(simulated) as server:
-        settings: dict[str, Any] = {
-            "model": _model(server),
-            "effort": effort,
-            "limits": LimitSettings.model_validate({"seconds": 600, **limits}),
-        }
-        async with open_corpus(source, BENCH_CORPUS, **settings) as app:
+        model, limits = _model(server), LimitSettings(seconds=600)
+        async with open_corpus(source, BENCH_CORPUS, model=model, limits=limits) as app:
             yield TurnBench(app, search)
 
 

@@ -6,7 +6,7 @@ says counts only as far as it knows the script; terms count by how rare they are
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from itertools import pairwise, repeat
@@ -49,16 +49,6 @@ FEW_HITS = 25
 """With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
 COMPARED_CANDIDATES = 12  # how many of the best candidates are rated, and held against each other
 COMPARED_HITS = 10  # how many of the best candidates the best is held against
-READABLE_CHANCE = 0.3
-"""The least chance of its best candidate with which a corpus is read: none with less came to answer by that."""
-UNREAD = -8.0  # what a reader is taken to say of what it did not read: less than of nine in ten of what it did
-COMPARABLE_CHANCE = 0.02  # the same chance, by estimated cosines, with which its candidates are compared
-FIRST_COMPARED = 8  # how many of them are compared first, to tell whether the others need be
-THEN_COMPARED = 4  # how many of the others are compared at a time
-CERTAIN_RANKS = 3  # which are the best is to be known of so many
-COSINE_GAIN = 0.1  # by how much a candidate's cosine is taken to exceed its estimate at most: one deviation
-COSINE_LOSS = 0.06  # by how much the cosine of a passage exceeds that of one of its sentences, in the mean
-READER_GAIN = 2.0  # what a reader is taken to say of an unread candidate at most; of one in twenty it says more
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,61 +145,6 @@ def score_candidates(
     return tuple(ScoredCandidate(*pair, weigh_features(pair[1], weights)) for pair in zip(found, features, strict=True))
 
 
-def estimate_cosines(found: Sequence[Candidate]) -> list[float]:
-    """Return about what the cosine of the question with each candidate's context will be, from that of its passage."""
-    farthest = _find_farthest(found)
-    return [(candidate.hit.dense or farthest) - COSINE_LOSS for candidate in found]
-
-
-def list_comparable(
-    question: ScoredQuestion, scored: Sequence[ScoredCandidate], compared: Collection[int]
-) -> list[int]:
-    """Return the places of candidates to be compared next, the likeliest first; none once the best are known.
-
-    Those that are not `compared` yet are scored by estimated cosines.
-    """
-    places = sorted(range(len(scored)), key=lambda place: scored[place].score, reverse=True)
-    left = [place for place in places if place not in compared]
-    if not compared:
-        return left[:FIRST_COMPARED]
-    known = [scored[place].score for place in places if place in compared]
-    line = known[:CERTAIN_RANKS][-1] - COSINE_GAIN * question.trust * load_weights(question.regime)["sentence_cosine"]
-    return [place for place in left if scored[place].score > line][:THEN_COMPARED]
-
-
-def list_readable(question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Mapping[int, float]) -> list[int]:
-    """Return the places of the best candidates of the passage to be read next; none once that would change no best.
-
-    `read` is what was said of those of other passages, by place.
-    """
-    weight, best = load_weights(question.regime)["reader"], ranked[:RERANKED]
-    line = max((best[place].score + weight * said for place, said in read.items()), default=-math.inf)
-    wanted = (
-        one.candidate.rank
-        for place, one in enumerate(best)
-        if place not in read and one.score + weight * READER_GAIN > line
-    )
-    rank = next(wanted, None)
-    return [place for place, one in enumerate(best) if one.candidate.rank == rank]
-
-
-def is_hopeless(question: ScoredQuestion, rated: Sequence[ScoredCandidate], *, compared: bool = True) -> bool:
-    """Return whether no candidate would be likely to answer whatever a reader said of it, or a comparison showed."""
-    best = max((one.chance for one in rated[:COMPARED_CANDIDATES]), default=0.0)
-    return question.regime == "trusted" and best < (READABLE_CHANCE if compared else COMPARABLE_CHANCE)
-
-
-def set_cosines(
-    question: ScoredQuestion, scored: Sequence[ScoredCandidate], cosines: Mapping[int, float]
-) -> list[ScoredCandidate]:
-    """Score those candidates again whose cosines are given, by place."""
-    found, weights = list(scored), load_weights(question.regime)
-    for place, cosine in cosines.items():
-        features = replace(scored[place].features, sentence_cosine=question.trust * cosine)
-        found[place] = replace(scored[place], features=features, score=weigh_features(features, weights))
-    return found
-
-
 def rerank_candidates(
     question: ScoredQuestion, ranked: Sequence[ScoredCandidate], read: Mapping[int, float]
 ) -> tuple[ScoredCandidate, ...]:
@@ -229,7 +164,7 @@ def _extract_features(
     question: ScoredQuestion, found: Sequence[Candidate], cosines: Sequence[float]
 ) -> Iterator[CandidateFeatures]:
     best = max((candidate.hit.score for candidate in found), default=0.0)
-    farthest = _find_farthest(found)
+    farthest = find_farthest(found)
     passages = {one.rank: measure_share(question, collect_passage_terms(one.hit, question.language)) for one in found}
     known = [(one.rank, frozenset(content_terms(one.text, question.language))) for one in found]
     nothing = (-1, frozenset[str]())
@@ -269,7 +204,8 @@ def _extract_features(
         )
 
 
-def _find_farthest(found: Sequence[Candidate]) -> float:
+def find_farthest(found: Sequence[Candidate]) -> float:
+    """Return the least cosine of a passage with the question that the search told; 0 where it told none."""
     return min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
 
 

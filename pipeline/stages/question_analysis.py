@@ -246,8 +246,7 @@ def read_as_query(talk: Conversation) -> SearchQuery | None:
     What is unclear is left to who writes queries: whether a remark wants facts, what a time means that is told from
     today's, what is looked up for several questions. After other questions, only English is known well enough.
     """
-    sentences = [talk.question.text[start:end] for start, end in sentence_spans(talk.question.text)]
-    asked = [sentence for sentence in sentences if not detect_small_talk(sentence)]
+    asked = _drop_small_talk(talk.question.text)
     if len(asked) != 1 or len(words(asked[0])) > MAX_QUERY_WORDS or _ADDRESS.search(asked[0]):
         return None
     text, earlier = " ".join(asked[0].split()), _earlier_questions(talk)
@@ -270,7 +269,7 @@ def asks_for_fact(talk: Conversation) -> bool:
     """
     text, earlier = " ".join(talk.question.text.split()), _earlier_questions(talk)
     rules = _follow_up_rules(_question_language([talk.question, *reversed(earlier)]))
-    sentences = [one for start, end in sentence_spans(text) if not detect_small_talk(one := text[start:end])]
+    sentences = _drop_small_talk(text)
     if not sentences or rules.accounts.search(text):
         return False
     rest = sentences[-1].lstrip("¿¡\"'“‘«„( ")
@@ -279,6 +278,11 @@ def asks_for_fact(talk: Conversation) -> bool:
         if led and not rules.facts.match(rest):
             rest = rest[led.end() :].lstrip(" ,")
     return bool(rules.facts.match(rest) or find_measures(text))
+
+
+def _drop_small_talk(text: str) -> list[str]:
+    """Return the sentences of a text that are no politeness."""
+    return [one for start, end in sentence_spans(text) if not detect_small_talk(one := text[start:end])]
 
 
 def _asks_one_thing(text: str, rules: _FollowUpRules, *, at_once: bool) -> bool:

@@ -17,19 +17,21 @@ from pipeline.extraction.answer_ranking import (
     ANSWER_THRESHOLD,
     BORROWED,
     REPLACED,
-    UNREAD,
     ScoredCandidate,
     ScoredQuestion,
-    estimate_cosines,
-    is_hopeless,
-    list_comparable,
-    list_readable,
     measure_match,
     rate_candidates,
     rerank_candidates,
     score_candidates,
-    set_cosines,
     weigh_question,
+)
+from pipeline.extraction.candidate_cascade import (
+    SAID_UNREAD,
+    estimate_cosines,
+    is_hopeless,
+    list_comparable,
+    list_readable,
+    set_cosines,
 )
 from pipeline.extraction.candidates import (
     SENTENCE_ENDS,
@@ -111,7 +113,7 @@ async def _rank_corpus(
         rated = await kit.run_in_thread(rate_candidates, reading, hits, expected)
         if is_hopeless(reading, rated, compared=bool(compared)):
             # Neither comparing the others nor reading, which take most of the time, would make it likely.
-            unread = rerank_candidates(reading, rated, dict.fromkeys(range(len(rated)), UNREAD))
+            unread = rerank_candidates(reading, rated, dict.fromkeys(range(len(rated)), SAID_UNREAD))
             return RankedQuotes(reading, hits, unread, unread[0].chance)
         if not (places := list_comparable(reading, scored, compared)):
             break

@@ -81,8 +81,7 @@ class Queue:
     ) -> bool:
         """Lease a question to `owner`, and record its progress as `note` does. False unless `open` would list it."""
         change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
-        progress = {"turn_id": turn_id, "sending": sending}
-        known = {name: value for name, value in progress.items() if value is not None}
+        known = _drop_unset(turn_id=turn_id, sending=sending)
         claimed = change.values(state=RUNNING, owner=owner, lease_until=until, **known)
         return await self._write(lambda connection: connection.execute(claimed).rowcount == 1)
 
@@ -118,8 +117,7 @@ class Queue:
             posted: All messages that show its answer, in order.
             text: Its new words; where it is running, that counts as one more question.
         """
-        values = {"turn_id": turn_id, "sending": sending}
-        known, now = {name: value for name, value in values.items() if value is not None}, self.clock()
+        known, now = _drop_unset(turn_id=turn_id, sending=sending), self.clock()
 
         def note(connection: Connection) -> None:
             _update_progress(connection, ticket, known, posted, text)
@@ -297,6 +295,10 @@ def _insert_question(connection: Connection, row: Mapping[str, Any]) -> tuple[Qu
         return parse_question(new, ()), True
     (known,) = fetch_questions(connection, select(questions).where(questions.c.key == row["key"]))
     return known, False
+
+
+def _drop_unset(**values: object) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _update_progress(

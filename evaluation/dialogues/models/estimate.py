@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evaluation.dialogues.dialogue_run import MODEL_ALONE, NO_MODEL, parse_variant, plan_dialogues
+from evaluation.dialogues.dialogue_run import NO_MODEL, plan_dialogues
 from evaluation.dialogues.dialogue_types import Dialogue, RunManifest
 from evaluation.dialogues.judging.judge_replies import SCALES
 from evaluation.dialogues.models.stand_ins import RULE_JUDGE, SCRIPTED_USER, STAND_INS
 from evaluation.dialogues.prompts import PROMPTS
 from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ServerPace
 from evaluation.simulated_model.model_replies import REPLY_LENGTHS
+from evaluation.system_variants import MODEL_ALONE, parse_variant
 from pipeline.llm.model_settings import Price
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
 from pipeline.systems import SYSTEMS

@@ -62,7 +62,7 @@ async def say_in_waves(
     try:
         async with open_task_group() as group:
             collect = partial(_collect_second, context, known, claims, verified, kit, written, group)
-            second = _SecondWave(group, collect, lambda _: end("second"))
+            second = _SecondWave(group, collect, partial(end, "second"))
             first = partial(_stream_first, context, known, claims, kit, written, second)
             said, came = await speaker.say_drafts(first)
             if said:
@@ -111,14 +111,14 @@ class _SecondWave:
         self,
         group: asyncio.TaskGroup,
         collect: Callable[[], Coroutine[Any, Any, _Continued]],
-        ended: Callable[[asyncio.Task[_Continued]], None],
+        end: Callable[[], None],
     ) -> None:
-        self._group, self._collect, self._ended = group, collect, ended
+        self._group, self._collect, self._end = group, collect, end
         self.task = self._begin()
 
     def _begin(self) -> asyncio.Task[_Continued]:
         task = self._group.create_task(self._collect())
-        task.add_done_callback(self._ended)
+        task.add_done_callback(lambda done: self._end() if done is self.task else None)
         return task
 
     def begin_anew(self) -> None:

@@ -20,6 +20,9 @@ name = "nothing"
 name = "wikipedia"
 source = { type = "wikipedia", dump = "wiki.xml.bz2" }
 """
+NO_MODEL_USED = dict.fromkeys(("llm_calls", "llm_rounds", "prompt_tokens", "cached_tokens", "completion_tokens"), 0) | {
+    "cost": None
+}
 
 
 def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:

@@ -11,6 +11,7 @@ from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from pipeline.types import Answer, AnsweredSentence, Status
 from storage.types import CheckedClaim, Claim, Verdict, VerdictReason
+from tests.bot.cli.commands import NO_MODEL_USED
 from tests.bot.house import House, answered, citation
 from tests.handbook import copy_home
 
@@ -73,14 +74,7 @@ def test_as_json_it_is_the_document_of_the_contract() -> None:
         ],
         "system": "extractive",
         "model": None,
-        "usage": {
-            "llm_calls": 0,
-            "llm_rounds": 0,
-            "prompt_tokens": 0,
-            "cached_tokens": 0,
-            "completion_tokens": 0,
-            "cost": None,
-        },
+        "usage": NO_MODEL_USED,
         "seconds": 0.25,
     }
 

@@ -9,7 +9,7 @@ from bot.cli.entry_point import move_options_first
 from pipeline.types import Status, Turn
 from storage.errors import HomeLocked
 from storage.types import CorpusInfo, EntryKind, LogEntry
-from tests.bot.cli.commands import document, run
+from tests.bot.cli.commands import NO_MODEL_USED, document, run
 from tests.bot.house import House, abstained, answered, hit, logged, refused
 
 COMMANDS = [
@@ -140,14 +140,7 @@ def test_ask_as_json_is_the_document_of_the_contract() -> None:
         "system": "extractive",
         "effort": "quick",
         "model": None,
-        "usage": {
-            "llm_calls": 0,
-            "llm_rounds": 0,
-            "prompt_tokens": 0,
-            "cached_tokens": 0,
-            "completion_tokens": 0,
-            "cost": None,
-        },
+        "usage": NO_MODEL_USED,
         "seconds": 0.25,
     }
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from evaluation import EvaluationError
-from evaluation.dialogues.dialogue_run import DialogueRun, build_history, parse_variant, plan_dialogues
+from evaluation.dialogues.dialogue_run import DialogueRun, build_history, plan_dialogues
 from evaluation.dialogues.dialogue_types import TopicKind
 from evaluation.dialogues.judging.judge_run import JudgeRun
 from evaluation.dialogues.models.estimate import describe_expectation, expect_run
@@ -24,6 +24,7 @@ from evaluation.dialogues.run_setup import (
     refuse_other_options,
 )
 from evaluation.dialogues.topics import choose_topics, read_topics, share_count, survey_corpus
+from evaluation.system_variants import parse_variant
 from evaluation.workbench import open_home
 from pipeline.errors import ModelUnavailable, UnreadableReply
 from pipeline.llm.model_settings import Price

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction import answer_ranking
+from pipeline.extraction import answer_ranking, candidate_cascade
 from pipeline.extraction.answer_ranking import (
     AnswerFeatures,
     AnswerModel,
@@ -163,14 +163,14 @@ def test_candidates_are_compared_until_the_best_are_known(estimates: list[float]
     question, ranked = thought("leave")
     scored, compared = [replace(ranked[0], score=score) for score in estimates], list[int]()
 
-    while places := answer_ranking.list_comparable(question, scored, set(compared)):
+    while places := candidate_cascade.list_comparable(question, scored, set(compared)):
         compared += places
         for place in places:
             scored[place] = replace(scored[place], score=scored[place].score + gains[place])
 
-    assert len(set(compared)) == len(compared) >= min(len(scored), answer_ranking.FIRST_COMPARED)
+    assert len(set(compared)) == len(compared) >= min(len(scored), candidate_cascade.FIRST_COMPARED)
     known = sorted((scored[place].score for place in compared), reverse=True)
-    line = known[: answer_ranking.CERTAIN_RANKS][-1] - answer_ranking.COSINE_GAIN * 9.1194
+    line = known[: candidate_cascade.CERTAIN_RANKS][-1] - candidate_cascade.COSINE_GAIN * 9.1194
     assert all(one.score <= line for place, one in enumerate(scored) if place not in compared)
 
 
@@ -182,17 +182,17 @@ def test_a_passage_is_read_only_if_that_may_change_the_best(said: float, then: l
     other = replace(best, candidate=replace(office, rank=1), score=best.score - 1)
     ranked = [best, other, other]
 
-    assert answer_ranking.list_readable(question, ranked, {}) == [0]
-    assert answer_ranking.list_readable(question, ranked, {0: said}) == then
-    assert answer_ranking.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
+    assert candidate_cascade.list_readable(question, ranked, {}) == [0]
+    assert candidate_cascade.list_readable(question, ranked, {0: said}) == then
+    assert candidate_cascade.list_readable(question, ranked, {0: said, 1: 0.0, 2: 0.0}) == []
 
 
 def test_who_is_compared_is_scored_as_if_it_always_had_been() -> None:
     """And nobody else changes."""
     question, found = weigh_question("Which leave?", "", "en", HITS), find_candidates(HITS)
-    scored = score_candidates(question, found, answer_ranking.estimate_cosines(found))
+    scored = score_candidates(question, found, candidate_cascade.estimate_cosines(found))
 
-    compared = answer_ranking.set_cosines(question, scored, {1: 0.7})
+    compared = candidate_cascade.set_cosines(question, scored, {1: 0.7})
 
     assert compared == [scored[0], score_candidates(question, found, [0.7] * 3)[1], scored[2]]
 

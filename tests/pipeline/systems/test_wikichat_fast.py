@@ -264,18 +264,28 @@ async def test_a_new_draft_is_continued_by_what_was_written_behind_it() -> None:
         "draft": [f"{BUILT_LINE[:-5]}1999 [1].", f"{BUILT_LINE[:-1]} [1]."],
         "continuation": lambda call: "Oak it is [2]." if "1999" in turn_of(call) else f"{HAGEN[:-1]} [1].",
     }
-    llm = ScriptedLLM(lines(script, wikichat_fast.answer))
+    written = asyncio.Event()
+    llm = ScriptedLLM(lines(script, wikichat_fast.answer), waits={"continuation": written})
 
     async def check_late(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
         if "1999" in sentence:
             await until(lambda: "continuation" in map(line_name, llm.calls))
         return await reads_alike(sentence, evidence, asked=asked)
 
-    stage = Stage(SHELF, question(QUESTION), Limits(), llm, check_late)
-    told = stage.told(await wikichat_fast.answer(question(QUESTION), stage.kit))
+    stage, ended = Stage(SHELF, question(QUESTION), Limits(), llm, check_late), list[int]()
 
-    behind = [turn_of(call) for call in llm.calls if line_name(call) == "continuation"]
-    assert ["1999" in one for one in behind] == [True, False]
+    def behind() -> list[str]:
+        return [turn_of(call) for call in llm.calls if line_name(call) == "continuation"]
+
+    kit = replace(stage.kit, end_draft=lambda: ended.append(1))
+    turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), kit))
+    await until(lambda: len(behind()) > 1)
+    assert not ended  # what is given up does not end the draft
+
+    written.set()
+    told = stage.told(await turn)
+    assert ended
+    assert ["1999" in one for one in behind()] == [True, False]
     assert answered(told) == [BUILT_LINE, HAGEN]
 
 
