@@ -230,8 +230,14 @@ def finding_of(text: str, key: str) -> SourcedFinding:
     return SourcedFinding(text, collect_sentences([hit(text, key=key)])[:1])
 
 
-@pytest.mark.parametrize("line", ["NOTHING", "I cannot say.", ModelUnavailable("it is down"), "Oak it is [7]."])
-async def test_a_second_wave_that_fails_is_left_out(line: str | Exception) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("NOTHING", "I cannot say.", ModelUnavailable("it is down"), "Oak it is [7]."),
+        "The lighthouse of Skarholm was built in 1887 [1].",
+    ],
+)
+async def test_a_second_wave_that_fails_or_repeats_is_left_out(line: str | Exception) -> None:
     """What was said first stands by itself."""
     told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting, "continuation": line})
 
