@@ -68,6 +68,29 @@ async def test_what_is_kept_is_read_again_once_it_was_written_to(tmp_path: Path)
     assert (asked, sum("FROM corpora" in one for one in read)) == (1, 2)
 
 
+async def test_what_was_read_while_something_was_being_written_is_read_again(tmp_path: Path) -> None:
+    """It was read before that was committed."""
+    written, read = threading.Event(), threading.Event()
+
+    def add_slowly(connection: Connection) -> None:
+        add("a")(connection)
+        written.set()
+        assert read.wait(10)
+
+    with open_database("", home=tmp_path) as database:
+
+        async def names_kept() -> list[str]:
+            return [row.name for row in await database.read_kept(select(corpora.c.name), [corpora])]
+
+        writing = asyncio.create_task(database.write(add_slowly))
+        assert await asyncio.to_thread(written.wait, 10)
+        before = await names_kept()
+        read.set()
+        await writing
+
+        assert (before, await names_kept()) == ([], ["a"])
+
+
 async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     """Closing and opening loses nothing."""
     with open_database("", home=tmp_path) as database:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.settings.tables.settings_tables import LimitSettings
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_run import DialogueRun, build_history, plan_dialogues
 from evaluation.dialogues.dialogue_types import TopicKind
@@ -236,10 +237,12 @@ def test_every_prompt_can_be_rendered(template):
 
 
 async def test_a_variant_runs_under_its_limits(app):
-    settings = parse_variant("augmenter:policy=always,rounds=2,effort=quick").apply(app).settings
+    usual = app.settings.model_copy(update={"limits": LimitSettings(claims=5)})
+    own = replace(app, settings_source=usual)
+    settings = parse_variant("augmenter:policy=always,rounds=2,effort=quick").apply(own).settings
     limits = settings.limits
     assert settings.effort == "quick"
-    assert (limits.policy, limits.rounds, limits.claims) == ("always", 2, app.settings.limits.claims)
+    assert (limits.policy, limits.rounds, limits.claims) == ("always", 2, 5)
 
 
 async def test_the_history_of_a_dialogue_stands_on_what_it_cited(app, manifest, tmp_path):
