@@ -50,8 +50,8 @@ class FakeModelServer(ModelServer):
         return self.counts.left
 
     async def until(self, holds: Callable[["FakeModelServer"], bool]) -> None:
-        """Wait until something holds; five seconds at most."""
-        async with asyncio.timeout(5):
+        """Wait until a condition holds, for a minute at most."""
+        async with asyncio.timeout(60):
             while not holds(self):
                 self.changed.clear()
                 await self.changed.wait()

@@ -171,7 +171,6 @@ async def _run_server(
         await stack.enter_async_context(run_beside(load_ahead(opened_app), name="loading ahead"))
         stack.push_async_callback(app.passages.lazy.flush)
         await close_abandoned(app, system_clock())
-        await stack.enter_async_context(watch_event_loop(observe=telemetry.observe_lag))
         reloading = SettingsReload(live, read, ScopeRecord(app.audit))
         await reloading.begin()
         await stack.enter_async_context(_reload_when_asked(reloading, asked))
@@ -219,6 +218,8 @@ async def _run_server(
             # Whatever level is logged, that it serves, and where, is told.
             log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, shown, arrivals))
             await stack.enter_async_context(watch_readiness(readiness))
+            # Imports and the opening of indexes block the loop while the server starts, which harms no question.
+            await stack.enter_async_context(watch_event_loop(observe=telemetry.observe_lag))
             notify(READY)
             stack.callback(notify, STOPPING)
         yield arrivals

@@ -118,7 +118,7 @@ async def _week(home: Path) -> tuple[list[_Server], RefreshHistory, Clock]:
 
 async def until_put_back(history: RefreshHistory, clock: Clock) -> None:
     """Wait until no night is on record that has not come."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while any(night.due > clock.now for night in await history.nights.recent()):  # noqa: ASYNC110 - as in `until`
             await asyncio.sleep(0.002)
 

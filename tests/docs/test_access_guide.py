@@ -99,7 +99,7 @@ async def harbour(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         )  # Slack comes again with what it missed
         yield house
         os.kill(os.getpid(), signal.SIGTERM)
-        await asyncio.wait_for(serving, 20)
+        await asyncio.wait_for(serving, 60)
 
 
 async def test_each_channel_reads_what_the_guide_says_and_a_new_name_moves_nothing(harbour: Harbour) -> None:

@@ -65,7 +65,7 @@ class Busy(Scripted):
     def documents(self, known, since=""):
         """Say what takes so long, wait until that was heard, and list."""
         self.doing = "downloads it, 1 of 2 GB"
-        assert self.heard.wait(30)
+        assert self.heard.wait(60)
         self.doing = ""
         return super().documents(known, since)
 

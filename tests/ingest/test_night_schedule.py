@@ -150,7 +150,7 @@ async def _during(work: _Work, since: datetime, meanwhile: Callable[[], Awaitabl
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110 - the scheduler tells nobody what it saw
             await asyncio.sleep(0.001)
 
@@ -170,7 +170,7 @@ def test_missed_nights_are_made_up_for_by_one() -> None:
             await work.begun.wait()
             await _pulses()
 
-        await asyncio.wait_for(_during(work, MISSED, meanwhile), 10)
+        await asyncio.wait_for(_during(work, MISSED, meanwhile), 60)
 
     asyncio.run(run())
 
@@ -238,18 +238,19 @@ def test_what_goes_wrong_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFix
             await work.begun.wait()
             await _pulses()
 
-        await asyncio.wait_for(_during(work, MISSED, meanwhile), 10)
+        await asyncio.wait_for(_during(work, MISSED, meanwhile), 60)
 
     with caplog.at_level(logging.ERROR):
         asyncio.run(run())
 
-    assert [record.name for record in caplog.records] == ["ingest.refresh.night_schedule"]
+    schedule_log = [record for record in caplog.records if record.name == "ingest.refresh.night_schedule"]
+    assert len(schedule_log) == 1
     assert "the next night comes all the same" in caplog.text
 
 
 def test_work_under_way_is_cancelled_and_waited_for_at_the_end() -> None:
     """It has let go of everything when the block is left."""
     work = _Work(endless=True)
-    asyncio.run(asyncio.wait_for(_during(work, MISSED, work.begun.wait), 10))
+    asyncio.run(asyncio.wait_for(_during(work, MISSED, work.begun.wait), 60))
 
     assert (work.count, work.cancelled) == (1, True)

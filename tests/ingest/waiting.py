@@ -8,7 +8,7 @@ from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.fakes import WordEmbedder
 from tests.storage.stores import listed_passages
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 @dataclass

@@ -70,7 +70,7 @@ class Bot:
 
     async def done(self, message: str, outcome: str = "") -> QueuedQuestion:
         """Wait until a question is done with, perhaps in a certain way, and return what the queue has of it."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 row = await self.row(message)
                 if row.state == QuestionState.DONE and outcome in {"", row.outcome}:

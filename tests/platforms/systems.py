@@ -81,7 +81,7 @@ class Gated:
             await self._changed.wait_for(lambda: text not in held)
 
     async def _until(self, holds) -> None:
-        async with asyncio.timeout(20), self._changed:
+        async with asyncio.timeout(60), self._changed:
             await self._changed.wait_for(holds)
 
     async def _notify(self) -> None:

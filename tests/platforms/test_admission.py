@@ -106,7 +106,7 @@ class Town:
     async def answered(self, *asked: str) -> None:
         """Wait until questions are answered, and nothing else is on its way."""
         await self.fake.until(lambda: all(map(self.acts.answers, asked)))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while await self._is_busy():  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0.005)
 

@@ -88,7 +88,7 @@ async def opened(platform: str, home: Path, filled: Path) -> AsyncIterator[Any]:
 
 async def done(talk: Any, ticket: int, text: str) -> QueuedQuestion:
     """Wait until a question is done with, in its words."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         row = None
         while row is None or (row.state, row.body["text"]) != ("done", text):
             row = await talk.app.queue.get(ticket)
@@ -99,7 +99,7 @@ async def done(talk: Any, ticket: int, text: str) -> QueuedQuestion:
 
 async def closed(talk: Any, ticket: int) -> None:
     """Wait until a question's turn is over, whether or not anybody could be told."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         kinds: set[str] = set()
         while "turn_closed" not in kinds:
             await asyncio.sleep(0.01)

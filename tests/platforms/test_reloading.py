@@ -75,7 +75,7 @@ class Office:
         return await self.app.queue.by_message(f"{street.name}:{street.workspace}/{street.channels[0]}", asks)
 
     async def answered(self, asks: str) -> Scope:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (row := await self.row(asks)) is None or row.state != QuestionState.DONE:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.005)
         found: Scope = found_in(text(self.street.answer(asks)))

@@ -104,7 +104,7 @@ async def outcomes(home: Path) -> list[tuple[str, str]]:
 
 async def until(home: Path, stand: list[tuple[str, str]]) -> None:
     """Wait until the questions stand so."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await outcomes(home) != stand:  # noqa: ASYNC110 - it is another process
             await asyncio.sleep(0.05)
 

@@ -75,7 +75,7 @@ async def test_what_was_read_while_something_was_being_written_is_read_again(tmp
     def add_slowly(connection: Connection) -> None:
         add("a")(connection)
         written.set()
-        assert read.wait(10)
+        assert read.wait(60)
 
     with open_database("", home=tmp_path) as database:
 
@@ -148,7 +148,7 @@ async def test_reading_sees_the_state_before_a_write_that_is_not_done(tmp_path: 
     def slowly(connection: Connection) -> None:
         add("a")(connection)
         written.set()
-        go_on.wait(10)
+        go_on.wait(60)
 
     with open_database("", home=tmp_path) as database:
         writing = asyncio.create_task(database.write(slowly))
@@ -166,7 +166,7 @@ async def test_a_question_overtakes_the_record_and_the_record_an_ingest(tmp_path
 
     def hold(_connection: Connection) -> None:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(60)
 
     with open_database("", home=tmp_path) as database:
         log, queue, manifest = AuditLog(database), Queue(database), Manifest(database)

@@ -58,7 +58,7 @@ def meanwhile(two: tuple[Database, ...], team_servers: TeamServers) -> Meanwhile
         def hold(connection: Connection) -> None:
             first(connection)
             written.set()
-            go_on.wait(10)
+            go_on.wait(60)
 
         holding = asyncio.create_task(one.write(hold))
         await asyncio.to_thread(written.wait, 10)
@@ -153,7 +153,7 @@ async def test_a_transaction_that_reads_sees_one_state(two):
 
         before = count()
         between.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return [before, count()]
 
     reading = asyncio.create_task(two[0].read(count_twice))

@@ -19,7 +19,7 @@ class Gate:
 
     def __call__(self) -> None:
         self.reached.set()
-        self.go_on.wait(10)
+        self.go_on.wait(60)
 
 
 async def held(worker: PriorityWorker) -> tuple[Gate, asyncio.Task[None]]:
@@ -92,7 +92,7 @@ async def test_closing_waits_for_what_runs_and_drops_what_has_not_begun() -> Non
 
     for task in waiting:
         with suppress(asyncio.CancelledError):
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, 60)
     assert set(done) <= {0, 1, 2}
     with pytest.raises(RuntimeError):
         await worker.run(WritePriority.RECORD, print)

@@ -477,7 +477,7 @@ async def _hurry(waits: Waits) -> None:
 
 async def done(world: World, ticket: int = 1) -> QueuedQuestion:
     """Wait until a question is done with."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await until(world, lambda: world.rows[ticket].state == "done")
     return world.rows[ticket]
 

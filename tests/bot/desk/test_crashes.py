@@ -163,7 +163,7 @@ def test_an_edited_question_is_answered_in_its_last_words(turns):
             assert view.sentences[0].text == "About: Other words?", most
 
 
-PATIENCE = 5
+PATIENCE = 60
 
 
 class Reworded(World):

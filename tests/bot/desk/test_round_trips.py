@@ -30,7 +30,7 @@ async def test_what_happens_at_the_same_moment_is_one_transaction(tmp_path: Path
                 await desk.resume_questions()
                 begun.clear()
                 await desk.take(talk.question("When is the red one open?", handle="", message="1"))
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(60):
                     await platform.all_done.wait()
         finally:
             event.remove(Engine, "before_cursor_execute", note)

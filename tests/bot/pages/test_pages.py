@@ -396,7 +396,7 @@ async def test_who_leaves_stops_the_turn_whose_progress_was_shown_at_once(made: 
     async with (
         serve_pages(settings, *made, share_service(Slow(House()))) as address,
         httpx.AsyncClient(base_url=address) as client,
-        asyncio.timeout(9),
+        asyncio.timeout(60),
     ):
         filled = {"form_token": await form_token(client), "question": "When?"}
         async with client.stream("POST", "/ask", data=filled) as page:

@@ -137,7 +137,7 @@ async def test_who_does_not_read_the_answers_is_given_up() -> None:
         return StreamingResponse(pieces())
 
     app, limits = build_http_app({}, str, [Route("/flood", flood)]), ConnectionLimits(0.05)
-    async with serve_http(ANYWHERE, app, limits=limits) as address, asyncio.timeout(9):
+    async with serve_http(ANYWHERE, app, limits=limits) as address, asyncio.timeout(60):
         _, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -162,7 +162,7 @@ async def test_requests_that_are_never_whole_are_given_up(sent: bytes, caplog: p
 
     routes = [Route("/slack/events", echo, methods=["POST"]), Route("/think", think)]
     app, limits = build_http_app({}, str, routes), ConnectionLimits(0.05)
-    async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(9):
+    async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(60):
         thinking = asyncio.create_task(client.get(address + "/think"))
         await begun.wait()
         reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
@@ -180,7 +180,7 @@ async def test_requests_that_are_never_whole_are_given_up(sent: bytes, caplog: p
 async def test_however_many_connect_and_ask_nothing_others_are_answered() -> None:
     """Of too many connections the one goes that waits longest, and not the one that asks."""
     app, limits = build_http_app({}, str), ConnectionLimits(connections=5)
-    async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(9):
+    async with serve_http(ANYWHERE, app, limits=limits) as address, httpx.AsyncClient() as client, asyncio.timeout(60):
         assert (await client.get(address + "/healthz")).status_code == 200
         idle = [await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2])) for _ in range(9)]
         assert (await client.get(address + "/healthz")).status_code == 200

@@ -15,6 +15,7 @@ from bot.settings.tables.settings_tables import ScheduleSettings
 from bot.views.error_messages import Fault
 from ingest.types import RefreshReport
 
+NIGHTLY = "bot.server.refresh.nightly"
 DUE = datetime(2026, 3, 1, 3, tzinfo=UTC)
 READ = RefreshReport("docs", 2, 1, 30, 1, failures=(("scan.pdf", "holds no text"),), seconds=3.2)
 HELD = RefreshReport(
@@ -89,7 +90,9 @@ def test_all_of_it_is_logged_and_troubles_are_posted_pinging_nobody(caplog: pyte
 
     assert _tell(BAD, {"slack": channel}) == []
     assert channel.called == [(Place("slack", "T1", "C9"), "\n".join(render_admin_lines(BAD, heartbeat=False)))]
-    assert [record.getMessage() for record in caplog.records] == [f"last night: {line}" for line in BAD.lines()]
+    assert [record.getMessage() for record in caplog.records if record.name == NIGHTLY] == [
+        f"last night: {line}" for line in BAD.lines()
+    ]
     assert _tell(BAD, {"slack": channel}, admin_channel="") == []
     assert _tell(GOOD, {"slack": channel}) == []
     assert len(channel.called) == 1
@@ -144,4 +147,6 @@ def test_a_server_that_stops_while_it_tries_logs_what_it_did_not_tell(caplog: py
     with caplog.at_level(logging.WARNING):
         asyncio.run(run())
 
-    assert [record.cause for record in caplog.records] == ["The server stops; slack is not connected."] * 2  # type: ignore[attr-defined]
+    assert [record.cause for record in caplog.records if record.name == NIGHTLY] == [
+        "The server stops; slack is not connected."
+    ] * 2  # type: ignore[attr-defined]

@@ -34,7 +34,7 @@ def model(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", TOKEN)
         monkeypatch.setenv("FOOTNOTE_MODEL__NAME", "silent")
-        silent.settimeout(30)
+        silent.settimeout(60)
         yield silent
 
 
@@ -48,7 +48,7 @@ def hearing(path: str) -> Iterator[socket.socket]:
     """Hear what a server tells systemd."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as states:
         states.bind(path)
-        states.settimeout(10)
+        states.settimeout(60)
         yield states
 
 

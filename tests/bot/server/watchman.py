@@ -19,6 +19,6 @@ class Clock:
 
 async def until(true: Callable[[], bool]) -> None:
     """Wait for an effect that tells nobody."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():  # noqa: ASYNC110 - what happens elsewhere sets no event of ours
             await asyncio.sleep(0.001)

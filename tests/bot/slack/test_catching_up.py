@@ -110,7 +110,7 @@ async def test_a_file_that_says_nothing_is_passed_over(shop: Shop, tmp_path: Pat
     """As is one that cannot be written."""
     ResumeMarker(tmp_path, "slack").file.write_text(kept, "latin-1")
     assert await catching(shop, taking(), tmp_path).since() is None
-    await asyncio.wait_for(catching(shop, taking(), tmp_path / "nowhere").run(shop.clock.now()), 5)
+    await asyncio.wait_for(catching(shop, taking(), tmp_path / "nowhere").run(shop.clock.now()), 60)
 
 
 @pytest.mark.parametrize("thread", [False, True])

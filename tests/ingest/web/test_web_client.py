@@ -223,7 +223,7 @@ def test_a_stop_ends_what_blocks():
 
     def silent(_request):
         asked.set()
-        over.wait(5)
+        over.wait(60)
         return Answer(200)
 
     with serve(silent) as server:
@@ -238,9 +238,9 @@ def test_a_stop_ends_what_blocks():
 
         thread = threading.Thread(target=read)
         thread.start()
-        assert asked.wait(5)
+        assert asked.wait(60)
         line.stop()
-        thread.join(5)
+        thread.join(60)
         over.set()
         assert len(raised) == 1
         with pytest.raises(ReadingStopped):

@@ -178,7 +178,7 @@ async def test_nobody_waits_for_a_call_that_ended_by_what_is_no_exception() -> N
 
     judge, _, _ = judged_by(panic)
     with pytest.raises(BaseException, match="panic"):
-        await asyncio.wait_for(ask(judge, "One."), 5)
+        await asyncio.wait_for(ask(judge, "One."), 60)
 
 
 async def test_a_turn_that_is_cancelled_ends_the_call() -> None:

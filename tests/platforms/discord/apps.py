@@ -57,7 +57,7 @@ async def connected(bot: Client, fake: FakeDiscord, *, token: str = BOT_TOKEN) -
         async with bot:
             running = asyncio.create_task(bot.start(token))
             ready = asyncio.create_task(bot.wait_until_ready())
-            await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+            await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
             if running.done():
                 ready.cancel()
                 await running

@@ -87,7 +87,7 @@ async def put_together(
 
 async def _ready(platform: Platform) -> None:
     """Wait until events arrive. Raises `CannotPost` where Discord refuses us for good."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while why := platform.ready:
             if why.startswith("Discord "):
                 raise CannotPost(why)

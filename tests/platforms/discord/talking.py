@@ -92,7 +92,7 @@ class Talk:
         last: Message = answers(asked)[-1]
         place = world.parent(world.channels[last.channel])
         assert self.app
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await self.app.queue.by_message(f"discord:{place.guild}/{place.id}", last.id):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         return last
@@ -105,7 +105,7 @@ class Talk:
     async def outcome(self, ticket: int, outcome: str = "") -> QueuedQuestion:
         """Wait until a question is done with, perhaps in a certain way, and return what the queue has of it."""
         assert self.app
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 row = await self.app.queue.get(ticket)
                 if row and row.state == "done" and outcome in {"", row.outcome}:

@@ -194,7 +194,7 @@ async def test_what_is_deleted_is_told(discord: FakeDiscord) -> None:
         reply = await bot.get_partial_messageable(201).get_partial_message(int(asked[0])).reply("!")
         await discord.acts.delete(asked[0])
         await discord.acts.delete_many(*asked[1:])
-        await bot.wait_for("socket_event_type", check=lambda name: name == "MESSAGE_DELETE_BULK", timeout=1)
+        await bot.wait_for("socket_event_type", check=lambda name: name == "MESSAGE_DELETE_BULK", timeout=60)
         found = await bot.get_partial_messageable(201).fetch_message(reply.id)
 
     assert gone == [int(one) for one in asked]

@@ -491,7 +491,7 @@ async def test_nobody_waits_for_a_look_up_to_be_deferred(talk: Talk, fault: Faul
     ]
     await talk.acts.dm(MADE, user="102")
     await talk.acts.mention(RISES, channel="299")
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(60):
         await talk.discord.until(lambda: all(one.acked for one in used))
     recovers.set()
     await talk.until(ANSWERS[BUILT], channel=direct)

@@ -86,7 +86,7 @@ async def test_a_lost_connection_loses_no_question(happens: str, talk: Talk) -> 
             gateway.invalidate(resumable=False)
     await talk.acts.mention(MADE)
     await talk.until(ANSWERS[MADE])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while platform.ready:  # noqa: ASYNC110 - the bot tells nobody
             await asyncio.sleep(0.005)
     await talk.acts.mention(RISES)
@@ -101,7 +101,7 @@ async def test_who_leaves_while_a_session_begins_leaves_nothing_behind(talk: Tal
     """Discord lets nobody begin sessions fast, and discord.py hears of no end meanwhile."""
     platform = await talk.start()
     talk.discord.gateway.invalidate(resumable=False)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not platform.ready:  # noqa: ASYNC110 - the bot tells nobody
             await asyncio.sleep(0.005)
         await talk.stop()
@@ -111,7 +111,7 @@ async def test_a_token_that_is_good_no_more_is_said_and_not_tried_again(talk: Ta
     """Discord bans whom it refuses too often."""
     platform = await talk.start()
     await talk.acts.revoke()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while "token" not in platform.ready:  # noqa: ASYNC110 - the bot tells nobody
             await asyncio.sleep(0.005)
         assert isinstance(platform, DiscordPlatform)

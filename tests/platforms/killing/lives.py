@@ -78,7 +78,7 @@ class Child:
 
     async def end(self) -> int:
         """Wait until it has ended, and return its exit code, or the negative signal that ended it."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "end" not in self.told:
                 self._changed.clear()
                 await self._changed.wait()

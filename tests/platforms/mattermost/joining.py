@@ -93,7 +93,7 @@ async def put_together(
         platforms["mattermost"] = at_desk(opened.platform)
         await stack.enter_async_context(desk.running())
         await stack.enter_async_context(opened.platform.connected())
-        async with asyncio.timeout(4):
+        async with asyncio.timeout(60):
             while opened.platform.ready:  # noqa: ASYNC110 - the bot tells nobody
                 await asyncio.sleep(0.005)
         yield opened.platform

@@ -110,7 +110,7 @@ class Sockets:
         return socket
 
     async def _challenged(self, socket: web.WebSocketResponse) -> bool:
-        frame = await socket.receive(timeout=5)
+        frame = await socket.receive(timeout=60)
         told = json.loads(frame.data) if frame.type is WSMsgType.TEXT else {}
         if told.get("action") != "authentication_challenge" or not told.get("seq", 0) > 0:
             await socket.close()

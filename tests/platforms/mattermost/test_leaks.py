@@ -72,7 +72,7 @@ class Vaults:
                 )
                 made[channel, user] = asked
         await self.street.until(lambda: all(map(self.answered, made.values())))
-        async with asyncio.timeout(20):  # what is delivered and not done with yet is shown once more at a shutdown
+        async with asyncio.timeout(60):  # what is delivered and not done with yet is shown once more at a shutdown
             while await self._is_busy():  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0.005)
         return made

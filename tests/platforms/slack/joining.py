@@ -85,7 +85,7 @@ async def put_together(
             address = await stack.enter_async_context(http_server.serve_http(HttpSettings(port=0), application))
             listens(address + PATH)
         await stack.enter_async_context(platform.connected())
-        async with asyncio.timeout(4):
+        async with asyncio.timeout(60):
             while platform.ready:  # noqa: ASYNC110 - the bot tells nobody
                 await asyncio.sleep(0.005)
         yield platform

@@ -80,7 +80,7 @@ class Talk:
 
     async def eventually(self, holds: Any) -> None:
         """Wait until something holds of which the fake hears nothing."""
-        async with asyncio.timeout(4):
+        async with asyncio.timeout(60):
             while not holds():  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0.005)
 

@@ -91,7 +91,7 @@ def test_a_token_is_sent_as_the_server_wants_it(scheme, sent):
 def test_a_server_that_is_not_there_and_one_that_is_silent_are_given_up():
     """No thread waits for good."""
     go_on = threading.Event()
-    with serving(lambda *_: (go_on.wait(10), (200, "1"))[1]) as url:
+    with serving(lambda *_: (go_on.wait(60), (200, "1"))[1]) as url:
         with pytest.raises(StorageError, match="does not answer"):
             connect_chroma(ChromaServer(url, seconds=0.05))
         go_on.set()

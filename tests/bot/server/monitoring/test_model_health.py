@@ -39,7 +39,7 @@ class Llm:
         yield await self.complete(call, spent)
 
     async def until(self, fits: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not fits():  # noqa: ASYNC110 - what is waited for is no event
                 await asyncio.sleep(0)
 

@@ -14,7 +14,7 @@ from bot.server.monitoring.systemd import ALIVE, READY, build_notify, keep_alive
 def systemd(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(tmp_path / "notify"))
-        listening.settimeout(5)
+        listening.settimeout(60)
         yield listening
 
 
