@@ -232,7 +232,7 @@ async def _answer_question(job: Job) -> DeliveryResult | None:
 
 async def _start_turn(job: Job) -> TurnPlan:
     """Start a new turn, with nothing shown of one before it."""
-    context = job.context
+    context, resumed = job.context, job.writer.begun or not job.unopened
     if not job.unopened:
         if job.turn_id:
             await context.ports.close_interrupted(job.turn_id)
@@ -240,9 +240,12 @@ async def _start_turn(job: Job) -> TurnPlan:
         await context.queue.note(job.ticket, turn_id=turn_id)
         job.turn_id = turn_id
     job.unopened, job.view = False, job.start_view()
+    if resumed:  # the asker's rights may have changed since the question was taken
+        await job.locate_asker()
     if not job.question.asker.exclusion:
         job.writer.offer(job.view)
-    await job.locate_asker()
+    if not resumed:
+        await job.locate_asker()
     plan = await context.ports.plan(job.writer.platform, job.question, job.row, job.turn_id)
     job.view = job.start_view(plan.notice)
     return plan

@@ -12,7 +12,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from bot.access import Asker
+from bot.access import Asker, Exclusion
 from bot.desk import turn_record
 from bot.desk.desk import Desk
 from bot.desk.jobs.job import DeskPorts, TurnPlan
@@ -241,12 +241,13 @@ class MemoryPlatform:
     """While it is not set, nothing can be shown."""
     sign: ProgressSign = ProgressSign.NONE
     name: str = HOUSE
+    exclusion: Exclusion = Exclusion.NONE  # of whoever asks
     signs: list[View] = field(default_factory=list)
     """What was shown by signs."""
 
     async def asker(self, asked: Question) -> Asker:
         self._fail("asker")
-        return asked.asker
+        return replace(asked.asker, exclusion=self.exclusion)
 
     def ways(self, asked: Question) -> DeliveryCapabilities:
         del asked

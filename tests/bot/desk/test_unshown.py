@@ -1,13 +1,18 @@
 """What is not answered, or not shown, is on record: with its question, its status, and why."""
 
 import asyncio
+from dataclasses import replace
 
-from bot.access import Asker
+import pytest
+
+from bot.access import Asker, Exclusion
+from bot.desk.jobs.job import EXCLUDED, encode_question
 from bot.desk.turn_record import read_turn_record
 from bot.desk.types import Failure
 from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.views.view_reducer import build_notice_view
 from storage.types import EntryKind
-from tests.bot.desk.desked import World, at_work, done, question, settle
+from tests.bot.desk.desked import MemoryQueue, World, at_work, done, question, settle
 
 NARROWED = "What I may read here was changed while I was answering. Please ask again."
 
@@ -32,6 +37,21 @@ async def test_a_refused_question_is_on_record_with_the_reason():
     assert (turn.result.answer.status, turn.result.failure) == ("refused", world.refused)
     assert (view.text, entry.turn_id) == ("Enough for today.", row.turn_id)
     assert at.system.asked == []
+
+
+@pytest.mark.parametrize("shown", [True, False])
+async def test_asker_excluded_meanwhile_sees_a_notice_only_if_a_post_exists(shown: bool):  # noqa: FBT001 - a parameter
+    """The process may have ended during the first post, so the desk asks the platform whether the post exists."""
+    world, asked = World(refused=Failure(EXCLUDED, "I do not answer here.", "")), question(2)
+    row, _ = await MemoryQueue(world).put(encode_question(asked))
+    world.rows[row.ticket] = replace(row, sending=True)
+    if shown:
+        world.posts["p0"] = (row.key, build_notice_view(row.ticket, "en", "Searching"))
+    async with at_work(world, exclusion=Exclusion.DENIED):
+        row = await done(world)
+
+    assert row.outcome == ("delivered" if shown else "silent")
+    assert [view.text for _, view in world.posts.values()] == ["I do not answer here."] * shown
 
 
 async def test_an_answer_whose_scope_was_narrowed_meanwhile_is_not_shown_but_made_anew():
