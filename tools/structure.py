@@ -192,8 +192,23 @@ def describe_repeated(names: Sequence[str]) -> str:
 
 def print_traces(repo: Path, *, named: bool) -> None:
     """Print how many modules a mention, a document, a claim and a check enter."""
-    with tempfile.TemporaryDirectory() as kept:
-        scratch = Path(kept)
+    print("\nmodules entered")
+    for name, modules in run_traces(repo).items():
+        rooms = Counter(module.split("/")[0] for module in modules)
+        print(f"  {name:<58}{len(modules):>4}  " + " ".join(f"{room} {rooms[room]}" for room in ROOMS if rooms[room]))
+        if named:
+            print("    " + " ".join(modules))
+
+
+def measure_traces(repo: Path) -> dict[str, int]:
+    """Return how many modules each trace enters."""
+    return {name: len(modules) for name, modules in run_traces(repo).items()}
+
+
+def run_traces(repo: Path) -> dict[str, list[str]]:
+    """Return the modules that a mention, a document, a claim and the check of that claim enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
         (scratch / "trace_modules.py").write_text(TRACER)
         (scratch / "trace_plugin.py").write_text(PLUGIN)
         (scratch / "pages").mkdir()
@@ -203,19 +218,13 @@ def print_traces(repo: Path, *, named: bool) -> None:
         ingest = run_command(repo, scratch, "ingest", "folder", "pages", "--corpus", "handbook")
         check = run_command(repo, scratch, "check", CLAIM)
         mention = run_mention(repo, scratch)
-    found = {
+    return {
         "a Slack mention, extractive": mention["all"],
         "a Markdown file, `ingest folder`: in ingest and storage": in_rooms(ingest["all"], "ingest", "storage"),
         "the same, in all rooms": ingest["all"],
         "a claim, `check TEXT`": check["all"],
         "the local check of that claim": check["check"],
     }
-    print("\nmodules entered")
-    for name, modules in found.items():
-        rooms = Counter(module.split("/")[0] for module in modules)
-        print(f"  {name:<58}{len(modules):>4}  " + " ".join(f"{room} {rooms[room]}" for room in ROOMS if rooms[room]))
-        if named:
-            print("    " + " ".join(modules))
 
 
 def in_rooms(modules: Sequence[str], *rooms: str) -> list[str]:
