@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
+from bot.app import App
 from bot.settings.tables.settings_tables import LimitSettings
-from bot.wiring import App
 from evaluation import EvaluationError
 from pipeline.kit import Effort
 from pipeline.systems import SYSTEMS, find_system

@@ -17,8 +17,9 @@ from random import Random
 from typing import Any
 
 from bot.access import Asker
+from bot.app import App
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App, open_app
+from bot.wiring import open_app
 from evaluation.simulated_model.model_replies import reply_unscripted
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import ChangedDocument, DocumentSource, Listing, Page, RefreshReport

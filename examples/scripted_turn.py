@@ -10,15 +10,15 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from bot.answering import answer
+from bot.answering.question_answering import answer
 from bot.cli.questions.question_commands import identify_terminal_user
 from bot.cli.rendering.answer_view import render_answer
 from bot.cli.rendering.audit_view import render_claims, render_turn
 from bot.cli.rendering.turn_progress import render_claim_line, render_event_line
 from bot.cli.terminal_output import CommandError, Output
-from bot.desk.types import TurnRequest, TurnResult
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import Settings
+from bot.types import TurnRequest, TurnResult
 from bot.views.error_messages import explain_failure
 from bot.views.turn_story import collect_passages
 from bot.wiring import open_app

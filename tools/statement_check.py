@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from bot.access import Asker
-from bot.answering import check
-from bot.desk.types import TurnRequest
+from bot.answering.question_answering import check
 from bot.settings.tables.settings_tables import Settings
+from bot.types import TurnRequest
 from bot.views.catalog import render_reason
 from bot.wiring import open_app
 from evaluation import EvaluationError

@@ -9,6 +9,7 @@ import asyncio
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar
 
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
     from contextlib import AbstractAsyncContextManager
 
+    from bot.app import App, Records
     from bot.cli.setup.setup_terminal import Terminal
     from bot.server.refresh.run_history import RefreshHistory
     from bot.server.service import BotService
     from bot.settings.live.live_settings import LiveSettings
     from bot.settings.tables.settings_tables import Settings
-    from bot.wiring import App, Records
     from pipeline.llm.model_settings import ModelSettings
     from pipeline.model import LLM
 
@@ -80,7 +81,7 @@ async def _there(settings: Settings, stack: AsyncExitStack, waited: float) -> Bo
     # A server is asked first: it answers within milliseconds, and only where there is none is anything heavy loaded.
     if remote := await stack.enter_async_context(connect_service(settings.home)):
         return remote
-    from bot.answering import close_abandoned
+    from bot.answering.question_answering import close_abandoned
     from bot.server.service import LocalService
     from bot.wiring import open_app
     from ingest.refresh.night_schedule import system_clock
@@ -124,10 +125,12 @@ def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
 
 
 async def _serve(live: LiveSettings, read: Callable[[], Settings]) -> None:
-    from bot.platforms.registry import load_platforms
+    from bot.platforms.shared.platform_connection import open_platform
     from bot.server.lifecycle import serve
+    from bot.settings.platform_registry import load_platforms
 
-    await serve(live, {name: entry.open for name, entry in load_platforms().items()}, read)
+    openers = {name: partial(open_platform, entry) for name, entry in load_platforms().items()}
+    await serve(live, openers, read)
 
 
 def _open_terminal(output: Output) -> Terminal:

@@ -19,9 +19,9 @@ from bot.views.error_messages import Fault
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bot.app import Records
     from bot.cli.rendering.audit_view import ListedExample, ListedPin
     from bot.settings.tables.settings_tables import Settings
-    from bot.wiring import Records
 
 BY = "terminal"  # who approves here: whoever owns the machine
 UNFIT = {
@@ -85,13 +85,13 @@ def _change(context: typer.Context, change: Change, answer_id: str, *, as_json: 
 
 
 async def _add(records: "Records", answer_id: str) -> tuple[str, str]:
+    from bot.corpus_access import find_forgotten_documents
     from bot.curation.example_pool import UnfitExample, approve_turn
-    from bot.wiring import find_forgotten_documents
 
     entries = await load_turn(records.audit, answer_id)
     turn_id = entries[0].turn_id
     try:
-        new = await approve_turn(entries, records.examples, BY, partial(find_forgotten_documents, records))
+        new = await approve_turn(entries, records.examples, BY, partial(find_forgotten_documents, records.manifest))
     except UnfitExample as unfit:
         hint = "`footnote audit show ID` tells what became of it."
         raise CommandError(Fault("unfit_example", UNFIT[unfit.reason], hint)) from unfit
@@ -131,12 +131,12 @@ async def _find_example(records: "Records", beginning: str) -> str:
 
 async def _list(records: "Records") -> "Sequence[ListedExample]":
     from bot.cli.rendering.audit_view import ListedExample
+    from bot.corpus_access import find_forgotten_documents
     from bot.curation.example_pool import read_demo
-    from bot.wiring import find_forgotten_documents
 
     listed = [(one, read_demo(one)) for one in await records.examples.all()]
     stands_on = {document for _, demo in listed if demo for document in demo.documents}
-    gone = await find_forgotten_documents(records, stands_on)
+    gone = await find_forgotten_documents(records.manifest, stands_on)
     return [
         ListedExample(one, demo, shown=demo is not None and gone.isdisjoint(demo.documents)) for one, demo in listed
     ]
@@ -201,6 +201,7 @@ def _read_text(file: Path) -> str:
 
 
 async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, text: str, name: str) -> str:
+    from bot.corpus_access import find_forgotten_documents
     from bot.curation.example_pool import PINNED
     from bot.curation.pinned_answers import (
         UnfitAnswer,
@@ -209,7 +210,7 @@ async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, 
         build_pinned,
         encode_pinned,
     )
-    from bot.wiring import find_forgotten_documents, open_text_check
+    from bot.wiring import open_text_check
     from storage.types import ApprovedExample
 
     entries, day = await load_turn(records.audit, answer_id), datetime.now(settings.zone).date().isoformat()
@@ -220,7 +221,7 @@ async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, 
                 entries,
                 text,
                 recall=records.manifest.recall,
-                find_forgotten=partial(find_forgotten_documents, records),
+                find_forgotten=partial(find_forgotten_documents, records.manifest),
                 supports=supports,
                 verify=verify,
                 name=name,
@@ -259,13 +260,13 @@ async def _drop_answer(records: "Records", beginning: str) -> tuple[str, str]:
 
 async def _list_answers(records: "Records") -> "Sequence[ListedPin]":
     from bot.cli.rendering.audit_view import ListedPin
+    from bot.corpus_access import find_forgotten_documents
     from bot.curation.pinned_answers import read_pinned, restore
-    from bot.wiring import find_forgotten_documents
 
     listed = []
     for one in await records.examples.answers():
         if pinned := read_pinned(one):
-            gone = await find_forgotten_documents(records, pinned.documents)
+            gone = await find_forgotten_documents(records.manifest, pinned.documents)
             said = not gone and await restore(pinned, pinned.corpora, records.manifest.recall) is not None
             listed.append(ListedPin(pinned, said=said))
     return listed

@@ -64,7 +64,7 @@ def make_record_key(settings_file: Path) -> str:
 
 def _read_starter() -> str:
     """Return the starter file, in which each platform explains its own table."""
-    from bot.platforms.registry import load_platforms
+    from bot.settings.platform_registry import load_platforms
 
     text = resources.files("bot.settings").joinpath("starter.toml").read_text(encoding="utf-8")
     platforms = (resources.files(entry.settings.__module__) for entry in load_platforms().values())

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from bot.desk.turn_record import TurnRecord, read_turn_record
+from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.views.catalog import render_marks
 from pipeline.errors import UnreadableReply
 from pipeline.prompts.demonstrations import load_own_demos

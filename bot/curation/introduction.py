@@ -4,9 +4,9 @@ from collections.abc import Collection
 from itertools import chain, zip_longest
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.views.introduction_view import MAX_CORPORA, Introduction, suggest_questions
-from bot.wiring import App
 from storage.manifest import Manifest
 from storage.types import Hit
 

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.curation.example_pool import FindForgotten
-from bot.desk.turn_record import TurnRecord, read_turn_record
-from bot.desk.types import PinMark
+from bot.types import PinMark
 from pipeline.gate import Gate, Verify
 from pipeline.kit import Supports
 from pipeline.replies.cited_sentences import cite_sentence, split_sentences

@@ -12,6 +12,9 @@ from functools import partial
 from typing import Literal
 
 from bot.access import Asker, is_same_channel, is_same_person, may_view_turn
+from bot.answering.turn_record import TurnRecord, read_kept_passages, read_turn_record
+from bot.app import App
+from bot.corpus_access import find_forgotten_documents, is_admin
 from bot.curation.example_pool import UnfitExample, approve_turn, build_demo
 from bot.desk.authorized_turn import (
     ACTION_BEGUN,
@@ -28,10 +31,8 @@ from bot.desk.authorized_turn import (
     is_asker_only,
 )
 from bot.desk.channel_settings import find_searchable_corpora, load_channel_settings
-from bot.desk.turn_record import TurnRecord, read_kept_passages, read_turn_record
-from bot.desk.types import DeliveryOutcome, PostedMessages, Question, log_event
-from bot.platforms.registry import is_admin
-from bot.platforms.shared.platform_contract import ContentRefused, Platform, PlatformError, PlatformUnavailable
+from bot.desk.platform_port import ContentRefused, Platform, PlatformError, PlatformUnavailable
+from bot.types import DeliveryOutcome, PostedMessages, Question, log_event
 from bot.views.catalog import translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_story import list_passages
@@ -46,7 +47,6 @@ from bot.views.view_reducer import (
     simplify_view,
     start_view,
 )
-from bot.wiring import App, find_forgotten_documents
 from pipeline.types import Status
 from storage.errors import StorageError
 from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
@@ -94,7 +94,7 @@ class AnswerActions:
             turns = [turn for row in rows if (turn := await self._load_visible_turn(row, by))]
             results = [turn.result for turn in turns if turn.result]
             cited = [one for result in results for one in result.answer.citations if one.corpus in here]
-            gone = await find_forgotten_documents(self._app, {(one.corpus, one.document) for one in cited})
+            gone = await find_forgotten_documents(self._app.manifest, {(one.corpus, one.document) for one in cited})
             pages = _list_pages(one for one in cited if (one.corpus, one.document) not in gone)
             # In what language somebody asked is not told to whom nothing else is.
             spoken = language or (turns[-1].language if pages else "") or "en"
@@ -133,7 +133,7 @@ class AnswerActions:
         async with self._act(ticket, by, language) as turn:
             if not is_admin(self._app.settings, by):
                 raise turn.denied("example_admins")
-            find_forgotten = partial(find_forgotten_documents, self._app)
+            find_forgotten = partial(find_forgotten_documents, self._app.manifest)
             try:
                 new = await approve_turn(
                     turn.entries, self._app.examples, by.user_id, find_forgotten, where=by.channel_id

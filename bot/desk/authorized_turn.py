@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.access import Asker, may_view_turn
+from bot.answering.turn_record import TurnRecord, read_turn_record
+from bot.app import App
+from bot.corpus_access import find_forgotten_documents
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.jobs.job import decode_question
-from bot.desk.turn_record import TurnRecord, read_turn_record
-from bot.desk.types import DeliveryOutcome, Question, TurnResult
+from bot.types import DeliveryOutcome, Question, TurnResult
 from bot.views.catalog import translate
-from bot.wiring import App, find_forgotten_documents
 from storage.types import DocumentId, EntryKind, LogEntry, QueuedQuestion
 
 ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
@@ -121,7 +122,7 @@ async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> Aut
         raise deny_unseen(language)
     if not record:
         raise ActionDenied(translate("acting_later", language or "en"))
-    gone = await find_forgotten_documents(app, record.documents)
+    gone = await find_forgotten_documents(app.manifest, record.documents)
     if not record.may_show_answer(here, gone):
         raise deny_unseen(language)
     return AuthorizedTurn(row, question, entries, record, by, language, here, gone)

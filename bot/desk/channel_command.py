@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bot.access import Asker, may_view_turn
+from bot.answering.turn_record import read_turn_record
+from bot.app import App
 from bot.desk.authorized_turn import decode_without_handle
 from bot.desk.channel_settings import (
     ChangeRefused,
@@ -17,11 +19,9 @@ from bot.desk.channel_settings import (
     require_admin,
 )
 from bot.desk.jobs.job import read_retraction
-from bot.desk.turn_record import read_turn_record
-from bot.desk.types import DeliveryOutcome
+from bot.types import DeliveryOutcome
 from bot.views.catalog import translate
 from bot.views.view_reducer import shorten_line
-from bot.wiring import App
 from pipeline.types import Status
 from storage.errors import StorageError
 from storage.record.question_groups import QuestionGroup, group_questions

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from bot.access import Asker
+from bot.app import App
+from bot.corpus_access import find_visible_corpora
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import has_message, translate
-from bot.wiring import App, find_visible_corpora
 from pipeline.kit import EFFORTS, Effort
 from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
@@ -73,7 +74,7 @@ async def find_searchable_corpora(app: App, by: Asker) -> frozenset[str]:
     """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
     app = app.snapshot()
     channel = await load_channel_settings(app, by.channel_id)
-    allowed = frozenset(await find_visible_corpora(app, by))
+    allowed = frozenset(await find_visible_corpora(app.settings, app.manifest, by))
     return allowed if channel.corpora is None else allowed & set(channel.corpora)
 
 
@@ -171,7 +172,10 @@ async def change_channel(
     """
     require_admin(channel, by, is_admin, language)
     app = app.snapshot()
-    readable, ceiling = await find_visible_corpora(app, by), read_channel_table(app.settings, channel)
+    readable, ceiling = (
+        await find_visible_corpora(app.settings, app.manifest, by),
+        read_channel_table(app.settings, channel),
+    )
     now = narrow_channel_settings(ceiling, await app.overrides.of(channel))
     change = plan_channel_change(ceiling, readable, key.strip().lower(), value.strip(), language=language)
     await app.overrides.set(channel, change.key, change.value, by=by.user_id, was=getattr(now, change.key))
@@ -190,7 +194,11 @@ async def describe_channel(
     require_admin(channel, by, is_admin, language)
     app = app.snapshot()
     now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)
-    readable = tuple(name for name in await find_visible_corpora(app, by) if now.corpora is None or name in now.corpora)
+    readable = tuple(
+        name
+        for name in await find_visible_corpora(app.settings, app.manifest, by)
+        if now.corpora is None or name in now.corpora
+    )
     values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {
         "corpora": readable,
         "system": now.system or app.system,

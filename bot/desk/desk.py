@@ -14,9 +14,9 @@ from bot.access import Asker
 from bot.desk.jobs.completion import build_stop_entry
 from bot.desk.jobs.job import DeskPorts, Interrupt, WorkerContext, decode_question, encode_question, read_retraction
 from bot.desk.jobs.scheduler import Scheduler, SchedulerSettings
-from bot.desk.types import DeliveryOutcome, IntakeStatus, Question, QuestionState, log_event
-from bot.platforms.shared.platform_contract import Platform, PlatformError
-from bot.server.supervisor import Clock
+from bot.desk.platform_port import Platform, PlatformError
+from bot.desk.supervisor import Clock
+from bot.types import DeliveryOutcome, IntakeStatus, Question, QuestionState, log_event
 from bot.views.catalog import translate
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.access import is_same_person
+from bot.answering.turn_record import TurnRecord, read_turn_record
+from bot.app import App
+from bot.corpus_access import list_corpora
 from bot.desk.authorized_turn import find_last_action, is_asker_only
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.jobs.job import decode_question
-from bot.desk.turn_record import TurnRecord, read_turn_record
-from bot.desk.types import MAX_EARLIER_TURNS, ConversationMessage, DeliveryOutcome, Question, log_event
-from bot.platforms.shared.platform_contract import Platform, PlatformError
-from bot.turn_search import list_corpora
-from bot.wiring import App
+from bot.desk.platform_port import Platform, PlatformError
+from bot.types import MAX_EARLIER_TURNS, ConversationMessage, DeliveryOutcome, Question, log_event
 from pipeline.kit import Limits
 from pipeline.types import Status, Turn
 from storage.language.detection import detect_language

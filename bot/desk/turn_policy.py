@@ -11,23 +11,23 @@ from functools import partial
 from time import monotonic
 
 from bot.access import Asker, Exclusion
-from bot.answering import answer, check_text, close_interrupted, record_unanswered
+from bot.answering.question_answering import answer, check_text, close_interrupted, record_unanswered
+from bot.answering.turn_record import TurnRecord
+from bot.app import App
+from bot.corpus_access import find_forgotten_documents, is_admin
 from bot.desk.channel_settings import QUOTING_SYSTEM, find_searchable_corpora, load_channel_settings
 from bot.desk.desk import Desk
 from bot.desk.jobs.job import EXCLUDED, DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.memory import recall_conversation
-from bot.desk.turn_record import TurnRecord
-from bot.desk.types import DeliveryOutcome, Failure, Question, TurnResult, build_turn_request
-from bot.platforms.registry import is_admin
-from bot.platforms.shared.platform_contract import Platform
-from bot.server.supervisor import Clock
+from bot.desk.platform_port import Platform
+from bot.desk.supervisor import Clock
 from bot.settings.tables.settings_tables import BudgetSettings
+from bot.types import DeliveryOutcome, Failure, Question, TurnResult, build_turn_request
 from bot.views import view_reducer
 from bot.views.catalog import list_asked_claims, translate
 from bot.views.turn_view import View
 from bot.views.view_reducer import remove_share_button
-from bot.wiring import App, find_forgotten_documents
 from pipeline.errors import NotAClaim
 from pipeline.stages.claim_check import extract_statements
 from storage.types import QueuedQuestion, SpendingTotal
@@ -273,7 +273,7 @@ class TurnPolicy:
         channel = await load_channel_settings(app, question.place.channel_id)
         here = await find_searchable_corpora(app, question.asker)
         pages = {(hit.passage.corpus, hit.passage.document): hit for hit in result.answer.nearest}
-        gone = await find_forgotten_documents(app, pages)
+        gone = await find_forgotten_documents(app.manifest, pages)
         nearest = tuple(hit for page, hit in pages.items() if page[0] in here and page not in gone)
         shown = replace(result, answer=replace(result.answer, nearest=nearest))
         checks = question.task == "check"
@@ -287,7 +287,7 @@ class TurnPolicy:
 
     async def is_readable(self, question: Question, turn: TurnRecord) -> bool:
         """Return whether an answer of the record, and what it counts, may still be shown where it was asked for."""
-        if question.asker.exclusion or await find_forgotten_documents(self.app, turn.documents):
+        if question.asker.exclusion or await find_forgotten_documents(self.app.manifest, turn.documents):
             return False
         return turn.may_show_evidence(await find_searchable_corpora(self.app, question.asker))
 
@@ -295,7 +295,11 @@ class TurnPolicy:
         """Return whether a quoted answer may be read for certain: all of it is of the `scope` it was planned with."""
         # What claims were held against is named by the record alone.
         documents = result.cited_documents | result.remembered
-        if question.asker.exclusion or result.answer.claims or await find_forgotten_documents(self.app, documents):
+        if (
+            question.asker.exclusion
+            or result.answer.claims
+            or await find_forgotten_documents(self.app.manifest, documents)
+        ):
             return False
         return scope <= await find_searchable_corpora(self.app, question.asker)
 

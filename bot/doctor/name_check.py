@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+from bot.desk.platform_port import PlatformError
 from bot.doctor.diagnosis import CheckResult, Inspection
-from bot.platforms.registry import load_platforms, platform_of
-from bot.platforms.shared.platform_contract import PlatformError
 from bot.settings.live.channel_names import BY_ID, NamedChannel, NameReading, list_channel_names, read_name
+from bot.settings.platform_registry import load_platforms, platform_of
 
 _MOVED = "Write the id of the channel that is meant; the other gets nothing by the name."
 

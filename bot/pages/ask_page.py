@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from starlette.responses import Response, StreamingResponse
 
-from bot.desk.types import TurnRequest, TurnResult
+from bot.corpus_access import list_corpora
+from bot.desk.supervisor import cancel_tasks
 from bot.pages.page_rendering import SPLIT, render_macro
 from bot.pages.page_router import Visit
-from bot.server.supervisor import cancel_tasks
-from bot.turn_search import list_corpora
+from bot.types import TurnRequest, TurnResult
 from bot.views.error_messages import ReportableError, explain_error
 from bot.views.turn_view import View
 from bot.views.view_reducer import apply_event, start_view

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 from starlette.responses import RedirectResponse, Response
 
+from bot.app import Records
 from bot.pages.ask_page import OpenService
 from bot.pages.page_rendering import make_query
 from bot.pages.page_router import NotFound, Visit
 from bot.server.refresh.run_history import RefreshHistory, measure_seconds
-from bot.wiring import Records
 from storage.types import RECORD, EntryKind, LogEntry
 
 RUNS = 30

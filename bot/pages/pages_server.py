@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
+from bot.app import Records
 from bot.pages.ask_page import AskPages, OpenService
 from bot.pages.corpus_pages import CorpusPages
 from bot.pages.page_router import Page, build_pages_app
@@ -16,7 +17,6 @@ from bot.server.refresh.run_history import RefreshHistory
 from bot.settings.live.live_settings import SettingsSource, read_current
 from bot.settings.settings_errors import find_exposure
 from bot.settings.tables.settings_tables import HttpSettings
-from bot.wiring import Records
 
 if TYPE_CHECKING:
     from bot.server.service import BotService

@@ -15,15 +15,16 @@ from typing import Any, get_args
 
 from starlette.responses import RedirectResponse, Response
 
+from bot.answering.turn_record import read_kept_passages
+from bot.app import Records
+from bot.corpus_access import find_forgotten_documents
 from bot.curation.example_pool import UnfitExample, approve_turn
 from bot.desk.answer_actions import MAX_COMMENT
 from bot.desk.authorized_turn import build_action_entry
-from bot.desk.turn_record import read_kept_passages
 from bot.pages.figure_charts import draw_charts
 from bot.pages.page_rendering import make_path, make_query
 from bot.pages.page_router import NotFound, Visit
 from bot.views.turn_story import build_story, list_passages
-from bot.wiring import Records, find_forgotten_documents
 from pipeline.types import Status
 from storage.record.proof.key_file import load_key
 from storage.record.proof.receipts import make_receipt
@@ -101,7 +102,7 @@ class RecordPages:
     async def approve(self, visit: Visit) -> Response:
         """Keep an answer as a worked example. Raises `NotFound`."""
         entries, by = await self._find_turn(visit), visit.visitor.asker
-        gone = partial(find_forgotten_documents, self.records)
+        gone = partial(find_forgotten_documents, self.records.manifest)
         try:
             await approve_turn(entries, self.records.examples, by.user_id, gone, where="pages")
         except (UnfitExample, ValueError):

@@ -23,9 +23,9 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from bot.desk.supervisor import wait_for_first
 from bot.server.monitoring.health import ADVISORY, Readiness, ReadinessCheck
 from bot.server.monitoring.server_log import Redact
-from bot.server.supervisor import wait_for_first
 from bot.settings.tables.settings_tables import HttpSettings
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from bot.server.supervisor import run_beside
+from bot.desk.supervisor import run_beside
 from storage.errors import StorageError
 from storage.passages import PassageStore
 from storage.record.record_search import RecordSearch

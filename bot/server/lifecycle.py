@@ -17,11 +17,13 @@ from typing import Any
 
 from starlette.routing import BaseRoute
 
-from bot.answering import close_abandoned
+from bot.answering.question_answering import close_abandoned
+from bot.app import App
 from bot.desk.desk import Desk
+from bot.desk.platform_port import Platform
+from bot.desk.supervisor import run_beside, wait_for_first
 from bot.desk.turn_policy import open_desk
 from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatform, PlatformConnections
-from bot.platforms.shared.platform_contract import Platform
 from bot.server import http_server
 from bot.server.control.control_server import serve_control
 from bot.server.idle_embedding import IdleEmbedding, embed_when_idle
@@ -36,13 +38,12 @@ from bot.server.refresh.following import keep_following
 from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_nights
 from bot.server.refresh.run_history import build_history
 from bot.server.service import LocalService, load_ahead
-from bot.server.supervisor import run_beside, wait_for_first
+from bot.server.settings_reload import SettingsReload
 from bot.settings.live.live_settings import LiveSettings, SettingsSource
 from bot.settings.live.scope_record import ScopeRecord
-from bot.settings.live.settings_reload import SettingsReload
 from bot.settings.settings_errors import find_serving_faults, join_errors
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App, build_records, open_app
+from bot.wiring import build_records, open_app
 from ingest.refresh.night_schedule import system_clock
 from pipeline.model import LLM
 from storage.database.refresh_log import make_owner_id

@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from bot.desk.types import Place
-from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
-from bot.server.supervisor import run_beside
+from bot.desk.platform_port import Platform, PlatformError, PlatformUnavailable
+from bot.desk.supervisor import run_beside
 from bot.settings.tables.settings_tables import Settings
+from bot.types import Place
 from storage.database.engine import Database
 from storage.database.refresh_log import Leases
 from storage.errors import StorageError

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from bot import answering
-from bot.wiring import LazyModel
+from bot.answering import question_answering as answering
 from pipeline.errors import PipelineError
+from pipeline.llm.lazy_model import LazyModel
 from pipeline.replies.abstention import is_abstention
 from pipeline.stages.question_analysis import detect_small_talk
 from storage.errors import UnknownCorpus
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
-    from bot.desk.types import TurnRequest, TurnResult
+    from bot.app import App
     from bot.server.control.remote_service import RemoteService
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.settings.live.live_settings import ReloadReport
     from bot.settings.tables.settings_tables import DenseChoice, EmbeddingSettings, Settings
     from bot.settings.tables.source_settings import SourceContext, SourceSettings
-    from bot.wiring import App
+    from bot.types import TurnRequest, TurnResult
     from ingest.types import Engine, EngineName, LiveSource, RefreshProgress, RefreshReport
     from pipeline.types import Event
     from storage.indexes.embedding import Embedder

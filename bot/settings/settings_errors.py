@@ -10,8 +10,8 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from bot.platforms.registry import PlatformEntry, PlatformSettings, load_platforms
-from bot.platforms.secret_shapes import find_misplaced_secret
+from bot.settings.platform_registry import PlatformEntry, PlatformSettings, load_platforms
+from bot.settings.secret_shapes import find_misplaced_secret
 from bot.settings.settings_lines import Key, find_line
 from bot.settings.tables.model_values import PriceValues, StageValues
 from bot.settings.tables.settings_tables import CORPUS_NAME_RULE, Settings

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from bot.platforms.registry import load_platforms
+from bot.settings.platform_registry import load_platforms
 from bot.settings.settings_errors import (
     ENV_PREFIX,
     SettingsError,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from bot.desk.types import Failure
+    from bot.types import Failure
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from bot.desk.types import PinMark, TurnResult
+from bot.types import PinMark, TurnResult
 from bot.views.catalog import list_asked_claims, render_left_out, render_reason, translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import (

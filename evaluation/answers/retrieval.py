@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.app import App
 from bot.settings.tables.settings_tables import EmbeddingSettings
-from bot.wiring import App
 from evaluation.answers.answer_scores import CachingEmbedder
 from evaluation.answers.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
 from evaluation.speed.workload import generate_texts

@@ -17,9 +17,9 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.answering import answer
-from bot.desk.types import TurnRequest
-from bot.wiring import App
+from bot.answering.question_answering import answer
+from bot.app import App
+from bot.types import TurnRequest
 from evaluation.answers.model_alone import NAME, UncheckedReply, ask_alone
 from evaluation.answers.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, StagedLLM, open_corpus, render_table

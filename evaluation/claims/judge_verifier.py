@@ -8,11 +8,11 @@ from random import Random
 from time import perf_counter
 
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import LazyModel
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import ClaimJudgement, JudgedClaim, build_evidence
 from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
+from pipeline.llm.lazy_model import LazyModel
 from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.concurrency import gather_all

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from bot.app import App
 from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.terminal_output import ProgressCallback, build_document, show_progress
-from bot.wiring import App
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_run import DialogueRun, plan_dialogues
 from evaluation.dialogues.dialogue_types import DialogueTurn, JudgedTurn, RunManifest

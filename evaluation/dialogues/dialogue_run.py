@@ -9,9 +9,9 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from bot.answering import answer
-from bot.desk.types import TurnRequest, TurnResult
-from bot.wiring import App
+from bot.answering.question_answering import answer
+from bot.app import App
+from bot.types import TurnRequest, TurnResult
 from evaluation import EvaluationError
 from evaluation.answers.model_alone import ask_alone
 from evaluation.claims.verifiers import build_evidence

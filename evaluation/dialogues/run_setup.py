@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bot.answering.turn_versions import digest_files, digest_settings, read_versions
+from bot.app import App
 from bot.settings.tables.model_values import EvaluationModel, ModelValues
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App, LazyModel, digest_files, digest_settings
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_run import OpenTurnModel, plan_dialogues
 from evaluation.dialogues.dialogue_types import CorpusState, Dialogue, RunManifest, Topic, TopicKind
@@ -30,6 +31,7 @@ from evaluation.dialogues.models.stand_ins import (
 )
 from evaluation.dialogues.topics import choose_topics, read_topics, survey_corpus
 from evaluation.system_variants import MODEL_ALONE, parse_variant
+from pipeline.llm.lazy_model import LazyModel
 from pipeline.model import LLM
 from pipeline.systems import SYSTEMS
 from storage.passages import PassageStore
@@ -139,7 +141,7 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
 def list_versions(app: App) -> Mapping[str, str]:
     """Return what figures follow from besides models and documents, by name."""
     played = digest_files("evaluation.dialogues.prompts", ".j2")
-    return {**app.versions, "prompts of user and judge": played, "commit": find_commit()}
+    return {**read_versions(app), "prompts of user and judge": played, "commit": find_commit()}
 
 
 def list_changes(manifest: RunManifest, app: App) -> tuple[str, ...]:

@@ -16,10 +16,10 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.app import Records
 from bot.cli.command_context import JsonOption, format_examples, open_command
 from bot.cli.terminal_output import build_document
 from bot.settings.tables.record_settings import DistillationSettings
-from bot.wiring import Records
 from evaluation import EvaluationError
 from evaluation.distillation.deidentification import (
     build_name_pattern,

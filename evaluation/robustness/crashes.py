@@ -21,7 +21,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from bot.wiring import App
+from bot.app import App
 from evaluation import EvaluationError
 from evaluation.workbench import open_home
 from ingest.refresh.corpus_refresh import refresh_corpus

@@ -19,9 +19,9 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.answering import answer
-from bot.desk.types import TurnRequest, TurnResult
-from bot.wiring import App
+from bot.answering.question_answering import answer
+from bot.app import App
+from bot.types import TurnRequest, TurnResult
 from evaluation.answers.question_sets import Exam, has_all_strings, read_exam
 from evaluation.workbench import TERMINAL, StagedLLM, open_corpus, render_table
 from ingest.types import DocumentSource, Listing

@@ -17,12 +17,12 @@ from typing import Annotated, Any
 import typer
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import open_desk
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.settings.tables.settings_tables import CorpusSettings, DeskSettings, LimitSettings
+from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
-from bot.wiring import App
 from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, open_corpus, refresh_quietly

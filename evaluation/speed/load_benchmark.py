@@ -14,12 +14,12 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.answering import answer
-from bot.desk.types import TurnRequest
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.server.service import load_ahead
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings
-from bot.wiring import App
+from bot.types import TurnRequest
 from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts, run_model_server

@@ -19,10 +19,11 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.answering import answer
-from bot.desk.types import TurnRequest
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App, open_app
+from bot.types import TurnRequest
+from bot.wiring import open_app
 from evaluation import EvaluationError
 from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
 from evaluation.workbench import TERMINAL, PageSource, refresh_quietly

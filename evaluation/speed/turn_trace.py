@@ -12,17 +12,18 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from bot.answering import answer
-from bot.desk.types import TurnRequest
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings
-from bot.wiring import App, LazyModel
+from bot.types import TurnRequest
 from evaluation import EvaluationError
 from evaluation.simulated_model.model_pace import SimulatedModel, count_tokens, join_messages
 from evaluation.simulated_model.model_server import run_model_server
 from evaluation.workbench import TERMINAL, open_corpus
 from ingest.types import DocumentSource
 from pipeline.kit import Kit, Supports, System
+from pipeline.llm.lazy_model import LazyModel
 from pipeline.llm.prompt_cache import SharedBeginning
 from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, T

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.wiring import App
+from bot.app import App
 from evaluation import EvaluationError
 from evaluation.workbench import open_home
 from ingest.chunking import split_page

@@ -17,8 +17,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,7 @@ from numpy.typing import NDArray
 from storage.errors import EmbeddingUnavailable
 
 if TYPE_CHECKING:
-    from storage.database.worker_threads import ThreadPool
-    from storage.indexes.token_states import TokenStates
-    from storage.types import Document, Evidence, Passage
+    from storage.types import Document, Passage
 
 
 Vectors: TypeAlias = NDArray[np.float32]
@@ -277,41 +275,8 @@ def _open_minilm(bits: int, threads: int) -> Embedder:
 Found = TypeVar("Found")
 
 
-class LazyReader(Generic[Found]):
-    """Ask a model that `load` loads at the first call, in threads of its own: `await model(...)`."""
-
-    def __init__(self, load: Callable[[], Callable[..., Found]], worker: ThreadPool) -> None:
-        self._load = load
-        self._worker = worker
-        self._loading = threading.Lock()
-        self._ask: Callable[..., Found] | None = None
-
-    async def __call__(self, *asked: Any) -> Found:
-        """Return what the model says of what is asked. Raises `EmbeddingUnavailable` if it cannot be loaded."""
-        return await self._worker.run(self._call, *asked)
-
-    def _call(self, *asked: Any) -> Found:
-        with self._loading:
-            self._ask = self._ask or self._load()
-        return self._ask(*asked)
-
-
-@cache
-def load_token_states() -> Callable[[Sequence[str]], tuple[TokenStates, ...]]:
-    from storage.indexes.token_states import open_token_states  # imports onnx
-
-    return open_token_states().read
-
-
 READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"
 """The digest of the weights of the reader of answers."""
-
-
-@cache
-def load_answer_reader() -> Callable[[str, Sequence[Evidence]], tuple[float, ...]]:
-    from storage.indexes.answer_reader import open_answer_reader  # imports onnx
-
-    return open_answer_reader().read
 
 
 INDEX_SCHEMA = 2  # raised whenever what is written into an index changes; indexes with another number are made again

@@ -12,13 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.cli.command_context import Services
-from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.server.refresh.run_history import RefreshSummary, summarize_refreshes
 from bot.server.service import LocalService
 from bot.settings.live.live_settings import ReloadReport
 from bot.settings.tables.settings_tables import DenseChoice, Settings
 from bot.settings.tables.source_settings import SourceSettings
+from bot.types import Failure, TurnRequest, TurnResult
 from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, Status, Usage
 from storage.record.audit_log import AuditLog

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.types import TurnRequest
+from bot.app import App
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings, Settings
-from bot.wiring import App, LazyModel
+from bot.types import TurnRequest
 from evaluation.simulated_model.chat_protocol import ChatRequest, Ending, Fault, Reply, encode_reply
 from evaluation.simulated_model.model_replies import detect_kind
 from evaluation.simulated_model.model_server import Script
 from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.llm.lazy_model import LazyModel
 from pipeline.model import ChatMessage, ModelCall
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prefix
 from tests.fake_model_rules import OPENAI

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from bot.desk.types import PostedMessages, Question
-from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
+from bot.desk.platform_port import Platform, PlatformUnavailable
+from bot.types import PostedMessages, Question
 from bot.views.turn_view import View
 from tests.platforms.slack.clock import ManualClock
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.desk.types import IntakeStatus, Question
+from bot.types import IntakeStatus, Question
 
 
 @dataclass

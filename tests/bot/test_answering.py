@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.access import Asker
-from bot.answering import answer, close_abandoned, close_interrupted
+from bot.answering.question_answering import answer, close_abandoned, close_interrupted
+from bot.answering.turn_record import read_turn_record
+from bot.app import App
 from bot.cli.questions.chat_session import extend_history
-from bot.desk.turn_record import read_turn_record
-from bot.desk.types import TurnRequest
 from bot.settings.tables.settings_tables import LimitSettings, Settings
-from bot.wiring import App
+from bot.types import TurnRequest
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.errors import UnknownSystem
 from pipeline.systems import extractive

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from bot.answering import answer
+from bot.answering.question_answering import answer
+from bot.corpus_access import find_forgotten_documents
 from bot.curation.example_pool import UnfitExample, approve_turn, build_demo, load_demos, read_demo
 from bot.settings.tables.settings_tables import LimitSettings
-from bot.wiring import find_forgotten_documents
 from pipeline.prompts.demonstrations import load_own_demos
 from pipeline.types import DemoClaim, Demonstration, Status
 from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, Verdict
@@ -40,7 +40,7 @@ class Pool:
 async def test_an_approved_answer_teaches_the_next_question_and_is_forgotten_with_its_page(tmp_path) -> None:
     """From the record into the pool, into the prompts of a later turn, and out when its page is forgotten."""
     async with modelled(tmp_path, SCRIPT) as (app, _):
-        gone = lambda documents: find_forgotten_documents(app, documents)  # noqa: E731
+        gone = lambda documents: find_forgotten_documents(app.manifest, documents)  # noqa: E731
         first = await answer(app, asking(system="in-context"), lambda _: None)
         assert first.answer.status is Status.ANSWERED
         entries = await app.audit.turn(first.answer_id)

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.access import Asker
-from bot.answering import answer
-from bot.desk.types import TurnRequest
+from bot.answering.question_answering import answer
 from bot.settings.tables.search_engine_settings import SearchEngineSettings
+from bot.types import TurnRequest
 from ingest.web.search_engines.engine import EngineAccess, SearxngEngine
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from pipeline.types import Status

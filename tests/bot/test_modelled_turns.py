@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from bot.answering import answer, check
+from bot.answering.question_answering import answer, check
 from bot.settings.tables.settings_tables import LimitSettings
 from bot.views.catalog import find_asked_claim, translate
 from evaluation.simulated_model.chat_protocol import HANG, Reply, answer_error

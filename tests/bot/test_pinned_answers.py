@@ -6,7 +6,10 @@ from functools import partial
 import pytest
 
 from bot.access import Asker
-from bot.answering import PINNED, answer
+from bot.answering.question_answering import PINNED, answer
+from bot.answering.turn_record import read_turn_record
+from bot.app import App
+from bot.corpus_access import find_forgotten_documents
 from bot.curation.pinned_answers import (
     PinnedAnswer,
     UnfitAnswer,
@@ -16,12 +19,11 @@ from bot.curation.pinned_answers import (
     encode_pinned,
     normalize_question,
 )
-from bot.desk.turn_record import read_turn_record
-from bot.desk.types import TurnRequest, TurnResult
 from bot.settings.tables.settings_tables import Settings
+from bot.types import TurnRequest, TurnResult
 from bot.views.catalog import translate
 from bot.views.view_reducer import finish_view, start_view
-from bot.wiring import App, find_forgotten_documents, open_text_check
+from bot.wiring import open_text_check
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.gate import Verify
 from pipeline.types import SentencePassed, Status
@@ -60,7 +62,7 @@ async def build(app: App, entries: tuple[LogEntry, ...], text: str, verify: Veri
         entries,
         text,
         recall=app.manifest.recall,
-        find_forgotten=partial(find_forgotten_documents, app),
+        find_forgotten=partial(find_forgotten_documents, app.manifest),
         supports=app.supports,
         verify=verify,
         name="Ana",

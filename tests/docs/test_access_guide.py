@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from bot.platforms.registry import load_platforms
 from bot.server.control.control_socket import connect_service
 from bot.server.lifecycle import serve
 from bot.settings.live.live_settings import ReloadReport
+from bot.settings.platform_registry import load_platforms
 from bot.settings.settings_reader import load_settings
 from bot.wiring import open_app
 from ingest.refresh.corpus_refresh import refresh_corpus

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.desk.types import QuestionState
-from bot.platforms.shared.platform_contract import Platform
-from bot.wiring import App
+from bot.app import App
+from bot.desk.platform_port import Platform
+from bot.types import QuestionState
 from storage.types import EntryKind, QueuedQuestion
 from tests.platforms.contract import Read, Street
 from tests.platforms.systems import Gated

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
-from bot.platforms.shared.platform_contract import Platform
-from bot.server.supervisor import Clock
-from bot.wiring import App
+from bot.app import App
+from bot.desk.platform_port import Platform
+from bot.desk.supervisor import Clock
 from tests.platforms.desks import HASTY, opened_bot
 from tests.platforms.dialects import DISCORD, SLACK, Dialect
 from tests.platforms.fake_platform import client

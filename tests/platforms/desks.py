@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
+from bot.desk.supervisor import Clock
 from bot.desk.turn_policy import open_desk
-from bot.server.supervisor import Clock
 from bot.views.turn_view import EvidenceView
-from bot.wiring import App
 from tests.platforms.fake_platform import FakePlatform, Press
 
 SOONER = 20

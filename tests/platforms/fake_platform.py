@@ -13,7 +13,8 @@ from typing import Any
 import aiohttp
 
 from bot.access import Asker
-from bot.desk.types import (
+from bot.desk.platform_port import PostGone
+from bot.types import (
     ConversationMessage,
     DeliveryCapabilities,
     IntakeStatus,
@@ -22,7 +23,6 @@ from bot.desk.types import (
     ProgressSign,
     Question,
 )
-from bot.platforms.shared.platform_contract import PostGone
 from bot.views.turn_view import EvidenceView, View
 from tests.platforms.dialects import Dialect
 from tests.platforms.fake_server import BOT

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from bot.wiring import App
+from bot.app import App
 from pipeline.kit import Kit, System
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, Conversation, Status

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bot.wiring import App
+from bot.app import App
 from tests.bot.desk.leaking import CORPORA, found_in, telling_all
 from tests.platforms.discord import joining as discord_joining
 from tests.platforms.discord import server as discord_server

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bot.app import App
 from bot.server.refresh.citation_recheck import CitationRecheck
-from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.refresh.document_refresh import forget_documents
 from storage.database.refresh_log import NIGHT_LEASE, Leases

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import DeliveryOutcome
+from bot.types import DeliveryOutcome
 from bot.views.catalog import translate
 from storage.home.backup import restore_backup, write_backup
 from storage.record.record_search import RecordFilter, RecordSearch

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bot.access import Asker
-from bot.desk.types import IntakeStatus, Place, PostedMessages, Question
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
+from bot.types import IntakeStatus, Place, PostedMessages, Question
 from bot.views.turn_view import View
 from pipeline.types import AnsweredSentence
 from tests.platforms.dialects import DISCORD, SLACK, Dialect

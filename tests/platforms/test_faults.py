@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import DeliveryOutcome, QuestionState
-from bot.server.supervisor import Clock
+from bot.desk.supervisor import Clock
+from bot.types import DeliveryOutcome, QuestionState
 from bot.views.catalog import translate
 from pipeline.errors import ModelUnavailable
 from storage.database.engine import open_database

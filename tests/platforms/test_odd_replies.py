@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.server.supervisor import Clock
+from bot.desk.supervisor import Clock
 from bot.views.catalog import translate
 from storage.types import QueuedQuestion
 from tests.platforms.discord import faults as discord_faults

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.desk.types import QuestionState
+from bot.app import App
+from bot.server.settings_reload import SettingsReload
 from bot.settings.live.live_settings import LiveSettings, list_scope
 from bot.settings.live.scope_record import ScopeRecord
-from bot.settings.live.settings_reload import SettingsReload
 from bot.settings.settings_reader import load_settings
+from bot.types import QuestionState
 from bot.views.catalog import translate
-from bot.wiring import App
 from storage.types import QueuedQuestion
 from tests.bot.desk.leaking import CORPORA, found_in, telling_all
 from tests.pipeline.world import registered

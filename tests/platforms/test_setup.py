@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.platforms.registry import load_platforms
+from bot.settings.platform_registry import load_platforms
 from tests.platforms.discord import server as discord_server
 from tests.platforms.discord import world as discord
 from tests.platforms.mattermost import server as mattermost_server

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import aiohttp
 
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
 
 _GONE = {"message_not_found"}
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bot.app import App
 from bot.settings.live.live_settings import LiveSettings
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import Page
 from tests.fakes import PageSource

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from bot.access import Asker
-from bot.answering import answer
-from bot.desk.types import TurnRequest, TurnResult
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App
+from bot.types import TurnRequest, TurnResult
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import DocumentSource
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import ClaimChecked, Event, Status, Turn
-from storage.indexes.embedding import LazyReader, load_token_states, open_embedder
+from storage.indexes.embedding import open_embedder
+from storage.indexes.lazy_reader import LazyReader, load_token_states
 from storage.record.proof.verification import verify_turn
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
 from tests.pipeline.scripted import Following, Script, ScriptedLLM

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from bot.answering import answer
+from bot.answering.question_answering import answer
 from bot.settings.tables.settings_tables import LimitSettings
 from evaluation.simulated_model.chat_protocol import HANG, Reply
 from pipeline.stages import STAGES

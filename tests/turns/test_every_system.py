@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.answering import answer
+from bot.answering.question_answering import answer
 from evaluation.simulated_model.chat_protocol import Reply, answer_error
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.systems import SYSTEMS

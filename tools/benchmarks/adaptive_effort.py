@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.answering import answer
-from bot.desk.types import TurnRequest
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings, Settings
-from bot.wiring import App, open_app
+from bot.types import TurnRequest
+from bot.wiring import open_app
 from evaluation.answers.question_sets import read_exam
 from evaluation.simulated_model.chat_protocol import ChatRequest, Fault, Reply
 from evaluation.simulated_model.model_pace import FaultRates, ServerPace, SimulatedModel

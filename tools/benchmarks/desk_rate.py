@@ -16,11 +16,12 @@ from typing import Annotated, Any
 import typer
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.turn_policy import open_desk
-from bot.desk.types import Place, PostedMessages, Question
 from bot.settings.tables.settings_tables import CorpusSettings, Settings
+from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
-from bot.wiring import App, open_app
+from bot.wiring import open_app
 from evaluation.speed.desk_benchmark import MemoryPlatform
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
 from tools.benchmarks.question_cost import CORPUS, CostPlan, pose_questions, prepared_home

@@ -15,9 +15,10 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from bot.server.supervisor import Clock
+from bot.app import App
+from bot.desk.supervisor import Clock
 from bot.settings.tables.settings_tables import CorpusSettings, Settings
-from bot.wiring import App, open_app
+from bot.wiring import open_app
 from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, render_table

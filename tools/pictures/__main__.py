@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.wiring import App
+from bot.app import App
 from tools.pictures.discord.discord_scenes import SCENES as DISCORD
 from tools.pictures.example_company import opened, thinking
 from tools.pictures.pages_scenes import SCENES as PAGES

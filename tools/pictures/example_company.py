@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
+from bot.app import App
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App, open_app
+from bot.wiring import open_app
 from examples.scripted_model import CLAIMS, LABEL, build_scripted_model
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.sources.folder import FolderSource

@@ -10,12 +10,13 @@ from typing import Any
 import httpx
 
 from bot.access import Asker
-from bot.desk.types import TurnRequest
+from bot.app import App
 from bot.pages.page_rendering import STYLE
 from bot.pages.pages_server import build_app, share_service
 from bot.server.refresh.run_history import build_history
 from bot.server.service import LocalService
-from bot.wiring import App, build_records
+from bot.types import TurnRequest
+from bot.wiring import build_records
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 from tools.pictures.example_company import GYM, MEALS, PARKING

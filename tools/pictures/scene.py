@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from bot.wiring import App
+from bot.app import App
 from pipeline.model import LLM
 
 PATIENCE = 60.0

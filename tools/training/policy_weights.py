@@ -16,9 +16,9 @@ import numpy as np
 import typer
 
 import pipeline.stages.augmentation as code
-from bot.answering import answer
-from bot.desk.types import TurnRequest
-from bot.wiring import App
+from bot.answering.question_answering import answer
+from bot.app import App
+from bot.types import TurnRequest
 from evaluation.answers.question_sets import has_all_strings, read_exam
 from evaluation.claims.claim_metrics import assign_folds
 from evaluation.simulated_model.transcripts import build_transcript_model, read_documents, read_transcripts

@@ -13,8 +13,8 @@ from bot.cli.terminal_output import CommandError
 from bot.views.error_messages import Fault
 
 if TYPE_CHECKING:
+    from bot.app import Records
     from bot.views.turn_story import StoryPassage
-    from bot.wiring import Records
     from storage.record.audit_log import AuditLog
     from storage.types import LogEntry
 

@@ -10,7 +10,7 @@ from bot.cli.terminal_output import CommandError, build_document, format_count
 from bot.views.error_messages import Fault
 
 if TYPE_CHECKING:
-    from bot.wiring import Records
+    from bot.app import Records
     from storage.record.erasure import ErasureDone, ErasurePlan, ErasureTarget, RecordErasure
 
 BY = "terminal"

@@ -14,7 +14,7 @@ from bot.views.error_messages import Fault
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.wiring import Records
+    from bot.app import Records
     from storage.record.proof.record_check import KeptHead, RecordCheck
     from storage.record.proof.signed_notes import SigningKey
 

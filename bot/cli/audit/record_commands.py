@@ -18,8 +18,8 @@ from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import build_document, format_count
 
 if TYPE_CHECKING:
+    from bot.app import Records
     from bot.cli.rendering.record_view import ListedTurns, UnansweredGroup
-    from bot.wiring import Records
     from storage.record.record_search import Figures, RecordFilter, Step
 
 EXPORT_PAGE = 500

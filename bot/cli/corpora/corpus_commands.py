@@ -16,8 +16,8 @@ from bot.views.error_messages import Fault
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
+    from bot.app import App, Records
     from bot.server.refresh.document_lookup import ForgottenDocument
-    from bot.wiring import App, Records
     from storage.types import CorpusInfo, StoredVersion
 
 ForgottenOption: TypeAlias = Annotated[

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
     from bot.cli.terminal_output import Output
-    from bot.desk.types import TurnResult
     from bot.server.service import BotService
+    from bot.types import TurnResult
     from pipeline.kit import Effort
     from pipeline.types import Turn
 
@@ -85,7 +85,7 @@ def extend_history(said: tuple[Turn, ...], question: str, done: TurnResult) -> t
 
     An answer stands on what it cites, and on what was remembered for it.
     """
-    from bot.desk.types import MAX_EARLIER_TURNS
+    from bot.types import MAX_EARLIER_TURNS
     from pipeline.types import Turn
 
     documents = tuple(sorted(done.cited_documents | done.remembered))
@@ -203,7 +203,7 @@ def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
 def _build_ports(
     ctx: CommandContext, runner: asyncio.Runner, corpora: tuple[str, ...], system: str, effort: Effort | None
 ) -> ChatPorts:
-    from bot.desk.types import TurnRequest
+    from bot.types import TurnRequest
 
     output, zone, thread = ctx.output, ctx.settings.zone, secrets.token_hex(6)
     last = rendering.answer_view.StreamedAnswer(output.out)

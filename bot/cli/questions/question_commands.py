@@ -18,8 +18,8 @@ from pipeline.kit import Effort
 from pipeline.systems import SYSTEMS
 
 if TYPE_CHECKING:
-    from bot.desk.types import TurnRequest, TurnResult
     from bot.server.service import BotService
+    from bot.types import TurnRequest, TurnResult
     from pipeline.types import Event
     from storage.types import Hit
 
@@ -49,7 +49,7 @@ def search(
 ) -> None:
     """Show the passages that match a query best, the best first; `--json` gives their scores, which only order them."""
     with open_command(context, as_json=as_json) as ctx:
-        from bot.turn_search import validate_query
+        from bot.answering.turn_search import validate_query
 
         text = validate_query(read_argument(query))
         hits = ctx.call_service(lambda service: _search(service, text, corpora or [], count, ctx.settings.sources))
@@ -102,7 +102,7 @@ def check(
 
 def build_request(text: str, corpora: Sequence[str] | None, system: str) -> "TurnRequest":
     """Build the request of a question or a claim that was typed here."""
-    from bot.desk.types import TurnRequest
+    from bot.types import TurnRequest
 
     return TurnRequest(read_argument(text), identify_terminal_user(), corpora=tuple(corpora or ()), system=system)
 

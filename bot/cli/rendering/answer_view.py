@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, tzinfo
 
-    from bot.desk.types import TurnResult
+    from bot.types import TurnResult
     from storage.types import Citation, Hit
 
 

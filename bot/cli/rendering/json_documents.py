@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from bot.cli.rendering.audit_view import ListedExample, ListedPin
-    from bot.desk.types import TurnResult
     from bot.server.refresh.document_lookup import ForgottenDocument
     from bot.server.refresh.run_history import RefreshSummary
+    from bot.types import TurnResult
     from bot.views.error_messages import Fault
     from bot.views.turn_story import StoryPassage
     from ingest.types import RefreshReport

@@ -9,8 +9,8 @@ from bot.cli.setup.setup_choices import PlatformChoice, parse_readers
 from bot.cli.terminal_output import CommandError
 from bot.doctor.diagnosis import CheckResult
 from bot.platforms.platform_setup import BotLocation, SetupQuestion, Workspace
-from bot.platforms.registry import PlatformEntry, PlatformSettings, load_platforms
-from bot.platforms.secret_shapes import find_misplaced_secret
+from bot.settings.platform_registry import PlatformEntry, PlatformSettings, load_platforms
+from bot.settings.secret_shapes import find_misplaced_secret
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
 

@@ -40,7 +40,7 @@ UNWRITTEN = "Nothing was written."
 
 
 def _validate_readers(readers: list[str] | None) -> list[str] | None:
-    from bot.platforms.registry import reader_id
+    from bot.settings.platform_registry import reader_id
 
     try:
         return readers and [reader_id(one) for one in readers]
@@ -228,7 +228,7 @@ async def _suggest_questions(services: Services, settings: "Settings", corpora: 
 
 def list_next_steps(choices: "SetupChoices", question: str, start: str = SERVE) -> list[str]:
     """Say what to run, and what to do in the platforms; `start` is how a server takes the settings. Pure."""
-    from bot.platforms.registry import platform_of
+    from bot.settings.platform_registry import platform_of
 
     steps = [] if choices.platforms else ["footnote ask 'QUESTION'", "footnote chat"]
     steps += [start] if start and (choices.platforms or start != SERVE) else []

@@ -12,8 +12,8 @@ from bot.cli.setup.platform_interview import PlatformTries
 from bot.cli.setup.setup_choices import FolderCount, ModelChoice, count_files
 from bot.doctor.checks.server_checks import check_model
 from bot.doctor.diagnosis import CheckResult, Inspection, OpenModel, report_error, run_checks
-from bot.platforms.registry import PlatformEntry, PlatformSettings
 from bot.server.refresh.source_factory import build_folder
+from bot.settings.platform_registry import PlatformEntry, PlatformSettings
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import Settings
 from bot.settings.tables.source_settings import FolderSettings

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 from bot.desk.answer_actions import remove_notes, remove_shared_answer
 from bot.desk.jobs.job import Job
 from bot.desk.jobs.message_writer import DeliveryUnknown
-from bot.desk.types import DeliveryOutcome, Failure, PostedMessages, Question, build_turn_request
-from bot.platforms.shared.platform_contract import PlatformError
-from bot.server.supervisor import compute_backoff, run_beside, wait_for_first
+from bot.desk.platform_port import PlatformError
+from bot.desk.supervisor import compute_backoff, run_beside, wait_for_first
+from bot.types import DeliveryOutcome, Failure, PostedMessages, Question, build_turn_request
 from bot.views.catalog import translate
 from bot.views.message_layout import render_plain_text
 from bot.views.turn_view import View

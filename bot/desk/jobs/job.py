@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from bot.access import Asker, mark_unplaced
+from bot.answering.turn_record import TurnRecord
 from bot.desk.jobs.message_writer import MessageWriter
-from bot.desk.turn_record import TurnRecord
-from bot.desk.types import Failure, PostedMessages, Question, TaskKind, TurnRequest, TurnResult, log_event
-from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
-from bot.server.supervisor import Clock, compute_backoff
+from bot.desk.platform_port import Platform, PlatformUnavailable
+from bot.desk.supervisor import Clock, compute_backoff
+from bot.types import Failure, PostedMessages, Question, TaskKind, TurnRequest, TurnResult, log_event
 from bot.views.turn_view import View
 from bot.views.view_reducer import start_view
 from pipeline.types import Event, Status
@@ -101,7 +101,7 @@ class TurnPlan:
 
     request: TurnRequest
     answer: AnswerFunction
-    """What answers or checks it, by the settings that held when its turn began; raises what `bot.answering` raises."""
+    """Answers or checks it under the settings of the turn's start; raises what the answering function raises."""
     notice: str = ""  # what the reader must know beforehand
     refused: Failure | None = None
     """Why nothing is answered, its message in the asker's language; nothing is asked then."""

@@ -18,8 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bot.desk.types import DeliveryCapabilities, PostedMessages, ProgressSign, Question, log_event
-from bot.platforms.shared.platform_contract import (
+from bot.desk.platform_port import (
     CannotPost,
     ContentRefused,
     Platform,
@@ -27,7 +26,8 @@ from bot.platforms.shared.platform_contract import (
     PlatformUnavailable,
     PostGone,
 )
-from bot.server.supervisor import Clock, compute_backoff
+from bot.desk.supervisor import Clock, compute_backoff
+from bot.types import DeliveryCapabilities, PostedMessages, ProgressSign, Question, log_event
 from bot.views.turn_view import View
 from bot.views.view_reducer import simplify_view
 from storage.errors import StorageError

@@ -21,9 +21,9 @@ from typing import Any
 from bot.desk.jobs.completion import RELEASE_SECONDS
 from bot.desk.jobs.job import Interrupt, Job, WorkerContext, read_retraction
 from bot.desk.jobs.turn_runner import run_job
-from bot.desk.types import ProgressSign, log_event
-from bot.platforms.shared.platform_contract import Platform
-from bot.server.supervisor import TaskSupervisor, cancel_tasks, run_beside, wait_for_first
+from bot.desk.platform_port import Platform
+from bot.desk.supervisor import TaskSupervisor, cancel_tasks, run_beside, wait_for_first
+from bot.types import ProgressSign, log_event
 from bot.views.view_reducer import show_queue_position
 from storage.errors import StorageError
 from storage.types import QueuedQuestion

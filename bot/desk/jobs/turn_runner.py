@@ -12,6 +12,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from bot.answering.turn_record import INTERRUPTED, TurnRecord, read_turn_record
 from bot.desk.jobs.completion import (
     STOPPED_KEY,
     DeliveryResult,
@@ -26,9 +27,8 @@ from bot.desk.jobs.completion import (
 )
 from bot.desk.jobs.job import EXCLUDED, Interrupt, Job, JobInterrupted, TurnPlan
 from bot.desk.jobs.message_writer import DeliveryUnknown
-from bot.desk.turn_record import INTERRUPTED, TurnRecord, read_turn_record
-from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, Failure, PostedMessages, TurnRequest, TurnResult
-from bot.platforms.shared.platform_contract import CannotPost, PostGone
+from bot.desk.platform_port import CannotPost, PostGone
+from bot.types import DeliveryCapabilities, DeliveryOutcome, Failure, PostedMessages, TurnRequest, TurnResult
 from bot.views.catalog import translate
 from bot.views.turn_view import View
 from bot.views.view_reducer import apply_event, build_notice_view, stop_view

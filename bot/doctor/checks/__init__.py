@@ -2,7 +2,7 @@
 
 from bot.doctor.checks import home_checks, reader_checks, server_checks, settings_checks
 from bot.doctor.diagnosis import HealthCheck
-from bot.platforms.registry import load_platforms
+from bot.settings.platform_registry import load_platforms
 
 CHECKS: tuple[HealthCheck, ...] = (
     home_checks.check_clock,

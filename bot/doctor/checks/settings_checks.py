@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from bot.access import EVERYONE
 from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection
-from bot.platforms.registry import PlatformEntry, load_platforms, platform_of
+from bot.settings.platform_registry import PlatformEntry, load_platforms, platform_of
 from bot.settings.settings_errors import find_exposure, find_platform_faults
 from bot.settings.tables.mcp_settings import MCP, TOKENS, is_mcp_reader, list_token_ids
 from bot.settings.tables.pages_settings import LOOPBACK
@@ -90,7 +90,8 @@ def build_platform_check(entry: PlatformEntry) -> HealthCheck:
             return ()
         faults = find_platform_faults(scene.settings, [entry])
         if not faults:
-            return await entry.check(scene)
+            check: HealthCheck = entry.check
+            return await check(scene)
         left = CheckResult("skip", f"{entry.title}: it was not asked anything, for that needs its secrets.")
         return (*(CheckResult("fail", str(fault), fault.hint) for fault in faults), left)
 

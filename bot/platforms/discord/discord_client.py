@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from bot.platforms.shared.platform_contract import (
+from bot.desk.platform_port import (
     AccessDenied,
     CannotPost,
     ContentRefused,

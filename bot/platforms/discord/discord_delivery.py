@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.desk.types import Place, PostedMessages, Question
+from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.discord import discord_client, discord_directory
 from bot.platforms.discord.discord_client import (
     ChannelUnavailable,
@@ -33,8 +33,8 @@ from bot.platforms.discord.discord_messages import (
     render_page,
 )
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE
+from bot.types import Place, PostedMessages, Question
 from bot.views.catalog import translate
 from bot.views.message_layout import MessagePage
 from bot.views.sanitize import defang_text

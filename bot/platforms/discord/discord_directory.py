@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, Literal
 
 from bot.access import Asker, find_exclusion
-from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
+from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
+from bot.desk.supervisor import compute_backoff
 from bot.platforms.discord import DiscordSettings, discord_client, discord_events
 from bot.platforms.discord.discord_client import (
     CHANNEL,
@@ -32,9 +33,8 @@ from bot.platforms.shared.lookup_cache import (
     lookup_or_raise,
 )
 from bot.platforms.shared.payload_text import Json, build_stripper, read_object, read_objects, strip_footnotes
-from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
-from bot.server.supervisor import compute_backoff
 from bot.settings.live.channel_names import NamedChannel
+from bot.types import ConversationMessage, Place, PostedMessages, Question
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
 

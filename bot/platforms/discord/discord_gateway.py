@@ -16,12 +16,12 @@ import discord
 from discord.gateway import DiscordWebSocket, KeepAliveHandler
 from discord.http import HTTPClient, Route
 
+from bot.desk.platform_port import PlatformError
+from bot.desk.supervisor import Clock, TaskSupervisor, compute_backoff
 from bot.platforms.discord import DiscordSettings
 from bot.platforms.discord.discord_events import list_intents, parse_snowflake_time, read_id
 from bot.platforms.shared.catch_up import StartCatchUp
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import PlatformError
-from bot.server.supervisor import Clock, TaskSupervisor, compute_backoff
 
 
 def redirect_library(route: Route, api_url: str) -> Route:

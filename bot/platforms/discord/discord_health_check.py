@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bot.desk.platform_port import AccessDenied, CannotPost, PlatformError
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.doctor.name_check import check_channel_names
 from bot.platforms.discord import DiscordSettings, read_discord_settings
 from bot.platforms.discord.discord_events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
-from bot.platforms.registry import is_channel_name
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import AccessDenied, CannotPost, PlatformError
+from bot.settings.platform_registry import is_channel_name
 
 if TYPE_CHECKING:
     from bot.platforms.discord.discord_client import DiscordRateLimit

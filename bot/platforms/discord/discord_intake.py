@@ -8,10 +8,12 @@ from functools import partial
 from typing import Any
 
 from bot.access import Asker, Exclusion
+from bot.app import App
 from bot.desk.channel_settings import ChannelSettings, load_channel_settings_or_file
 from bot.desk.desk import Desk
+from bot.desk.platform_port import PlatformError, PostGone
+from bot.desk.supervisor import TaskSupervisor
 from bot.desk.turn_policy import Cooldown
-from bot.desk.types import DeliveryOutcome, IntakeStatus, Place, Question
 from bot.platforms.discord import discord_events
 from bot.platforms.discord.discord_client import (
     ACTIVE_THREADS,
@@ -28,11 +30,9 @@ from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.platforms.shared.welcome import build_welcome
-from bot.server.supervisor import TaskSupervisor
+from bot.types import DeliveryOutcome, IntakeStatus, Place, Question
 from bot.views.catalog import translate
-from bot.wiring import App
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 

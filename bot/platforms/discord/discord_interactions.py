@@ -16,14 +16,14 @@ from typing import Any, TypedDict
 from bot.access import Asker
 from bot.desk.channel_command import DIGEST
 from bot.desk.channel_settings import CHANNEL_KEYS
-from bot.desk.types import Place, Question, TaskKind
+from bot.desk.platform_port import PlatformError
 from bot.platforms.discord import discord_events
 from bot.platforms.discord.discord_client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOLLOW_UP, DiscordApiClient
 from bot.platforms.discord.discord_directory import read_message_text, strip_formatting
 from bot.platforms.discord.discord_events import MANAGE_MESSAGES, MANAGE_SERVER
 from bot.platforms.discord.discord_messages import escape_markdown
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object, read_objects
-from bot.platforms.shared.platform_contract import PlatformError
+from bot.types import Place, Question, TaskKind
 from bot.views.catalog import list_languages, translate
 
 GOOD_SECONDS = 15 * 60.0

@@ -13,8 +13,8 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
-from bot.desk.types import Place
 from bot.platforms.shared.payload_text import JsonObject, count_units
+from bot.types import Place
 from bot.views.message_layout import (
     MessageLimits,
     MessagePage,

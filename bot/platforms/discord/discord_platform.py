@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from bot.access import Asker
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
+from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.discord import discord_client, discord_delivery, discord_directory, discord_messages
 from bot.platforms.discord.discord_client import DiscordApiClient, InteractionExpired, RequestRefused, ThreadArchived
 from bot.platforms.discord.discord_delivery import ChannelDelivery, Delivery, InteractionDelivery, SentMessage
 from bot.platforms.discord.discord_events import DiscordBotIdentity
 from bot.platforms.discord.discord_interactions import is_token_valid, parse_token
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 
 FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
@@ -25,7 +25,7 @@ _REMEMBERED = 1_000
 
 
 class DiscordPlatform:
-    """All servers that one bot is in, and its DMs. Implements `bot.platforms.shared.platform_contract.Platform`."""
+    """All servers that one bot is in, and its DMs. Implements `bot.desk.platform_port.Platform`."""
 
     name = "discord"
 

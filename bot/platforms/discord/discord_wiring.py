@@ -10,12 +10,14 @@ from functools import partial
 import aiohttp
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.desk.desk import Desk
+from bot.desk.platform_port import AccessDenied, Platform, PlatformError
+from bot.desk.supervisor import Clock, TaskSupervisor
 from bot.desk.turn_policy import Cooldown, render_exclusion
-from bot.desk.types import IntakeStatus, Question, TaskKind
 from bot.platforms.discord import discord_events, discord_interactions, read_discord_settings
 from bot.platforms.discord.discord_actions import DiscordActions
 from bot.platforms.discord.discord_client import (
@@ -58,12 +60,10 @@ from bot.platforms.discord.discord_platform import DiscordPlatform
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.platforms.shared.platform_contract import AccessDenied, Platform, PlatformError
-from bot.server.supervisor import Clock, TaskSupervisor
 from bot.settings.live.channel_names import NamedChannel
 from bot.settings.tables.settings_tables import Settings
+from bot.types import IntakeStatus, Question, TaskKind
 from bot.views.catalog import translate
-from bot.wiring import App
 from storage.language.lazy_pattern import lazy_compile
 
 log = logging.getLogger(__name__)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
-from bot.platforms.secret_shapes import SecretShape
+from bot.settings.platform_registry import PersonId, PlatformEntry, PlatformSettings, SecretShape, require_people_of
 from bot.settings.tables.field_types import LIVE, RESTART, SCOPE, validate_web_address
 from storage.language.lazy_pattern import lazy_compile
 

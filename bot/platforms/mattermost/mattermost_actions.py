@@ -9,12 +9,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.answer_actions import AnswerActions, load_evidence_or_denial
 from bot.desk.authorized_turn import ActionDenied, decode_without_handle
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
+from bot.desk.platform_port import PlatformError
+from bot.desk.supervisor import SOON_SECONDS, TaskSupervisor
 from bot.desk.turn_policy import render_exclusion
-from bot.desk.types import Place
 from bot.platforms.mattermost import mattermost_client
 from bot.platforms.mattermost.mattermost_client import MattermostApiClient
 from bot.platforms.mattermost.mattermost_directory import MattermostDirectory
@@ -29,11 +31,9 @@ from bot.platforms.mattermost.mattermost_intake import locate
 from bot.platforms.mattermost.mattermost_messages import Callback, read_emoji, read_mark
 from bot.platforms.mattermost.mattermost_platform import MattermostPlatform
 from bot.platforms.shared.payload_text import Json, read_object
-from bot.platforms.shared.platform_contract import PlatformError
-from bot.server.supervisor import SOON_SECONDS, TaskSupervisor
+from bot.types import Place
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction, EvidenceView, View
-from bot.wiring import App
 from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
 

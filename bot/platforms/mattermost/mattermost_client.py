@@ -16,8 +16,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import (
+from bot.desk.platform_port import (
     AccessDenied,
     CannotPost,
     ContentRefused,
@@ -26,6 +25,7 @@ from bot.platforms.shared.platform_contract import (
     PostGone,
     RateLimited,
 )
+from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.rate_limit import (
     LIMITED,
     LOCKED_OUT_SECONDS,

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any
 
 from bot.access import Asker, find_exclusion
-from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
+from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
+from bot.desk.supervisor import compute_backoff
 from bot.platforms.mattermost import MattermostSettings, mattermost_client
 from bot.platforms.mattermost.mattermost_client import PAGE, MattermostApiClient, NotAllowed, NotFound, list_posts
 from bot.platforms.mattermost.mattermost_events import (
@@ -35,9 +36,8 @@ from bot.platforms.shared.lookup_cache import (
     lookup_or_raise,
 )
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
-from bot.server.supervisor import compute_backoff
 from bot.settings.live.channel_names import NamedChannel
+from bot.types import ConversationMessage, Place, PostedMessages, Question
 
 log = logging.getLogger(__name__)
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from bot.desk.platform_port import AccessDenied, PlatformError
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.doctor.name_check import check_channel_names
 from bot.platforms.mattermost import MattermostSettings, read_mattermost_settings
-from bot.platforms.shared.platform_contract import AccessDenied, PlatformError
 
 _TOKEN = "Make a token for the bot account in Mattermost, under Integrations, Bot Accounts, and set MATTERMOST_TOKEN."  # noqa: S105
 _AWAY = "See whether this machine reaches [mattermost] url, and whether that is a Mattermost server's address."

@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.channel_settings import load_channel_settings_or_file
 from bot.desk.desk import Desk
-from bot.desk.types import IntakeStatus, Place, Question
+from bot.desk.platform_port import PostGone
+from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.mattermost import mattermost_client, mattermost_events
 from bot.platforms.mattermost.mattermost_client import MattermostApiClient
 from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, read_back
@@ -26,10 +28,8 @@ from bot.platforms.mattermost.mattermost_events import (
 from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
-from bot.platforms.shared.platform_contract import PostGone
 from bot.platforms.shared.welcome import build_welcome
-from bot.server.supervisor import TaskSupervisor
-from bot.wiring import App
+from bot.types import IntakeStatus, Place, Question
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 

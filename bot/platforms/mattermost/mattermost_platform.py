@@ -9,15 +9,15 @@ from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, tzinfo
 
 from bot.access import Asker
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
+from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.mattermost import mattermost_client, mattermost_messages
 from bot.platforms.mattermost.mattermost_client import EditRefused, MattermostApiClient, NotAllowed
 from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, find_our_posts, read_conversation
 from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity, count_milliseconds
 from bot.platforms.mattermost.mattermost_messages import EMOJI, Callback, MattermostPost, PostMark, hash_key
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE
-from bot.server.supervisor import TaskSupervisor
+from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
 
 FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn
@@ -28,7 +28,7 @@ _SKEW = 60_000  # milliseconds by which the server's clock and ours may differ
 
 
 class MattermostPlatform:
-    """The teams of one server, and its DMs. Implements `bot.platforms.shared.platform_contract.Platform`."""
+    """The teams of one server, and its DMs. Implements `bot.desk.platform_port.Platform`."""
 
     name = "mattermost"
 

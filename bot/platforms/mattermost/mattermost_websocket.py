@@ -9,10 +9,10 @@ from typing import Any
 
 import aiohttp
 
+from bot.desk.platform_port import AccessDenied, PlatformError
+from bot.desk.supervisor import Clock, TaskSupervisor, cancel_tasks, compute_backoff
 from bot.platforms.shared.catch_up import StartCatchUp
 from bot.platforms.shared.payload_text import Json, read_object
-from bot.platforms.shared.platform_contract import AccessDenied, PlatformError
-from bot.server.supervisor import Clock, TaskSupervisor, cancel_tasks, compute_backoff
 
 log = logging.getLogger(__name__)
 

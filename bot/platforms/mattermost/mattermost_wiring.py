@@ -9,9 +9,12 @@ from hashlib import sha256
 
 import aiohttp
 
+from bot.app import App
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
+from bot.desk.platform_port import AccessDenied, Platform
+from bot.desk.supervisor import Clock, TaskSupervisor
 from bot.platforms.mattermost import mattermost_events, read_mattermost_settings
 from bot.platforms.mattermost.mattermost_actions import PATH, MattermostActions, MattermostCallback
 from bot.platforms.mattermost.mattermost_client import ME, MY_TEAMS, MattermostApiClient, MattermostRateLimit
@@ -24,11 +27,8 @@ from bot.platforms.mattermost.mattermost_websocket import MattermostSocket
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.platforms.shared.platform_contract import AccessDenied, Platform
-from bot.server.supervisor import Clock, TaskSupervisor
 from bot.settings.live.channel_names import NamedChannel
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App
 
 log = logging.getLogger(__name__)
 

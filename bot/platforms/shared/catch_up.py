@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from bot.desk.desk import Desk
-from bot.desk.types import IntakeStatus, Question
-from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
-from bot.server.supervisor import compute_backoff
+from bot.desk.platform_port import PlatformError, PlatformUnavailable
+from bot.desk.supervisor import compute_backoff
+from bot.types import IntakeStatus, Question
 from storage.errors import StorageError
 from storage.types import QueuedQuestion
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
+from bot.desk.platform_port import PlatformError, PlatformUnavailable
 
 T = TypeVar("T")
 

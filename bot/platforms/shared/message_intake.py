@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
+from bot.app import App
 from bot.desk.desk import Desk
 from bot.desk.jobs.job import decode_question
-from bot.desk.types import IntakeStatus, Question
+from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.shared.addressing import Audience, IncomingMessage, find_audience, is_edit_addressed
-from bot.server.supervisor import TaskSupervisor
-from bot.wiring import App
+from bot.types import IntakeStatus, Question
 
 EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
 

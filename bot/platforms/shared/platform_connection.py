@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import logging
+import pkgutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from typing import TypeVar
 
 from starlette.routing import BaseRoute
 
+from bot.app import App
 from bot.desk.desk import Desk
-from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
-from bot.server.supervisor import compute_backoff, run_beside, wait_for_first
+from bot.desk.platform_port import Platform, PlatformError, PlatformUnavailable
+from bot.desk.supervisor import compute_backoff, run_beside, wait_for_first
 from bot.settings.live.channel_names import ListChannels
-from bot.wiring import App
+from bot.settings.platform_registry import PlatformEntry
 
 T = TypeVar("T")
 
@@ -39,6 +41,19 @@ class OpenedPlatform:
 
 OpenPlatform = Callable[[App, Desk], AbstractAsyncContextManager[OpenedPlatform | None]]
 """Opens a platform that hands what happens there to the desk; None where it is not configured."""
+
+
+@asynccontextmanager
+async def open_platform(entry: PlatformEntry, app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
+    """Open a platform for `footnote serve`; give None if it is not configured. Raises what its opener raises."""
+    if not entry.read(app.settings).configured:
+        yield None
+        return
+    opener: OpenPlatform = pkgutil.resolve_name(entry.opener)
+    async with opener(app, desk) as opened:
+        yield opened
+
+
 ConnectedPlatform = Callable[[OpenedPlatform], Awaitable[None]]
 Sleep = Callable[[float], Awaitable[object]]
 

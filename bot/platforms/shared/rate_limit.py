@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 import aiohttp
 
-from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
+from bot.desk.platform_port import PlatformError, PlatformUnavailable
 
 T = TypeVar("T")
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from bot.access import Asker
-from bot.desk.types import Place, Question
+from bot.types import Place, Question
 from bot.views.catalog import translate
 
 

@@ -11,8 +11,8 @@ from bot.access import Asker
 from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
+from bot.desk.platform_port import PlatformError
 from bot.platforms.shared.payload_text import Json, JsonObject, count_units, read_object
-from bot.platforms.shared.platform_contract import PlatformError
 from bot.platforms.slack.slack_client import SlackApiClient
 from bot.platforms.slack.slack_events import is_direct, is_ts
 from bot.platforms.slack.slack_intake import SlackDirectory

@@ -21,7 +21,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from bot.platforms.shared.platform_contract import (
+from bot.desk.platform_port import (
     AccessDenied,
     CannotPost,
     ContentRefused,
@@ -30,6 +30,7 @@ from bot.platforms.shared.platform_contract import (
     PostGone,
     RateLimited,
 )
+from bot.desk.supervisor import wait_for_first
 from bot.platforms.shared.rate_limit import (
     LIMITED,
     LOCKED_OUT_SECONDS,
@@ -45,7 +46,6 @@ from bot.platforms.shared.rate_limit import (
     retry_call,
     sort_reply,
 )
-from bot.server.supervisor import wait_for_first
 
 RATES: Mapping[str, Rate] = MappingProxyType(
     {

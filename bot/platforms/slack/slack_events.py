@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from bot.access import Asker
-from bot.desk.types import Place, Question, TaskKind
 from bot.platforms.shared.payload_text import Json, read_object, strip_footnotes
 from bot.platforms.slack.slack_markup import decode_mrkdwn, strip_formatting
+from bot.types import Place, Question, TaskKind
 from storage.language.lazy_pattern import lazy_compile
 
 _TO_SOMEBODY = lazy_compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")

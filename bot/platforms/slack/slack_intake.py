@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.channel_settings import load_channel_settings_or_file
 from bot.desk.desk import Desk
-from bot.desk.types import IntakeStatus, Place, Question, QuestionState
+from bot.desk.platform_port import PlatformError, PostGone
+from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.lookup_cache import (
@@ -28,13 +30,11 @@ from bot.platforms.shared.lookup_cache import (
 )
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json, read_object
-from bot.platforms.shared.platform_contract import PlatformError, PostGone
 from bot.platforms.shared.welcome import build_welcome
 from bot.platforms.slack import find_user_groups, slack_events
 from bot.platforms.slack.slack_client import ChannelUnknown, SlackApiClient
-from bot.server.supervisor import TaskSupervisor
 from bot.settings.live.channel_names import NamedChannel
-from bot.wiring import App
+from bot.types import IntakeStatus, Place, Question, QuestionState
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 

@@ -10,9 +10,8 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
+from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.payload_text import Json
-from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import PATIENCE
 from bot.platforms.slack import slack_messages
 from bot.platforms.slack.slack_client import MessageNotEditable, SlackApiClient, StreamClosed, ThreadRefused
@@ -29,6 +28,7 @@ from bot.platforms.slack.slack_messages import (
     render_messages,
 )
 from bot.platforms.slack.slack_streaming import LiveMessages
+from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.catalog import translate
 from bot.views.turn_view import View
 from bot.views.view_reducer import shorten_question, show_queue_position
@@ -130,7 +130,7 @@ PACE = 1.5  # seconds between two changes of one message
 
 
 class SlackPlatform:
-    """One workspace. Implements `bot.platforms.shared.platform_contract.Platform`."""
+    """One workspace. Implements `bot.desk.platform_port.Platform`."""
 
     name = "slack"
 

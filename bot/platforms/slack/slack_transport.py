@@ -24,10 +24,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from bot.desk.platform_port import AccessDenied, PlatformUnavailable
+from bot.desk.supervisor import TaskSupervisor, cancel_tasks
 from bot.platforms.shared.catch_up import StartCatchUp
-from bot.platforms.shared.platform_contract import AccessDenied, PlatformUnavailable
 from bot.platforms.slack.slack_client import SlackApiClient
-from bot.server.supervisor import TaskSupervisor, cancel_tasks
 
 SIGNATURE_AGE_SECONDS = 300
 """So old, or so far ahead, a request may be: an older one may be one that somebody caught and sends again."""

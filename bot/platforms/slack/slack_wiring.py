@@ -16,14 +16,16 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.routing import BaseRoute
 
+from bot.app import App
 from bot.curation.introduction import find_introduction
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
+from bot.desk.platform_port import AccessDenied, Platform, PlatformError
+from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.platforms.shared.platform_contract import AccessDenied, Platform, PlatformError
 from bot.platforms.slack import read_slack_settings, slack_events
 from bot.platforms.slack.slack_actions import SlackActions, parse_press
 from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, open_web_client
@@ -32,14 +34,12 @@ from bot.platforms.slack.slack_markup import escape_mrkdwn
 from bot.platforms.slack.slack_messages import build_home, render_plain
 from bot.platforms.slack.slack_platform import SlackPlatform
 from bot.platforms.slack.slack_transport import HttpTransport, SlackTransport, SocketTransport, SocketWatch
-from bot.server.supervisor import TaskSupervisor
 from bot.settings.live.channel_names import NamedChannel
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.views.introduction_view import Introduction, render_introduction
 from bot.views.sanitize import WORD_JOINER
 from bot.views.view_reducer import shorten_line
-from bot.wiring import App
 from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
 

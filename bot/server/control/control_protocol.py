@@ -15,11 +15,11 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.settings.live.live_settings import ReloadReport
 from bot.settings.tables.settings_tables import DenseChoice
 from bot.settings.tables.source_settings import AnySource
+from bot.types import Failure, TurnRequest, TurnResult
 from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import (
     ClaimChecked,

@@ -21,11 +21,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from bot import read_version
-from bot.desk.types import Failure, TurnResult
+from bot.desk.supervisor import cancel_tasks
 from bot.server.control import control_protocol as protocol
 from bot.server.control.control_socket import open_socket
 from bot.server.http_server import serve_socket
-from bot.server.supervisor import cancel_tasks
+from bot.types import Failure, TurnResult
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable
 from pipeline.types import Status

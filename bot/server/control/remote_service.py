@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import httpx
 
 from bot import read_version
-from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.control import control_protocol as protocol
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.settings.live.live_settings import ReloadReport
 from bot.settings.tables.settings_tables import DenseChoice
 from bot.settings.tables.source_settings import SourceSettings
+from bot.types import Failure, TurnRequest, TurnResult
 from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import Event
 from storage.types import CorpusInfo, Hit

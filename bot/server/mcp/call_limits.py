@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 
 from bot.access import Asker
-from bot.answering import record_unanswered
+from bot.answering.question_answering import record_unanswered
+from bot.desk.supervisor import Clock
 from bot.desk.turn_policy import check_call_budget
-from bot.desk.types import Failure, TaskKind, TurnRequest, TurnResult
 from bot.server.service import LocalService
-from bot.server.supervisor import Clock
+from bot.types import Failure, TaskKind, TurnRequest, TurnResult
 from pipeline.types import Answer, Event, Status, Usage
 from storage.language.detection import detect_language
 from storage.types import CorpusInfo, Hit

@@ -41,12 +41,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot import read_version
 from bot.access import Asker
+from bot.desk.supervisor import cancel_tasks, run_beside
 from bot.server.control.control_server import CLOSE_SECONDS
 from bot.server.http_server import MAX_BODY_BYTES
 from bot.server.mcp.shared_home import SharedHome
 from bot.server.mcp.tool_calls import INSTRUCTIONS, TOOLS, ToolCall, ToolService, is_failed, make_token_asker
 from bot.server.mcp.tool_results import render_result
-from bot.server.supervisor import cancel_tasks, run_beside
 from bot.settings.tables.pages_settings import LOOPBACK
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import ReportableError, explain_error

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import TYPE_CHECKING
 
 from bot.access import Asker
-from bot.server.supervisor import TaskSupervisor
+from bot.desk.supervisor import TaskSupervisor
 
 if TYPE_CHECKING:
     from bot.server.service import BotService

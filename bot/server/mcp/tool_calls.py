@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Asker, select_readable
-from bot.desk.types import TurnRequest
+from bot.answering.turn_search import validate_query
 from bot.server.mcp import tool_results as results
 from bot.settings.tables.mcp_settings import MCP, TOKENS, list_token_ids
-from bot.turn_search import validate_query
+from bot.types import TurnRequest
 from pipeline.types import Status
 from storage.errors import UnknownCorpus
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from bot.desk.types import TurnResult
     from bot.settings.tables.settings_tables import Settings
+    from bot.types import TurnResult
     from pipeline.types import Event
     from storage.types import CorpusInfo, Hit
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from bot.desk.types import TurnResult
+from bot.types import TurnResult
 from bot.views.catalog import find_asked_claim, render_reason
 from bot.views.sanitize import strip_invisible
 from pipeline.prompts.prompt_templates import draw_delimiter, flatten_line

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from bot.app import App
+from bot.desk.supervisor import run_beside
 from bot.server.monitoring.model_health import WatchedModel
 from bot.server.monitoring.server_log import Redact
-from bot.server.supervisor import run_beside
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import explain_error
-from bot.wiring import App
 from storage.errors import contain_panics
 from storage.home.home_folder import free_bytes
 from storage.indexes.index_state import find_probe

@@ -9,7 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from bot.server.supervisor import run_beside
+from bot.desk.supervisor import run_beside
 
 log = logging.getLogger(__name__)
 

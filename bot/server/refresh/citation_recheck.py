@@ -15,19 +15,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.access import Asker
+from bot.answering.turn_record import TurnRecord, read_turn_record
+from bot.app import App
 from bot.cli.terminal_output import format_count
+from bot.corpus_access import find_forgotten_documents
 from bot.desk.answer_actions import build_note_question
 from bot.desk.authorized_turn import decode_without_handle, is_asker_only
 from bot.desk.channel_settings import find_searchable_corpora, load_channel_settings
-from bot.desk.turn_record import TurnRecord, read_turn_record
-from bot.desk.types import Place, PostedMessages, Question
-from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
+from bot.desk.platform_port import Platform, PlatformError, PlatformUnavailable
+from bot.desk.supervisor import run_beside
 from bot.server.refresh.changed_citations import Pages, find_lost_sentences
-from bot.server.supervisor import run_beside
+from bot.types import Place, PostedMessages, Question
 from bot.views.catalog import translate
 from bot.views.sanitize import sanitize_line
 from bot.views.view_reducer import build_notice_view, shorten_line, shorten_question
-from bot.wiring import App, build_records, find_forgotten_documents
+from bot.wiring import build_records
 from pipeline.support.support_check import find_verbatim_passage
 from storage.database.refresh_log import NIGHT_LEASE, Leases, RefreshLog
 from storage.errors import StorageError
@@ -164,7 +166,7 @@ class CitationRecheck:
             record = None if any(entry.erased for entry in entries) else read_turn_record(entries)
         except ValueError:
             return None
-        if not record or record.retracted or await find_forgotten_documents(self.app, record.stated):
+        if not record or record.retracted or await find_forgotten_documents(self.app.manifest, record.stated):
             return None
         return _Told(record, entries)
 

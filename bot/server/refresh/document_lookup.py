@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from bot.app import App
 from bot.server.refresh.source_factory import open_source
 from bot.settings.tables.source_settings import SourceContext, SourceSettings
 from bot.views.error_messages import ReportableError
-from bot.wiring import App
 from ingest.refresh.document_refresh import forget_documents, refresh_document
 from ingest.types import RefreshReport, SingleReadUnsupported
 from ingest.web.search_engines.engine import normalize_address

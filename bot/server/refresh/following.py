@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.server.supervisor import run_beside
+from bot.desk.supervisor import run_beside
 from storage.errors import StorageError
 from storage.passages import PassageStore
 

@@ -16,11 +16,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from bot.cli.terminal_output import format_count, format_duration
-from bot.desk.types import Place
-from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
-from bot.server.supervisor import run_beside, wait_for_first
+from bot.desk.platform_port import Platform, PlatformError, PlatformUnavailable
+from bot.desk.supervisor import run_beside, wait_for_first
 from bot.settings.tables.settings_tables import ScheduleSettings, Settings
 from bot.settings.tables.source_settings import SourceSettings
+from bot.types import Place
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.sanitize import sanitize_line
 from ingest.refresh.night_schedule import CHECK_SECONDS, CLOCK_LEAP, run_nightly

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.platforms.registry import is_channel_name, load_platforms, platform_of, split_channel_name
+from bot.settings.platform_registry import is_channel_name, load_platforms, platform_of, split_channel_name
 from bot.settings.tables.settings_tables import Settings
 
 BY_ID = "Write the channel's id in place of its name, or mend the name; a private channel is seen by who is in it."

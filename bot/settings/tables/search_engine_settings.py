@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, StringConstraints, model_validator
 
-from bot.platforms.registry import ReaderId
+from bot.settings.platform_registry import ReaderId
 from bot.settings.tables.field_types import RESTART, SCOPE, Contact, SettingsTable, require, validate_web_address
 from ingest.sources.git.git_program import may_send_token
 from storage.types import WEB_PREFIX

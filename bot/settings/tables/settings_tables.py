@@ -19,14 +19,7 @@ from pydantic import (
     field_validator,
 )
 
-from bot.platforms.registry import (
-    ChannelId,
-    PersonId,
-    ReaderId,
-    channel_id,
-    load_platforms,
-    platform_of,
-)
+from bot.settings.platform_registry import ChannelId, PersonId, ReaderId, channel_id, load_platforms, platform_of
 from bot.settings.tables.field_types import (
     EMPTY_IS_NONE,
     LIVE,

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.answering import answer
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
 from bot.cli.terminal_output import build_document, show_progress
-from bot.desk.types import TurnRequest
-from bot.wiring import App
+from bot.types import TurnRequest
 from evaluation import EvaluationError
 from evaluation.answers.own.own_questions import MOST_OF_DOCUMENT, QuestionMaking
 from evaluation.answers.own.question_file import OwnQuestion, read_questions, write_questions

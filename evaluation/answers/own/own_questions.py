@@ -14,7 +14,7 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from bot.wiring import App
+from bot.app import App
 from evaluation.answers.own.everyday_questions import EVERYDAY
 from evaluation.answers.own.prompts import PROMPTS
 from evaluation.answers.own.question_file import OwnQuestion

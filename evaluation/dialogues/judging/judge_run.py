@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 
-from bot.wiring import App
+from bot.app import App
 from evaluation.dialogues.dialogue_run import build_history, stop_run
 from evaluation.dialogues.dialogue_types import Dialogue, JudgedTurn, RunManifest
 from evaluation.dialogues.judging.judge import JudgeCalls, judge_turn, usage_fields

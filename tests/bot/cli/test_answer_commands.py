@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.answering import answer
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
-from bot.desk.types import TurnRequest
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App
+from bot.types import TurnRequest
 from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.test_answering import PAGES, SYSTEMS, TERMINAL
 from tests.fakes import PageSource

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from bot.cli.command_context import CliState, measure_patience
 from bot.cli.entry_point import app
 from bot.cli.questions.chat_session import CHAT_HELP, ChatPorts, extend_history, run_chat
-from bot.desk.types import MAX_EARLIER_TURNS, TurnResult
 from bot.server.service import LocalService
 from bot.settings.tables.settings_tables import Settings
+from bot.types import MAX_EARLIER_TURNS, TurnResult
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.errors import HomeUnusable
 from tests.bot.house import House, abstained, answered, citation, refused

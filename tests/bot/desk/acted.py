@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.access import Asker
+from bot.answering.turn_record import build_closing_entries, build_opening
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.jobs.job import encode_question
-from bot.desk.turn_record import build_closing_entries, build_opening
-from bot.desk.types import DeliveryCapabilities, Place, PostedMessages, Question, TurnRequest, TurnResult
 from bot.settings.tables.settings_tables import Settings
+from bot.types import DeliveryCapabilities, Place, PostedMessages, Question, TurnRequest, TurnResult
 from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Turn, Usage
 from storage.database.engine import to_json_value

@@ -13,12 +13,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.access import Asker, Exclusion
-from bot.desk import turn_record
+from bot.answering import turn_record
+from bot.answering.turn_record import build_closing_entries, build_interruption, build_opening
 from bot.desk.desk import Desk
 from bot.desk.jobs.job import DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
-from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening
-from bot.desk.types import (
+from bot.desk.platform_port import PostGone
+from bot.desk.supervisor import Clock
+from bot.types import (
     DeliveryCapabilities,
     Failure,
     Place,
@@ -28,8 +30,6 @@ from bot.desk.types import (
     TurnRequest,
     TurnResult,
 )
-from bot.platforms.shared.platform_contract import PostGone
-from bot.server.supervisor import Clock
 from bot.views.catalog import render_answer_text
 from bot.views.turn_view import View
 from bot.views.view_reducer import finish_view
@@ -314,7 +314,7 @@ class System:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Any], None]) -> TurnResult:
-        """Answer as `bot.answering` does, with a record of it."""
+        """Answer as `bot.answering.question_answering` does, with a record of it."""
         self.asked.append(asked)
         asking = Turn("user", asked.text, at=DAY, language="en")
         opened = build_opening(asked, Conversation((asking,)), {}, {"task": "ask"})

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from bot.access import Asker, Exclusion
+from bot.app import App
+from bot.corpus_access import find_forgotten_documents
 from bot.curation.example_pool import approve_turn
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.jobs.job import encode_question as kept_question
 from bot.desk.turn_policy import open_desk
-from bot.desk.types import IntakeStatus, Question
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App, find_forgotten_documents
+from bot.types import IntakeStatus, Question
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.refresh.document_refresh import forget_documents
 from pipeline.types import CitedSentence, ClaimChecked, Status
@@ -135,7 +136,7 @@ class House:
     async def approve(self, question: Question) -> None:
         """Have an admin make an answer an example."""
         row = await self.app.queue.by_key(question.key)
-        forgotten = partial(find_forgotten_documents, self.app)
+        forgotten = partial(find_forgotten_documents, self.app.manifest)
         assert await approve_turn(await self.app.audit.turn(row.turn_id), self.app.examples, "admin", forgotten)
 
     async def narrow(self, channel: str, corpora: tuple[str, ...] | None) -> None:

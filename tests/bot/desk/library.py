@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.access import Asker
-from bot.answering import answer
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.desk.jobs.job import encode_question as row_of
-from bot.desk.types import ConversationMessage, Place, Question, TurnRequest, TurnResult
-from bot.platforms.shared.platform_contract import PlatformError
+from bot.desk.platform_port import PlatformError
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App
+from bot.types import ConversationMessage, Place, Question, TurnRequest, TurnResult
 from pipeline.types import CitedSentence, Status, Turn
 from storage.types import Evidence, QueuedQuestion, SearchQuery
 from tests.filled_homes import fill_home

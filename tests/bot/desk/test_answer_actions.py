@@ -7,7 +7,7 @@ import pytest
 
 from bot.desk.answer_actions import MAX_COMMENT as LONGEST_COMMENT
 from bot.desk.answer_actions import remove_shared_answer
-from bot.platforms.shared.platform_contract import CannotPost, ContentRefused, PlatformUnavailable
+from bot.desk.platform_port import CannotPost, ContentRefused, PlatformUnavailable
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction

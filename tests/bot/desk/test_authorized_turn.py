@@ -3,8 +3,8 @@
 import pytest
 
 from bot.access import Asker, is_same_person, may_view_turn
+from bot.answering.turn_record import read_turn_record
 from bot.desk.authorized_turn import ACTION_FAILED, deny_unseen, find_last_action
-from bot.desk.turn_record import read_turn_record
 from storage.types import EntryKind, LogEntry
 from tests.bot.desk.acted import Told, in_channel, in_dm
 

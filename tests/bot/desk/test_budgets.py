@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.app import App
 from bot.desk.turn_policy import (
     BudgetDecision,
     BudgetUse,
@@ -16,7 +17,6 @@ from bot.desk.turn_policy import (
     find_month,
 )
 from bot.settings.tables.settings_tables import LimitSettings, Settings
-from bot.wiring import App
 from storage.database.queue import Queue
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry, NewQuestion, SpendingTotal

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.channel_command import DIGEST_DAYS, MAX_LISTED, ChannelCommand, render_digest, write_digest
 from bot.desk.jobs.job import encode_question
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import list_languages, translate
-from bot.wiring import App
 from pipeline.types import Status
 from storage.record.question_groups import QuestionGroup
 from storage.record.record_search import RecordFilter, RecordSearch

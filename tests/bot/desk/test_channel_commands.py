@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.access import Asker
+from bot.app import App
 from bot.desk.channel_settings import (
     ChangeRefused,
     ChannelSettings,
@@ -13,7 +14,6 @@ from bot.desk.channel_settings import (
     resolve_channel_settings,
 )
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App
 from storage.types import EntryKind
 from tests.storage.stores import kept, opened
 

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from bot.access import Asker, Exclusion
-from bot.desk.types import IntakeStatus
-from bot.platforms.shared.platform_contract import CannotPost, ContentRefused, PlatformUnavailable, PostGone
+from bot.desk.platform_port import CannotPost, ContentRefused, PlatformUnavailable, PostGone
+from bot.types import IntakeStatus
 from bot.views.catalog import translate
 from pipeline.types import Status
 from storage.types import EntryKind

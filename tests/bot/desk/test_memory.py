@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.desk.memory import recall_conversation
-from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.desk.platform_port import PlatformUnavailable
 from storage.types import EntryKind, LogEntry
 from tests.bot.desk.library import MARKS, Hearing, Talk, heard, house, settings
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.desk.jobs.job import decode_question, encode_question
-from bot.desk.types import Place, Question
+from bot.types import Place, Question
 from storage.types import NewQuestion, QueuedQuestion
 
 words = st.text(max_size=12)

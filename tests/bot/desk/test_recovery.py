@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from bot.answering.turn_record import build_closing_entries, build_interruption, build_opening, read_turn_record
 from bot.desk.jobs.completion import DeliveryResult, build_delivered_entry, build_stop_entry
 from bot.desk.jobs.turn_runner import RecoveryAction, RecoveryStep, plan_recovery
-from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, read_turn_record
-from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, PostedMessages, TurnRequest, TurnResult
+from bot.types import DeliveryCapabilities, DeliveryOutcome, PostedMessages, TurnRequest, TurnResult
 from pipeline.types import Answer, Conversation, Status, Turn, Usage
 from storage.database.engine import to_json_value
 from storage.types import EntryKind, LogEntry, QueuedQuestion

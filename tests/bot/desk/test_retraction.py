@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.desk.jobs.scheduler import ConcurrencyLimit
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
+from bot.desk.platform_port import CannotPost, PlatformUnavailable
 from storage.types import EntryKind
 from tests.bot.desk.desked import Office, World, at_work, done, office, question, settle, until
 

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.access import Asker
-from bot.answering import answer
+from bot.answering.question_answering import answer
+from bot.answering.turn_record import read_turn_record
 from bot.desk.channel_settings import resolve_channel_settings
 from bot.desk.memory import recall_conversation
-from bot.desk.turn_record import read_turn_record
-from bot.desk.types import Place, Question, TurnRequest
+from bot.types import Place, Question, TurnRequest
 from pipeline.types import PassagesFound
 from storage.types import QueuedQuestion
 from tests.bot.desk.library import CHANNEL, MARKS, START, Hearing, Talk, heard, house

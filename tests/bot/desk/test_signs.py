@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bot.desk.jobs.message_writer import LASTING_SECONDS, SIGN_SECONDS
-from bot.desk.types import ProgressSign
-from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.desk.platform_port import PlatformUnavailable
+from bot.types import ProgressSign
 from tests.bot.desk.desked import at_work, done, question, settle
 
 SIGNS = [ProgressSign.SHOWN, ProgressSign.WORDED]

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from bot.access import Asker
-from bot.answering import answer, check, close_interrupted
-from bot.desk.turn_record import read_turn_record
-from bot.desk.types import Place, TurnRequest
+from bot.answering.question_answering import answer, check, close_interrupted
+from bot.answering.turn_record import read_turn_record
+from bot.app import App
+from bot.corpus_access import find_forgotten_documents
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App, find_forgotten_documents
+from bot.types import Place, TurnRequest
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, ClaimChecked, Status, Turn
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, LogEntry, SearchQuery, Verdict
@@ -141,9 +142,9 @@ async def test_a_turn_names_the_documents_it_stands_on_and_what_it_remembers_goe
 async def test_of_a_turn_whose_documents_are_not_named_any_that_was_forgotten_counts(app):
     """As of one that an older version wrote."""
     unnamed, named = ("handbook", ""), ("kitchen", "tea")
-    assert await find_forgotten_documents(app, (unnamed, named)) == frozenset()
+    assert await find_forgotten_documents(app.manifest, (unnamed, named)) == frozenset()
     await app.manifest.forget("handbook", ["vault"])
-    assert await find_forgotten_documents(app, (unnamed, named)) == {unnamed}
+    assert await find_forgotten_documents(app.manifest, (unnamed, named)) == {unnamed}
 
 
 async def test_a_turn_of_an_older_version_touched_all_that_it_could_read(app):

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from bot.access import Asker, Exclusion
+from bot.answering.turn_record import read_turn_record
 from bot.desk.jobs.job import EXCLUDED, encode_question
-from bot.desk.turn_record import read_turn_record
-from bot.desk.types import Failure
-from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.desk.platform_port import PlatformUnavailable
+from bot.types import Failure
 from bot.views.view_reducer import build_notice_view
 from storage.types import EntryKind
 from tests.bot.desk.desked import MemoryQueue, World, at_work, done, question, settle

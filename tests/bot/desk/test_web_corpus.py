@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from bot.access import Asker
-from bot.answering import answer
+from bot.answering.question_answering import answer
+from bot.app import App
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.channel_settings import find_searchable_corpora
-from bot.desk.types import TurnRequest
 from bot.server.refresh.document_lookup import NoSuchDocument, forget_document, reread_document
 from bot.settings.tables.settings_tables import ChannelValues
 from bot.settings.tables.source_settings import SourceContext
-from bot.wiring import App
+from bot.types import TurnRequest
 from ingest.web.search_engines.engine import EngineAccess, SearxngEngine
 from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status

@@ -9,6 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.desk.platform_port import (
+    AccessDenied,
+    ContentRefused,
+    PlatformError,
+    PlatformUnavailable,
+    PostGone,
+)
 from bot.platforms.discord import discord_client
 from bot.platforms.discord.discord_client import (
     ChannelUnavailable,
@@ -19,13 +26,6 @@ from bot.platforms.discord.discord_client import (
     explain_api_error,
 )
 from bot.platforms.discord.discord_interactions import InteractionToken, is_token_valid, parse_token
-from bot.platforms.shared.platform_contract import (
-    AccessDenied,
-    ContentRefused,
-    PlatformError,
-    PlatformUnavailable,
-    PostGone,
-)
 from bot.platforms.shared.rate_limit import Busy
 from tests.bot.discord.stall import Stall
 from tests.platforms.discord.faults import BANNED, BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, RESET, Fault

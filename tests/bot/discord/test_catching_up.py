@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import Question
 from bot.platforms.discord.discord_events import DiscordMessagePosted, is_addressed
 from bot.platforms.discord.discord_gateway import ShardProgress, shard_of
 from bot.platforms.discord.discord_intake import PAGE, DiscordHistoryReader
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
+from bot.types import Question
 from tests.bot.discord.stall import US, Stall, question
 from tests.bot.taker import Taker
 from tests.platforms.discord.faults import BROKEN, LIMITED, LIMITED_EVERYWHERE, RESET, UNAVAILABLE, Fault

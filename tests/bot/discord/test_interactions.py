@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.desk.types import PostedMessages
+from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
 from bot.platforms.discord.discord_messages import render_messages
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.types import PostedMessages
 from tests.bot.discord.stall import Stall, bare, plain
 from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY
 from tests.platforms.discord.faults import BROKEN, LOST, LOST_500

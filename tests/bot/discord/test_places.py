@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from bot.access import Asker
+from bot.desk.platform_port import PlatformUnavailable
 from bot.platforms.discord import DiscordSettings
 from bot.platforms.discord.discord_client import RequestRefused
 from bot.platforms.discord.discord_directory import DiscordDirectory, ServerMember, place_asker
 from bot.platforms.discord.discord_events import DM, ChannelInfo
 from bot.platforms.shared.lookup_cache import PEOPLE_SECONDS
-from bot.platforms.shared.platform_contract import PlatformUnavailable
 
 TEAM = DiscordSettings(servers=("1", "2"), deny=("66", "77"))
 READERS = ("*", "discord:1/5", "discord:2/5", "discord:1/7", "discord:2/7", "slack:1/5")

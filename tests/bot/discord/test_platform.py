@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from bot.desk.types import PostedMessages
+from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
 from bot.platforms.discord.discord_messages import render_messages
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.types import PostedMessages
 from bot.views.turn_view import View
 from bot.views.view_reducer import simplify_view
 from tests.bot.discord.stall import Stall, question

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from bot.desk.types import ProgressSign
 from bot.platforms.discord.discord_platform import TYPING_SECONDS
+from bot.types import ProgressSign
 from bot.views.turn_view import View
 from tests.bot.discord.stall import Stall, plain
 from tests.bot.views.moments import FINAL

@@ -13,7 +13,7 @@ import pytest
 
 from bot.doctor.checks import CHECKS, home_checks, server_checks, settings_checks
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, inspect_home, run_checks
-from bot.platforms.registry import load_platforms
+from bot.settings.platform_registry import load_platforms
 from bot.settings.tables.settings_tables import Settings
 from pipeline.errors import ModelRefused, ModelUnavailable
 from storage.database.engine import open_database

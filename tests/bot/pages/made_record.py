@@ -9,10 +9,11 @@ from typing import Any
 import httpx
 from starlette.applications import Starlette
 
+from bot.app import Records
 from bot.pages.pages_server import build_app
 from bot.server.refresh.run_history import build_history
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import Records, build_records
+from bot.wiring import build_records
 from storage.database.engine import open_database
 from storage.types import EntryKind, LogEntry, hash_passage
 from tests.bot.house import House

@@ -17,11 +17,11 @@ from sqlalchemy import Connection
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from bot.app import Records
 from bot.pages.page_router import HEADERS, PUBLIC
 from bot.pages.pages_server import serve_pages, share_service
 from bot.settings.tables.settings_tables import Settings
 from bot.views.sanitize import strip_invisible
-from bot.wiring import Records
 from pipeline.errors import QuestionWithoutWords
 from pipeline.types import SearchStarted
 from storage.record.erasure import ErasureTarget, RecordErasure

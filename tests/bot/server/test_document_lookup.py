@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from bot.server.refresh.document_lookup import NoSuchDocument, SeveralDocuments, select_documents
 from bot.server.service import LocalService
 from bot.settings.settings_errors import SettingsError
 from bot.settings.tables.settings_tables import Settings
 from bot.settings.tables.source_settings import WikipediaSettings
 from bot.views.error_messages import ReportableError
-from bot.wiring import App
 from ingest.sources.folder import FolderError
 from ingest.types import RefreshRefused, SingleReadUnsupported
 from storage.errors import UnknownCorpus

@@ -19,10 +19,20 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.access import Asker
+from bot.app import App
 from bot.cli.command_context import Services
 from bot.desk.desk import Desk
+from bot.desk.platform_port import Platform, PlatformError, PlatformUnavailable
 from bot.desk.turn_policy import open_desk
-from bot.desk.types import (
+from bot.doctor.diagnosis import inspect_home
+from bot.platforms.shared.platform_connection import AGAIN_SECONDS, OpenedPlatform, OpenPlatform, PlatformConnections
+from bot.server.control.control_server import serve_control
+from bot.server.control.control_socket import connect_service, find_socket
+from bot.server.lifecycle import exit_in_parallel, serve
+from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_readiness
+from bot.settings.settings_errors import SettingsError
+from bot.settings.tables.settings_tables import Settings
+from bot.types import (
     ConversationMessage,
     DeliveryCapabilities,
     IntakeStatus,
@@ -32,18 +42,9 @@ from bot.desk.types import (
     Question,
     QuestionState,
 )
-from bot.doctor.diagnosis import inspect_home
-from bot.platforms.shared.platform_connection import AGAIN_SECONDS, OpenedPlatform, OpenPlatform, PlatformConnections
-from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
-from bot.server.control.control_server import serve_control
-from bot.server.control.control_socket import connect_service, find_socket
-from bot.server.lifecycle import exit_in_parallel, serve
-from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_readiness
-from bot.settings.settings_errors import SettingsError
-from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
 from bot.views.turn_view import View
-from bot.wiring import App, open_app
+from bot.wiring import open_app
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.errors import HomeLocked, StorageError
 from storage.home.home_folder import lock_home

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import Place, PostedMessages
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
+from bot.desk.platform_port import CannotPost, PlatformUnavailable
 from bot.server.refresh.nightly import RETRY_SECONDS, NightNotifier, NightReport, render_admin_lines
 from bot.settings.tables.settings_tables import ScheduleSettings
+from bot.types import Place, PostedMessages
 from bot.views.error_messages import Fault
 from ingest.types import RefreshReport
 

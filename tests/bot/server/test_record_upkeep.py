@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.desk.platform_port import PlatformUnavailable
 from bot.server.record_upkeep import RecordUpkeep, build_outlets
 from bot.settings.tables.record_settings import RecordSettings
 from bot.settings.tables.settings_tables import HttpSettings, ScheduleSettings, Settings

@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from bot.access import Asker
-from bot.desk.types import TurnRequest
 from bot.server.control.control_socket import connect_service
 from bot.settings.tables.settings_tables import Settings
+from bot.types import TurnRequest
 from bot.wiring import open_records
 from storage.types import EntryKind
 from tests.bot.server.server import run, serving, told

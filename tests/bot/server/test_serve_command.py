@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
-from bot.platforms.shared.platform_contract import PlatformError
+from bot.desk.platform_port import PlatformError
 from bot.settings.live.live_settings import LiveSettings
 from bot.settings.tables.settings_tables import LogSettings, Settings
 from storage.errors import HomeLocked

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import warnings
 
-from bot.server.supervisor import TaskSupervisor
+from bot.desk.supervisor import TaskSupervisor
 
 
 async def test_what_is_cancelled_before_it_began_leaves_nothing_unawaited() -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.answering.turn_versions import digest_settings
 from bot.cli.operator_commands import write_starter
 from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings, Settings
-from bot.wiring import digest_settings
 from pipeline.kit import Limits
 from pipeline.llm.model_settings import ModelSettings, Price, StageSettings
 from pipeline.model import Budget

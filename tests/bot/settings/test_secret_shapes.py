@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.platforms.registry import load_platforms
-from bot.platforms.secret_shapes import find_misplaced_secret
+from bot.settings.platform_registry import load_platforms
+from bot.settings.secret_shapes import find_misplaced_secret
 from bot.settings.settings_errors import find_serving_faults
 from bot.settings.tables.settings_tables import Settings
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cli.operator_commands import write_starter
+from bot.settings.chroma_location import locate_chroma
 from bot.settings.settings_errors import SettingsError, list_keys
 from bot.settings.settings_lines import find_line
 from bot.settings.settings_reader import SettingsFile, list_old_keys, load_settings
 from bot.settings.tables.settings_tables import Settings, load_time_zone
 from bot.settings.tables.source_settings import FolderSettings, WikipediaSettings
-from bot.wiring import locate_chroma
 from storage.indexes.chroma_connection import ChromaServer
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from bot.answering.turn_versions import digest_settings
 from bot.settings.settings_errors import SettingsError, find_platform_faults
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import digest_settings
 
 BOT, APP, SIGNING = "xoxb-hush-1", "xapp-hush-2", "hush-3"
 NAMES = {"SLACK_BOT_TOKEN": BOT, "SLACK_APP_TOKEN": APP, "SLACK_SIGNING_SECRET": SIGNING}

@@ -13,7 +13,7 @@ from bot.cli.setup.setup_choices import FolderCount, ModelChoice, SetupChoices
 from bot.cli.terminal_output import CommandError
 from bot.doctor.diagnosis import CheckResult
 from bot.platforms.platform_setup import BotLocation, Workspace
-from bot.platforms.registry import PlatformEntry, PlatformSettings
+from bot.settings.platform_registry import PlatformEntry, PlatformSettings
 from bot.settings.tables.settings_tables import Settings
 from tests.bot.setup.terminals import ScriptedTerminal
 

@@ -14,7 +14,7 @@ from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from bot.cli.setup.setup_choices import PlatformChoice, SetupChoices
 from bot.cli.setup.setup_command import RELOAD, SERVE, list_next_steps
-from bot.platforms.registry import load_platforms
+from bot.settings.platform_registry import load_platforms
 from bot.settings.settings_reader import load_settings
 from ingest.types import RefreshReport
 from storage.home.home_folder import lock_home

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.types import Place, PostedMessages, Question
 from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, open_web_client
 from bot.platforms.slack.slack_messages import render_messages
 from bot.platforms.slack.slack_platform import SlackPlatform
+from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
 from tests.bot import outgoing
 from tests.platforms.slack.clock import ManualClock

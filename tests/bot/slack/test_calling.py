@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from bot.desk.types import PostedMessages
-from bot.platforms.shared.platform_contract import (
+from bot.desk.platform_port import (
     AccessDenied,
     CannotPost,
     ContentRefused,
@@ -24,6 +23,7 @@ from bot.platforms.slack.slack_client import (
     explain_api_error,
     open_web_client,
 )
+from bot.types import PostedMessages
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import FINAL
 from tests.platforms.slack.faults import BROKEN, LIMITED, RESET, Fault, refused

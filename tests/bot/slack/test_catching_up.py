@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import Question
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.slack import slack_events
 from bot.platforms.slack.slack_events import SlackBotIdentity, SlackMessagePosted
 from bot.platforms.slack.slack_intake import SlackHistoryReader
+from bot.types import Question
 from storage.errors import StorageError
 from tests.bot.slack.shop import Shop, question
 from tests.bot.taker import Taker

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slack_sdk.errors import SlackApiError
 
-from bot.desk.types import PostedMessages, Question
-from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.desk.platform_port import PlatformUnavailable
+from bot.desk.supervisor import cancel_tasks
 from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
 from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit
 from bot.platforms.slack.slack_platform import SlackPlatform
-from bot.server.supervisor import cancel_tasks
+from bot.types import PostedMessages, Question
 from tests.bot.slack.shop import question, stays
 from tests.bot.views.moments import FINAL, WAY
 from tests.platforms.slack.rates import Rates

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from bot.desk.platform_port import CannotPost, PlatformUnavailable
 from bot.platforms.shared.lookup_cache import FRESH_SECONDS, PEOPLE_SECONDS
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
 from bot.platforms.slack.slack_events import SlackBotIdentity
 from bot.platforms.slack.slack_intake import SlackDirectory, is_shared, is_stranger
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.desk.types import Place, PostedMessages
-from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
 from bot.platforms.slack.slack_messages import ANSWER, build_mark, render_messages
+from bot.types import Place, PostedMessages
 from bot.views.turn_view import View
 from bot.views.view_reducer import simplify_view
 from tests.bot.slack.payloads import elements, people

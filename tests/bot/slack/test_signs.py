@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from bot.desk.types import ProgressSign
 from bot.platforms.slack.slack_client import RATES
 from bot.platforms.slack.slack_platform import STATUS_PACE, UPDATES_SPARED
+from bot.types import ProgressSign
 from bot.views.turn_view import View
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import FINAL, WAY

@@ -7,9 +7,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from bot.app import App
 from bot.platforms.discord import DiscordSettings, discord_client
 from bot.platforms.discord.discord_client import Route
-from bot.wiring import App
 from tests.platforms.desks import SOONER
 from tests.platforms.discord.joining import calling_at, configured_at, put_together
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import DeliveryOutcome
 from bot.platforms.discord.discord_messages import NOTHING
+from bot.types import DeliveryOutcome
 from storage.database.engine import open_database
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion

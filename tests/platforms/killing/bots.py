@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import MappingProxyType
 from typing import Any
 
-from bot.wiring import App
+from bot.app import App
 from tests.platforms.desks import opened_bot
 from tests.platforms.dialects import DIALECTS
 from tests.platforms.discord.killed import discord_bot

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from bot.desk.types import PostedMessages, ProgressSign, Question
+from bot.app import App
+from bot.types import PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
-from bot.wiring import App
 from pipeline.kit import Kit, System
 from pipeline.types import CitedSentence, Conversation, Status
 from storage.types import LogEntry

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.desk.types import DeliveryOutcome
+from bot.types import DeliveryOutcome
 from bot.views.catalog import translate
 from storage.database.engine import open_database
 from storage.database.queue import DONE, Queue

@@ -9,17 +9,17 @@ from typing import Any
 import aiohttp
 from starlette.routing import Route
 
+from bot.app import App
+from bot.desk.platform_port import Platform
+from bot.desk.supervisor import Clock
 from bot.desk.turn_policy import open_desk
 from bot.platforms.mattermost import MattermostSettings, read_mattermost_settings
 from bot.platforms.mattermost.mattermost_actions import PATH
 from bot.platforms.mattermost.mattermost_client import MattermostApiClient, MattermostRateLimit
 from bot.platforms.mattermost.mattermost_wiring import open_client
-from bot.platforms.shared.platform_contract import Platform
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
-from bot.server.supervisor import Clock
 from bot.settings.tables.settings_tables import HttpSettings
-from bot.wiring import App
 from tests.platforms.desks import HASTY
 from tests.platforms.mattermost.server import FakeMattermost
 from tests.platforms.mattermost.world import TEAM, TOKEN

@@ -7,9 +7,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from bot.app import App
 from bot.platforms.mattermost import mattermost_client
 from bot.platforms.mattermost.mattermost_client import Route
-from bot.wiring import App
 from tests.platforms.desks import SOONER
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell
 from tests.platforms.killing.lives import Life

@@ -9,10 +9,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.desk.types import DeliveryOutcome
+from bot.desk.platform_port import CannotPost
 from bot.platforms.mattermost.mattermost_actions import PATH
 from bot.platforms.mattermost.mattermost_messages import Callback
-from bot.platforms.shared.platform_contract import CannotPost
+from bot.types import DeliveryOutcome
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction
 from storage.record.record_search import RecordFilter, RecordSearch

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.app import App
 from bot.views.catalog import translate
-from bot.wiring import App
 from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, combinations, found_in, telling_all
 from tests.pipeline.world import registered
 from tests.platforms.mattermost import acts

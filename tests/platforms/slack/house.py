@@ -13,10 +13,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.platforms.shared.platform_contract import Platform
+from bot.app import App
+from bot.desk.platform_port import Platform
 from bot.platforms.slack.slack_messages import SECTIONS
 from bot.settings.tables.settings_tables import ChannelValues
-from bot.wiring import App
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER
 from tests.platforms.slack import interactions

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from bot.app import App
+from bot.desk.platform_port import Platform
+from bot.desk.supervisor import Clock
 from bot.desk.turn_policy import open_desk
-from bot.platforms.shared.platform_contract import Platform
 from bot.platforms.slack import SlackSettings
 from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
 from bot.platforms.slack.slack_transport import PATH, SocketWatch
 from bot.platforms.slack.slack_wiring import open_workspace
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
-from bot.server.supervisor import Clock
 from bot.settings.tables.settings_tables import HttpSettings
-from bot.wiring import App
 from tests.platforms.desks import HASTY
 from tests.platforms.slack.state import FakeSlack, Mode
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET

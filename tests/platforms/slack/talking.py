@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.platforms.shared.platform_contract import Platform
-from bot.wiring import App
+from bot.app import App
+from bot.desk.platform_port import Platform
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.joining import joined
 from tests.platforms.slack.seeing import modal

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from bot.desk.platform_port import CannotPost
 from bot.desk.turn_policy import open_desk
-from bot.platforms.registry import load_platforms
-from bot.platforms.shared.platform_contract import CannotPost
+from bot.platforms.shared.platform_connection import open_platform
+from bot.settings.platform_registry import load_platforms
 from tests.platforms.desks import HASTY
 from tests.platforms.slack.joining import configured
 from tests.platforms.slack.server import serve
@@ -22,7 +23,7 @@ SLACK = load_platforms()["slack"]
 async def test_where_none_is_configured_there_is_none(filled: Path, tmp_path: Path) -> None:
     """And Slack's libraries are not asked for anything."""
     with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
-        async with SLACK.open(app, open_desk(app, {})) as opened:
+        async with open_platform(SLACK, app, open_desk(app, {})) as opened:
             assert opened is None
 
 
@@ -32,7 +33,7 @@ async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, t
         async with serve() as slack:
             app, platforms = configured(plain, slack), dict[str, Any]()
             desk = open_desk(app, platforms, clock=HASTY)
-            async with SLACK.open(app, desk) as opened:
+            async with open_platform(SLACK, app, desk) as opened:
                 assert opened
                 assert opened.routes == ()
                 assert opened.platform.ready == "The socket to Slack is not open."
@@ -53,7 +54,7 @@ async def test_a_refused_token_is_told_with_what_to_do(filled: Path, tmp_path: P
             slack.world.tokens[BOT_TOKEN].error = "token_revoked"
             app = configured(plain, slack)
             with pytest.raises(CannotPost, match="token_revoked") as caught:
-                async with SLACK.open(app, open_desk(app, {})):
+                async with open_platform(SLACK, app, open_desk(app, {})):
                     pass
     assert "install the app again" in caught.value.hint
 
@@ -64,7 +65,7 @@ async def test_a_refused_app_token_is_told_too(filled: Path, tmp_path: Path) -> 
         async with serve() as slack:
             app = configured(plain, slack)
             slack.sockets.allowed = False
-            async with SLACK.open(app, open_desk(app, {})) as opened:
+            async with open_platform(SLACK, app, open_desk(app, {})) as opened:
                 assert opened
                 with pytest.raises(CannotPost, match=r"apps\.connections\.open"):
                     async with opened.platform.connected():

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import log
 from bot.platforms.slack.slack_transport import DEAF_SECONDS, PATH, SocketWatch
+from bot.types import log
 from bot.views.catalog import translate
 from storage.errors import StorageError
 from tests.platforms.slack.clock import ManualClock

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.wiring import App
+from bot.app import App
 from tests.platforms.discord.components import nested
 from tests.platforms.discord.joining import joined
 from tests.platforms.discord.server import serve

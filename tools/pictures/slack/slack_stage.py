@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.wiring import App
+from bot.app import App
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.joining import joined
 from tests.platforms.slack.server import serve

@@ -13,7 +13,6 @@ import httpx
 import pytest
 
 from bot.access import Asker
-from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.control import control_protocol
 from bot.server.control.control_server import build_control_app, serve_control
 from bot.server.control.control_socket import connect_service, find_socket, open_socket
@@ -22,6 +21,7 @@ from bot.server.http_server import serve_socket
 from bot.server.service import LocalService
 from bot.settings.live.live_settings import ReloadReport
 from bot.settings.tables.source_settings import FolderSettings
+from bot.types import Failure, TurnRequest, TurnResult
 from bot.views.error_messages import ReportableError, explain_error
 from ingest.types import RefreshProgress, RefreshRefused
 from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, SentencePassed, Status

@@ -11,13 +11,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from bot.access import Asker
-from bot.desk.types import TurnRequest, TurnResult
 from bot.server.http_server import build_http_app, serve_http
 from bot.server.mcp.mcp_server import PATH, open_mcp_route
 from bot.server.mcp.tool_calls import ToolService
 from bot.server.monitoring.server_log import build_redactor
 from bot.settings.tables.mcp_settings import format_token_line
 from bot.settings.tables.settings_tables import HttpSettings, Settings
+from bot.types import TurnRequest, TurnResult
 from pipeline.types import Event, PassagesFound, SearchStarted
 from storage.types import CorpusInfo, Hit
 from tests.bot.house import DAY, answered, hit

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import TurnRequest
+from bot.app import App
 from bot.server.mcp.call_limits import MAX_CALLS, CallLimits, TooManyCalls
 from bot.server.mcp.shared_home import SharedHome
 from bot.server.mcp.tool_calls import make_owner_asker, make_token_asker
 from bot.server.service import LocalService
 from bot.settings.tables.settings_tables import Settings
-from bot.wiring import App
+from bot.types import TurnRequest
 from pipeline.types import Status
 from storage.record.record_search import RecordFilter, RecordSearch
 from tests.storage.stores import kept, opened

@@ -13,12 +13,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 
-from bot.desk.types import Failure
-from bot.platforms.shared.platform_contract import CannotPost, RateLimited
+from bot.desk.platform_port import CannotPost, RateLimited
 from bot.platforms.shared.rate_limit import retry_call
 from bot.server.monitoring.metrics import ServerMetrics, ServerState, StateCollector
 from bot.server.monitoring.telemetry import Telemetry, open_telemetry
 from bot.settings.tables.settings_tables import HttpSettings
+from bot.types import Failure
 from storage.database.refresh_log import RunTotal
 from storage.types import CorpusInfo, LogEntry, RunState
 from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_delivery, make_opening

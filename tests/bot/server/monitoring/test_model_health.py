@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from bot.desk.supervisor import run_beside
 from bot.server.monitoring.model_health import PROBE_SECONDS, WatchedModel
-from bot.server.supervisor import run_beside
 from pipeline.errors import ModelRefused, ModelUnavailable
 from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from bot.desk.types import Failure
 from bot.server.monitoring.turn_spans import open_tracer, plan_turn
+from bot.types import Failure
 from tests.bot.server.monitoring.turns import BEGUN, SECRET, make_closing, make_delivery, make_opening
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.turn_record import build_closing_entries, build_opening
-from bot.desk.types import DeliveryOutcome, Failure, TurnRequest, TurnResult
+from bot.answering.turn_record import build_closing_entries, build_opening
+from bot.types import DeliveryOutcome, Failure, TurnRequest, TurnResult
 from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, Conversation, Status, Turn, Usage
 from storage.types import EntryKind, LogEntry, Step

@@ -6,12 +6,12 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bot.platforms.registry import load_platforms, platform_of
-from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
-from bot.server.supervisor import compute_backoff
+from bot.desk.platform_port import PlatformError, PlatformUnavailable
+from bot.desk.supervisor import compute_backoff
 from bot.settings.live.channel_names import BY_ID, ListChannels, NameReading, apply_names, list_channel_names, read_name
 from bot.settings.live.live_settings import LiveSettings, ReloadReport, list_changes, list_scope, take_live
 from bot.settings.live.scope_record import ScopeRecord
+from bot.settings.platform_registry import load_platforms, platform_of
 from bot.settings.settings_errors import SettingsError, find_serving_faults, join_errors
 from bot.settings.tables.settings_tables import Settings
 from pipeline.errors import UnknownSystem

@@ -3,21 +3,8 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bot.platforms.registry import PlatformEntry
-
-
-@dataclass(frozen=True, slots=True)
-class SecretShape:
-    """A kind of secret, by which it is known."""
-
-    pattern: str  # of all of it
-    title: str  # with its article: "a bot token (xoxb-…)"
-    key: str = ""  # of the setting that it belongs into; empty for what belongs into none
-    where: str = ""  # on which page its owner finds it
-    unique: bool = True  # whether nothing else has this shape, so that it is known in other platforms' settings too
+from bot.settings.platform_registry import PlatformEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +14,7 @@ class MisplacedSecret:
 
 
 def find_misplaced_secret(
-    platforms: Iterable["PlatformEntry"], owner: "PlatformEntry", key: str, held: str
+    platforms: Iterable[PlatformEntry], owner: PlatformEntry, key: str, held: str
 ) -> MisplacedSecret | None:
     """Say what a setting holds that is surely not what belongs there; None where it may be, or is empty."""
     wanted = next((shape for shape in owner.shapes if shape.key == key), None)

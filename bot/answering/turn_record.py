@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from bot.access import Asker
-from bot.desk.types import Failure, Place, TaskKind, TurnRequest, TurnResult
+from bot.types import Failure, Place, TaskKind, TurnRequest, TurnResult
 from bot.views.catalog import translate
 from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage

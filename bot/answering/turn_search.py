@@ -17,21 +17,14 @@ from storage.errors import StorageError
 from storage.language.words import words
 from storage.manifest import Manifest
 from storage.passages import PassageStore
-from storage.types import Corpus, Document, Evidence, Hit, SearchQuery, is_web_corpus
+from storage.types import Document, Evidence, Hit, SearchQuery, is_web_corpus
 
 if TYPE_CHECKING:
     from bot.settings.tables.search_engine_settings import SearchEngineSettings
-    from bot.settings.tables.settings_tables import Settings
     from ingest.web.search_engines.web_search import WebSearch
 
 FindDocument = Callable[[str, str], Awaitable[Document | None]]
 """Returns a document by its corpus and key; None where it is there no more."""
-
-
-async def list_corpora(settings: "Settings", manifest: Manifest) -> tuple[Corpus, ...]:
-    """Return the corpora that there are, the search engine's among them. Raises `StorageError`."""
-    web = settings.search_engine.corpus
-    return (*await manifest.catalogue(), *((Corpus(web, None, reference=True),) if web else ()))
 
 
 def open_web_search(given: "SearchEngineSettings") -> "WebSearch | None":

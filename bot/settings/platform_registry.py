@@ -1,4 +1,4 @@
-"""Find the platforms that there are: those in this folder, and those that installed packages bring.
+"""Find the available platforms: those in `bot.platforms`, and those of installed packages.
 
 A platform is a package with a `PlatformEntry` named `PLATFORM`. Settings, `footnote serve` and the doctor go by the
 entries alone. What is heavy is named by its path and imported when it is used.
@@ -7,34 +7,34 @@ entries alone. What is heavy is named by its path and imported when it is used.
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, SecretStr
 
-from bot.access import EVERYONE, Asker
-from bot.platforms.secret_shapes import SecretShape
+from bot.access import EVERYONE
 from bot.settings.tables.field_types import LIVE, SettingsTable
 from bot.settings.tables.mcp_settings import is_mcp_reader
 from storage.language.lazy_pattern import lazy_compile
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from bot.desk.desk import Desk
-    from bot.doctor.diagnosis import HealthCheck
-    from bot.platforms.platform_setup import PlatformSetup
-    from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatform
-    from bot.settings.tables.settings_tables import Settings
-    from bot.wiring import App
-
+FOLDER = "bot.platforms"
 GROUP = "footnote.platforms"  # the entry points by which a package brings platforms: each names a `PlatformEntry`
 _ID = lazy_compile(r"[a-z][a-z0-9-]*:[^/\s#]+/[^/\s#]+")
 _NAME = lazy_compile(r"([a-z][a-z0-9-]*):(?:([^/\s#]+)/)?#([^/\s#]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SecretShape:
+    """A kind of secret, by which it is known."""
+
+    pattern: str  # of all of it
+    title: str  # with its article: "a bot token (xoxb-…)"
+    key: str = ""  # of the setting that it belongs into; empty for what belongs into none
+    where: str = ""  # on which page its owner finds it
+    unique: bool = True  # whether nothing else has this shape, so that it is known in other platforms' settings too
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +50,26 @@ class PlatformEntry:
     shapes: tuple[SecretShape, ...] = ()  # by which its secrets are told from each other
     guide: str = ""  # the path of its `PlatformSetup`; without one `footnote setup` does not offer it
 
-    @asynccontextmanager
-    async def open(self, app: "App", desk: "Desk") -> "AsyncIterator[OpenedPlatform | None]":
-        """Open it for `footnote serve`; give None where it is not configured. Raises what its opener raises."""
-        if not self.read(app.settings).configured:
-            yield None
-            return
-        opener: OpenPlatform = pkgutil.resolve_name(self.opener)
-        async with opener(app, desk) as opened:
-            yield opened
+    @property
+    def check(self) -> Any:
+        """The platform's `HealthCheck` for `footnote doctor`, imported now."""
+        return pkgutil.resolve_name(self.checker)
 
     @property
-    def check(self) -> "HealthCheck":
-        """What `footnote doctor` looks at, imported now."""
-        return cast("HealthCheck", pkgutil.resolve_name(self.checker))
+    def setup(self) -> Any:
+        """The platform's `PlatformSetup` for `footnote setup`, imported now."""
+        return pkgutil.resolve_name(self.guide)
 
-    @property
-    def setup(self) -> "PlatformSetup":
-        """What `footnote setup` asks, imported now."""
-        return cast("PlatformSetup", pkgutil.resolve_name(self.guide))
-
-    def read(self, settings: "Settings") -> "PlatformSettings":
+    def read(self, settings: object) -> "PlatformSettings":
+        """Return the platform's table of the `Settings`."""
         return cast("PlatformSettings", getattr(settings, self.name))
 
 
 @cache
 def load_platforms() -> Mapping[str, PlatformEntry]:
-    package = importlib.import_module(__package__)
+    package = importlib.import_module(FOLDER)
     found = [
-        importlib.import_module(f"{__package__}.{module.name}")
+        importlib.import_module(f"{FOLDER}.{module.name}")
         for module in pkgutil.iter_modules(package.__path__)
         if module.ispkg and module.name != "shared"
     ]
@@ -195,8 +186,3 @@ class PlatformSettings(SettingsTable):
         open_ones = [name for name in self.SECRETS if not getattr(self, name)]
         found = {name: SecretStr(environ.get(self.SECRETS[name], "").strip()) for name in open_ones}
         return self.model_copy(update=found)
-
-
-def is_admin(settings: "Settings", by: Asker) -> bool:
-    """Return whether a platform's table of the settings names somebody as an admin."""
-    return any(by.user_id in entry.read(settings).admins for entry in load_platforms().values())

@@ -18,14 +18,16 @@ from typing import Any
 from structlog.contextvars import bound_contextvars
 
 from bot.access import Asker, select_readable
+from bot.answering.turn_kit import TurnTools, build_kit
+from bot.answering.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
+from bot.answering.turn_versions import read_versions
+from bot.app import App
+from bot.corpus_access import find_forgotten_documents, list_corpora
 from bot.curation.introduction import load_introduction
 from bot.curation.pinned_answers import find_pinned
-from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
-from bot.desk.types import Failure, PinMark, TurnRequest, TurnResult
-from bot.turn_search import list_corpora
+from bot.types import Failure, PinMark, TurnRequest, TurnResult
 from bot.views.catalog import find_apology, render_answer_text, render_verdict_text, translate
 from bot.views.introduction_view import render_introduction
-from bot.wiring import App, TurnTools, build_kit, find_forgotten_documents
 from pipeline.errors import (
     BudgetExceeded,
     ModelRefused,
@@ -106,7 +108,7 @@ async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None
     how = (tone, request.asker, effort.get("effort"))
     turn = _Turn(app, task, talk, scope, entry, turn_id, request.seed or turn_id, tell, *how)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
-    ran = {"task": task.name, "system": entry.name, "tone": tone, "model": app.model, **app.versions, **effort}
+    ran = {"task": task.name, "system": entry.name, "tone": tone, "model": app.model, **read_versions(app), **effort}
     with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
         await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, build_opening(request, talk, read, ran)))
         return await _run_turn(turn)
@@ -157,14 +159,14 @@ async def record_unanswered(app: App, request: TurnRequest, task: str, status: S
         StorageError: the record cannot be written.
     """
     talk = Conversation((*request.earlier, Turn("user", request.text, language=_detect_language(request))))
-    ran = {"task": task, "system": request.system or app.system, "model": app.model, **app.versions}
+    ran = {"task": task, "system": request.system or app.system, "model": app.model, **read_versions(app)}
     opened = LogEntry(request.id, EntryKind.TURN_OPENED, build_opening(request, talk, {}, ran))
     await app.audit.append(opened, build_unanswered(request.id, status, failure))
 
 
 async def _recall_earlier(app: App, request: TurnRequest) -> tuple[Turn, ...]:
     """Return what was said earlier, without the turns that stand on what was forgotten since. Raises `StorageError`."""
-    return drop_turns(request.earlier, await find_forgotten_documents(app, list_documents(request.earlier)))
+    return drop_turns(request.earlier, await find_forgotten_documents(app.manifest, list_documents(request.earlier)))
 
 
 def list_documents(turns: Iterable[Turn]) -> frozenset[DocumentId]:
@@ -240,7 +242,7 @@ async def _say_pinned(turn: _Turn, tools: TurnTools) -> PinMark | None:
     if turn.task.name != "ask":
         return None
     app, kit = turn.app, tools.kit
-    find_forgotten = partial(find_forgotten_documents, app)
+    find_forgotten = partial(find_forgotten_documents, app.manifest)
     standing = await find_pinned(app.examples, turn.talk, turn.scope, find_forgotten, app.manifest.recall)
     if standing is None:
         return None

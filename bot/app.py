@@ -1,0 +1,87 @@
+"""Hold what a turn or a refresh needs, opened: the application object, and the part of it that reads records.
+
+`bot.wiring` builds both; everything else receives them as arguments.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from bot.settings.live.live_settings import SettingsSource, read_current
+from bot.settings.tables.settings_tables import Settings
+from pipeline.kit import Rerank, Supports, SystemEntry, no_reader
+from pipeline.llm.server_load import LoadWatch
+from pipeline.model import LLM
+from pipeline.support.support_check import check_verbatim
+from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
+from storage.database.queue import Queue
+from storage.manifest import Manifest
+from storage.passages import PassageStore
+from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
+from storage.record.audit_log import AuditLog
+from storage.record.proof.receipts import RecordPosition
+from storage.record.record_search import RecordSearch
+from storage.record.spending import Spending
+
+if TYPE_CHECKING:
+    from ingest.web.search_engines.web_search import WebSearch  # imports lxml
+
+
+async def no_position(turn_id: str) -> RecordPosition | None:
+    """Return None: a home without a record has no positions."""
+    del turn_id
+    return None
+
+
+@dataclass(frozen=True)
+class Records:
+    """The log and the manifest, which can be read while another process owns the home."""
+
+    audit: AuditLog
+    manifest: Manifest
+    examples: ApprovedExamples
+    search: RecordSearch
+
+
+@dataclass(frozen=True)
+class App:
+    """Everything a turn or a refresh needs, opened."""
+
+    settings_source: SettingsSource
+    passages: PassageStore
+    manifest: Manifest
+    audit: AuditLog
+    queue: Queue
+    spending: Spending
+    overrides: ChannelOverrides
+    examples: ApprovedExamples
+    systems: Mapping[str, SystemEntry] = field(default_factory=lambda: SYSTEMS)
+    supports: Supports = check_verbatim  # the gate's local check of each sentence
+    examines: Supports = check_verbatim  # the local check of claims in `check TEXT`
+    llm: LLM | None = None
+    load: LoadWatch = field(default_factory=LoadWatch)  # of the model's server
+    rerank: Rerank = no_reader
+    web: "WebSearch | None" = None  # the search engine, if one is configured
+    find_position: Callable[[str], Awaitable[RecordPosition | None]] = no_position
+    """Returns where a turn is in the signed record; None if it is not there. Raises `StorageError`."""
+    observe_call: Callable[[str, object, str, float], None] = lambda *_: None
+    """Receives each call of a platform: the platform, the call, its outcome and its seconds."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force now. Callers that read them again after an `await` take a `snapshot`."""
+        return read_current(self.settings_source)
+
+    def snapshot(self) -> "App":
+        """Return this application under the present settings, whatever changes later."""
+        return replace(self, settings_source=self.settings)
+
+    @property
+    def model(self) -> str | None:
+        """The names of the configured models; None if there are none."""
+        return self.settings.model.names or None
+
+    @property
+    def system(self) -> str:
+        """The system that answers unless a request names another."""
+        return self.settings.system or (DEFAULT_SYSTEM if self.settings.model.configured else DEFAULT_WITHOUT_MODEL)
