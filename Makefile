@@ -87,7 +87,7 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## make pictures what people see in Slack and Discord, drawn again into docs/pictures (needs Chromium: apt-get install chromium)
+## make pictures screenshots of the pages for the guides, in docs/pictures (needs Chromium: apt-get install chromium)
 pictures: $(VENV)/dev.stamp
 	$(BIN)/python -m tools.pictures
 

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.cli.entry_point import app
-from bot.cli.terminal_output import format_duration, open_output, report_errors
+from bot.cli.terminal_output import open_output, report_errors
 from bot.settings.settings_reader import load_settings
+from bot.views.text_formats import format_duration
 from examples import scripted_turn
 
 SETTINGS = Path(__file__).with_name("demo.toml")

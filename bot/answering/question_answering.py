@@ -18,13 +18,13 @@ from typing import Any
 from structlog.contextvars import bound_contextvars
 
 from bot.access import Asker, select_readable
+from bot.answering.introduction import load_introduction
+from bot.answering.pinned_answers import find_pinned
 from bot.answering.turn_kit import TurnTools, build_kit
 from bot.answering.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
 from bot.answering.turn_versions import read_versions
 from bot.app import App
 from bot.corpus_access import find_forgotten_documents, list_corpora
-from bot.curation.introduction import load_introduction
-from bot.curation.pinned_answers import find_pinned
 from bot.types import Failure, PinMark, TurnRequest, TurnResult
 from bot.views.catalog import find_apology, render_answer_text, render_verdict_text, translate
 from bot.views.introduction_view import render_introduction

@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import partial
 from random import Random
 
+from bot.answering.example_pool import load_demos
 from bot.answering.turn_search import build_engine, build_find_document, build_search, require_existing, snapshot_search
 from bot.app import App
 from bot.corpus_access import find_forgotten_documents
-from bot.curation.example_pool import load_demos
 from pipeline.gate import Gate, Recorder, Verify
 from pipeline.kit import Ask, Effort, Kit, Stream, Supports, ask_unconfigured, stream_unconfigured
 from pipeline.model import BudgetMeter

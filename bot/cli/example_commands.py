@@ -12,9 +12,9 @@ import typer
 from bot.cli import rendering
 from bot.cli.audit.audit_commands import load_turn
 from bot.cli.command_context import JsonOption, format_examples, open_command, parse_path
-from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
+from bot.views.text_layout import Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,8 +85,8 @@ def _change(context: typer.Context, change: Change, answer_id: str, *, as_json: 
 
 
 async def _add(records: "Records", answer_id: str) -> tuple[str, str]:
+    from bot.answering.example_pool import UnfitExample, approve_turn
     from bot.corpus_access import find_forgotten_documents
-    from bot.curation.example_pool import UnfitExample, approve_turn
 
     entries = await load_turn(records.audit, answer_id)
     turn_id = entries[0].turn_id
@@ -99,7 +99,7 @@ async def _add(records: "Records", answer_id: str) -> tuple[str, str]:
 
 
 async def _drop(records: "Records", answer_id: str) -> tuple[str, str]:
-    from bot.curation.example_pool import DROPPED, build_pool_entry
+    from bot.answering.example_pool import DROPPED, build_pool_entry
 
     turn_id = await _find_example(records, answer_id)
     await records.examples.drop(turn_id, build_pool_entry(turn_id, BY, DROPPED))
@@ -107,7 +107,7 @@ async def _drop(records: "Records", answer_id: str) -> tuple[str, str]:
 
 
 async def _pin(records: "Records", answer_id: str, *, pinned: bool) -> tuple[str, str]:
-    from bot.curation.example_pool import PINNED, UNPINNED, build_pool_entry
+    from bot.answering.example_pool import PINNED, UNPINNED, build_pool_entry
 
     turn_id = await _find_example(records, answer_id)
     entry = build_pool_entry(turn_id, BY, PINNED if pinned else UNPINNED)
@@ -130,9 +130,9 @@ async def _find_example(records: "Records", beginning: str) -> str:
 
 
 async def _list(records: "Records") -> "Sequence[ListedExample]":
+    from bot.answering.example_pool import read_demo
     from bot.cli.rendering.audit_view import ListedExample
     from bot.corpus_access import find_forgotten_documents
-    from bot.curation.example_pool import read_demo
 
     listed = [(one, read_demo(one)) for one in await records.examples.all()]
     stands_on = {document for _, demo in listed if demo for document in demo.documents}
@@ -201,15 +201,15 @@ def _read_text(file: Path) -> str:
 
 
 async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, text: str, name: str) -> str:
-    from bot.corpus_access import find_forgotten_documents
-    from bot.curation.example_pool import PINNED
-    from bot.curation.pinned_answers import (
+    from bot.answering.example_pool import PINNED
+    from bot.answering.pinned_answers import (
         UnfitAnswer,
         UnsupportedText,
         build_pin_entry,
         build_pinned,
         encode_pinned,
     )
+    from bot.corpus_access import find_forgotten_documents
     from bot.wiring import open_text_check
     from storage.types import ApprovedExample
 
@@ -241,7 +241,7 @@ async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, 
 
 
 async def _drop_answer(records: "Records", beginning: str) -> tuple[str, str]:
-    from bot.curation.example_pool import UNPINNED
+    from bot.answering.example_pool import UNPINNED
     from storage.types import EntryKind, LogEntry
 
     known = [one.turn_id for one in await records.examples.answers() if beginning and one.turn_id.startswith(beginning)]
@@ -259,9 +259,9 @@ async def _drop_answer(records: "Records", beginning: str) -> tuple[str, str]:
 
 
 async def _list_answers(records: "Records") -> "Sequence[ListedPin]":
+    from bot.answering.pinned_answers import read_pinned, restore
     from bot.cli.rendering.audit_view import ListedPin
     from bot.corpus_access import find_forgotten_documents
-    from bot.curation.pinned_answers import read_pinned, restore
 
     listed = []
     for one in await records.examples.answers():

@@ -23,10 +23,10 @@ from bot.cli.command_context import (
     open_command,
 )
 from bot.cli.questions.question_commands import identify_terminal_user
-from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.sanitize import sanitize_line
+from bot.views.text_layout import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,21 +12,21 @@ import time
 import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import typer
 from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
-from bot.cli.rendering.text_layout import UNWRAPPED, RecordTable, Text
 from bot.views.error_messages import Fault, explain_error
 from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import ProgressCallback, format_duration
+from bot.views.text_layout import UNWRAPPED, Text
 from storage.errors import contain_panics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime, tzinfo
+    from collections.abc import Callable, Iterator, Mapping
 
 
 EXIT_INTERRUPTED = 130
@@ -133,13 +133,6 @@ def _find_width(stream: TextIO, environ: Mapping[str, str]) -> int | None:
 _HEIGHT = 25
 _BAR_WIDTH = 100  # columns of a terminal that leave room for a bar beside the words
 SECONDS_BETWEEN_LINES = 5.0
-_MINUTE = 60
-
-
-class ProgressCallback(Protocol):
-    def __call__(self, done: int, total: int | None, beside: str = "") -> None:
-        """Take how many are done, of how many (None: unknown), and what else to show."""
-        ...
 
 
 @contextmanager
@@ -178,14 +171,6 @@ def format_progress(done: int, total: int | None, unit: str, seconds: float, bes
     return ", ".join(filter(None, parts))
 
 
-def format_duration(seconds: float) -> str:
-    """Format a duration: `40 s`, `3 min`, `1 h 20 min`."""
-    if seconds < _MINUTE:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / _MINUTE), _MINUTE)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
-
-
 def _print_progress_lines(err: Console, label: str, unit: str, clock: Callable[[], float]) -> ProgressCallback:
     started = spoken = clock()
     err.out(f"{label}: started", highlight=False)
@@ -210,23 +195,3 @@ def build_error(kind: str, message: str, hint: str) -> Document:
 def build_document(**content: Any) -> Document:
     """Wrap content in the versioned envelope."""
     return {"schema": SCHEMA, **content}
-
-
-def format_timestamp(at: datetime | None) -> str | None:
-    """Format a time as ISO 8601."""
-    return at.isoformat() if at else None
-
-
-def format_count(number: int, noun: str, plural: str = "") -> str:
-    """Format a number with its noun: `1 fault`, `2 faults`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
-
-
-def format_moment(at: datetime | None, zone: tzinfo) -> str:
-    """Format a time to the minute in a time zone; empty for none."""
-    return at.astimezone(zone).strftime("%Y-%m-%d %H:%M") if at else ""
-
-
-def build_table(*headings: str, numbers: Iterable[int] = ()) -> RecordTable:
-    """Build an empty table; `numbers` are the indexes of right-aligned columns."""
-    return RecordTable(headings, frozenset(numbers))

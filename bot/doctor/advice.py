@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.cli.terminal_output import format_count
 from bot.doctor.call_kinds import CALL_KINDS
 from bot.doctor.prompt_variants import AS_SET, STUDENT, Figures, VariantFigures, estimate_turn_seconds
 from bot.doctor.prompt_variants import count_verdicts as given_verdicts
+from bot.views.text_formats import format_count
 from pipeline.llm.model_settings import ModelSettings
 from storage.types import Verdict
 

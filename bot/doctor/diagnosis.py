@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from rich.console import Group, RenderableType
 
-from bot.cli.rendering.text_layout import Hanging, Text
 from bot.server.control.control_socket import connect_service
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
+from bot.views.text_layout import Hanging, Text
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM
 from storage.database.engine import open_database

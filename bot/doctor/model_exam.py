@@ -12,8 +12,6 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import ProgressCallback, build_table
 from bot.doctor.advice import Advice, ExamFacts, collect_advice
 from bot.doctor.call_kinds import GoldCase, read_cases
 from bot.doctor.examiner import Examination, Examiner
@@ -30,6 +28,8 @@ from bot.doctor.prompt_variants import (
 from bot.settings.settings_lines import format_toml
 from bot.settings.tables.settings_tables import Settings
 from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import ProgressCallback, build_table
+from bot.views.text_layout import Text
 from pipeline.errors import PipelineError
 from pipeline.llm.model_settings import ModelSettings, StageSettings
 from pipeline.model import LLM, Budget, BudgetMeter

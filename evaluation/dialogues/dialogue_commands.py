@@ -10,7 +10,8 @@ import typer
 
 from bot.app import App
 from bot.cli.command_context import CommandContext, JsonOption, open_command
-from bot.cli.terminal_output import ProgressCallback, build_document, show_progress
+from bot.cli.terminal_output import build_document, show_progress
+from bot.views.text_formats import ProgressCallback
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_run import DialogueRun, plan_dialogues
 from evaluation.dialogues.dialogue_types import DialogueTurn, JudgedTurn, RunManifest

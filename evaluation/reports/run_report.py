@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli.command_context import JsonOption, format_examples, open_bare_command
-from bot.cli.terminal_output import build_document, format_count
+from bot.cli.terminal_output import build_document
+from bot.views.text_formats import format_count
 from evaluation.dialogues.dialogue_types import RunManifest
 from evaluation.dialogues.run_folder import RunFolder, count_planned, describe_missing, replace_file
 from evaluation.reports.report_page import Plot, PlotPoint, render_page

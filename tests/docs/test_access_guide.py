@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bot.platforms.shared.platform_connection import open_platform
 from bot.server.control.control_socket import connect_service
 from bot.server.lifecycle import serve
 from bot.settings.live.live_settings import ReloadReport
@@ -92,7 +93,7 @@ async def harbour(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
                 source = PageSource({name: {"": page}})
                 await refresh_corpus(source, name, app.passages, progress=lambda _: None)
         read = partial(load_settings, house.file)
-        platforms = {name: entry.open for name, entry in load_platforms().items()}
+        platforms = {name: partial(open_platform, entry) for name, entry in load_platforms().items()}
         serving = asyncio.create_task(serve(read(), platforms, read))
         await fake.until(
             lambda: street.name == "slack" or fake.gateway.connected

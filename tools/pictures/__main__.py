@@ -1,4 +1,4 @@
-"""`make pictures`: plays every scene, or those that are named, and draws what people see into docs/pictures/."""
+"""Take screenshots of the pages for the guides: `make pictures`, or `python -m tools.pictures NAME` for one."""
 
 import asyncio
 import sys
@@ -7,14 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.app import App
-from tools.pictures.discord.discord_scenes import SCENES as DISCORD
 from tools.pictures.example_company import opened, thinking
-from tools.pictures.pages_scenes import SCENES as PAGES
+from tools.pictures.pages_scenes import SCENES
 from tools.pictures.scene import Scene, at
 from tools.pictures.screenshot import NoBrowser, browser, photograph
-from tools.pictures.slack.slack_scenes import SCENES as SLACK
 
-SCENES = (*SLACK, *DISCORD, *PAGES)
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 
 

@@ -14,9 +14,10 @@ from bot import read_version
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, find_cli_state, open_command, parse_path
 from bot.cli.corpora.corpus_commands import rebuild_indexes
-from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import CommandError, build_document, format_count, show_progress
+from bot.cli.terminal_output import CommandError, build_document, show_progress
 from bot.views.error_messages import Fault
+from bot.views.text_formats import format_count
+from bot.views.text_layout import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

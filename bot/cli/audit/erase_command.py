@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import CommandError, build_document, format_count
+from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
+from bot.views.text_formats import format_count
+from bot.views.text_layout import Text
 
 if TYPE_CHECKING:
     from bot.app import Records

@@ -7,9 +7,9 @@ import typer
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command, parse_path
-from bot.cli.rendering.text_layout import Text
 from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
+from bot.views.text_layout import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,9 @@ from bot.cli import rendering
 from bot.cli.audit.proof_commands import export_proofs
 from bot.cli.audit.record_options import build_filter, choose_turns
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import build_document, format_count
+from bot.cli.terminal_output import build_document
+from bot.views.text_formats import format_count
+from bot.views.text_layout import Text
 
 if TYPE_CHECKING:
     from bot.app import Records

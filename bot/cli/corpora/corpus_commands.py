@@ -10,10 +10,11 @@ import typer
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
-from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import CommandError, format_count, show_progress
+from bot.cli.terminal_output import CommandError, show_progress
 from bot.views.error_messages import Fault
 from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import format_count
+from bot.views.text_layout import Text
 
 if TYPE_CHECKING:
     from bot.app import App, Records

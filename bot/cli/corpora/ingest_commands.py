@@ -12,9 +12,10 @@ from typer.core import TyperCommand
 
 from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command, parse_path
-from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import build_document, format_count, show_progress
+from bot.cli.terminal_output import build_document, show_progress
 from bot.views.error_messages import Fault, ReportableError, explain_error
+from bot.views.text_formats import format_count
+from bot.views.text_layout import Text
 from ingest.types import Site
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from bot.cli.questions.question_commands import (
     detect_question_language,
     identify_terminal_user,
 )
-from bot.cli.rendering.text_layout import Text
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable, sanitize_line
+from bot.views.text_layout import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console, Group, RenderableType
 from rich.style import Style
 
-from bot.cli.rendering.text_layout import Hanging, ReadableWidth, Text
 from bot.views.catalog import find_asked_claim, render_left_out, render_reason, render_sentence, translate
 from bot.views.sanitize import sanitize_line, sanitize_link, sanitize_text
+from bot.views.text_layout import Hanging, ReadableWidth, Text
 from bot.views.view_reducer import render_pin
 from pipeline.types import AnsweredSentence, Status
 from storage.types import Verdict

@@ -16,9 +16,9 @@ from rich.console import Group, RenderableType
 
 from bot.cli.rendering.answer_view import WIDTH, render_sources
 from bot.cli.rendering.record_view import FEEDBACK_WORDS
-from bot.cli.rendering.text_layout import Hanging, ReadableWidth, Text, indent
-from bot.cli.terminal_output import build_table, format_count, format_moment
 from bot.views.sanitize import sanitize_line, sanitize_text
+from bot.views.text_formats import build_table, format_count, format_moment
+from bot.views.text_layout import Hanging, ReadableWidth, Text, indent
 from bot.views.turn_story import StoryPassage
 from storage.types import Citation, EntryKind, LogEntry
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
-    from bot.curation.pinned_answers import PinnedAnswer
+    from bot.answering.pinned_answers import PinnedAnswer
     from pipeline.types import Demonstration
     from storage.types import ApprovedExample
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 
-from bot.cli.rendering.text_layout import WHOLE, Text, indent
-from bot.cli.terminal_output import build_table, format_count, format_duration, format_moment, format_progress
+from bot.cli.terminal_output import format_progress
 from bot.server.refresh.run_history import MISSED, RUNNING, is_silent, measure_seconds
 from bot.views.error_messages import explain_nothing_ingested
 from bot.views.sanitize import sanitize_line, sanitize_text
+from bot.views.text_formats import build_table, format_count, format_duration, format_moment
+from bot.views.text_layout import WHOLE, Text, indent
 from storage.types import PassageKind
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from bot.cli.terminal_output import Document, build_document, build_error, format_count, format_timestamp
+from bot.cli.terminal_output import Document, build_document, build_error
 from bot.views.catalog import find_asked_claim, render_reason
+from bot.views.text_formats import format_count, format_timestamp
 from storage.types import DocumentRef, EntryKind
 
 if TYPE_CHECKING:

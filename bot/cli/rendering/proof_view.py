@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 
-from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import format_count
 from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import format_count
+from bot.views.text_layout import Text
 from storage.record.proof.record_check import RecordCheck
 from storage.record.proof.verification import AuditFinding
 

@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bot.cli.terminal_output import SCHEMA, Document, build_document, format_timestamp
+from bot.cli.terminal_output import SCHEMA, Document, build_document
+from bot.views.text_formats import format_timestamp
 from storage.types import EntryKind
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 
 from bot.cli.rendering.answer_view import WIDTH
-from bot.cli.rendering.text_layout import Text, indent
-from bot.cli.terminal_output import build_table, format_count, format_moment
 from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import build_table, format_count, format_moment
+from bot.views.text_layout import Text, indent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

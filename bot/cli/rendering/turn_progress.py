@@ -8,9 +8,10 @@ from contextlib import contextmanager
 
 from rich.status import Status
 
-from bot.cli.rendering.text_layout import Text
-from bot.cli.terminal_output import Output, format_count
+from bot.cli.terminal_output import Output
 from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import format_count
+from bot.views.text_layout import Text
 from pipeline.replies.footnotes import write_dated_note
 from pipeline.types import (
     AnsweredSentence,

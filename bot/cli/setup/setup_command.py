@@ -217,7 +217,7 @@ class SetupRun:
 
 async def _suggest_questions(services: Services, settings: "Settings", corpora: "Sequence[str]") -> list[str]:
     """Suggest what one could ask, in the language of the documents."""
-    from bot.curation.introduction import load_introduction
+    from bot.answering.introduction import load_introduction
 
     async with services.open_records(settings) as records:
         sample = await records.manifest.sample(corpora[0], 1)

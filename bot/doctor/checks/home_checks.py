@@ -7,12 +7,12 @@ from contextlib import suppress
 from datetime import timedelta
 from types import MappingProxyType
 
-from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, Inspection, report_error
 from bot.server.control.control_socket import connect_service
 from bot.settings.chroma_location import locate_chroma
 from bot.settings.tables.source_settings import WikipediaSettings
 from bot.views.error_messages import explain_nothing_ingested
+from bot.views.text_formats import format_count
 from storage.errors import REINDEX_HINT, HomeUnusable, StorageError
 from storage.home.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.chroma_connection import ChromaServer, probe_chroma

@@ -16,10 +16,11 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.routing import BaseRoute
 
+from bot.answering.introduction import load_introduction
 from bot.app import App
-from bot.curation.introduction import find_introduction
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_command import ChannelCommand
+from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.desk import Desk
 from bot.desk.platform_port import AccessDenied, Platform, PlatformError
 from bot.desk.supervisor import TaskSupervisor
@@ -117,7 +118,8 @@ class SlackNotices:
         """Return our introduction for somebody's DM with us, and their language. Raises `StorageError`."""
         looking = self._directory.asker(channel, user, direct=True)
         by, spoken = await asyncio.gather(looking, self._directory.language(user))
-        return await find_introduction(self._app, by, spoken or "en"), spoken or "en"
+        readable = await find_searchable_corpora(self._app, by)
+        return await load_introduction(self._app.manifest, readable, spoken or "en"), spoken or "en"
 
 
 LOGGER = "slack_bolt.footnote"

@@ -17,7 +17,6 @@ from typing import Any
 from bot.access import Asker
 from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.app import App
-from bot.cli.terminal_output import format_count
 from bot.corpus_access import find_forgotten_documents
 from bot.desk.answer_actions import build_note_question
 from bot.desk.authorized_turn import decode_without_handle, is_asker_only
@@ -28,6 +27,7 @@ from bot.server.refresh.changed_citations import Pages, find_lost_sentences
 from bot.types import Place, PostedMessages, Question
 from bot.views.catalog import translate
 from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import format_count
 from bot.views.view_reducer import build_notice_view, shorten_line, shorten_question
 from bot.wiring import build_records
 from pipeline.support.support_check import find_verbatim_passage

@@ -15,7 +15,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
-from bot.cli.terminal_output import format_count, format_duration
 from bot.desk.platform_port import Platform, PlatformError, PlatformUnavailable
 from bot.desk.supervisor import run_beside, wait_for_first
 from bot.settings.tables.settings_tables import ScheduleSettings, Settings
@@ -23,6 +22,7 @@ from bot.settings.tables.source_settings import SourceSettings
 from bot.types import Place
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import format_count, format_duration
 from ingest.refresh.night_schedule import CHECK_SECONDS, CLOCK_LEAP, run_nightly
 from ingest.types import RefreshProgress, RefreshReport
 from storage.database.refresh_log import NIGHT_LEASE, NIGHT_LEASE_SECONDS, Leases, NightLog

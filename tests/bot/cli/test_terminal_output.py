@@ -5,7 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from bot.cli.terminal_output import format_duration, format_progress, show_progress
+from bot.cli.terminal_output import format_progress, show_progress
+from bot.views.text_formats import format_duration
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app, find_platform_fault, let_replace
 from bot.cli.rendering.corpus_view import render_forgotten, render_preview
-from bot.cli.rendering.text_layout import UNWRAPPED, Hanging, Text
-from bot.cli.terminal_output import Output, build_table, open_console, open_output
+from bot.cli.terminal_output import Output, open_console, open_output
+from bot.views.text_formats import build_table
+from bot.views.text_layout import UNWRAPPED, Hanging, Text
 from storage.types import CorpusInfo, DocumentRef, EntryKind, LogEntry
 from tests.bot.house import DAY, House, answered, citation, document, hit, logged
 

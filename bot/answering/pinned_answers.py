@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from bot.answering.example_pool import FindForgotten
 from bot.answering.turn_record import TurnRecord, read_turn_record
-from bot.curation.example_pool import FindForgotten
 from bot.types import PinMark
 from pipeline.gate import Gate, Verify
 from pipeline.kit import Supports

@@ -3,20 +3,12 @@
 from collections.abc import Collection
 from itertools import chain, zip_longest
 
-from bot.access import Asker
-from bot.app import App
-from bot.desk.channel_settings import find_searchable_corpora
 from bot.views.introduction_view import MAX_CORPORA, Introduction, suggest_questions
 from storage.manifest import Manifest
 from storage.types import Hit
 
 MAX_QUESTIONS = 3  # that are suggested
 _SAMPLED = 24  # documents that are looked at for questions, of all corpora together
-
-
-async def find_introduction(app: App, by: Asker, language: str) -> Introduction:
-    """Return the introduction for whoever stands there, of no more than they may read there. Raises `StorageError`."""
-    return await load_introduction(app.manifest, await find_searchable_corpora(app, by), language)
 
 
 async def load_introduction(manifest: Manifest, readable: Collection[str], language: str) -> Introduction:

@@ -1,1 +1,0 @@
-"""What is chosen to be shown: worked examples, pinned answers, and questions to begin with."""

@@ -1,1 +1,0 @@
-"""Slack in pictures: its blocks, its threads and modals, in light looks."""
