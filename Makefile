@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install uninstall evaluation ray tracing demo test quick lint types imports unit thorough team format pictures train train-reader distil lock clean
+.PHONY: help install uninstall evaluation ray tracing demo test quick lint types imports budget unit thorough team format pictures train train-reader distil lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -54,8 +54,8 @@ $(EXTRAS): %: $(VENV)/%.stamp
 demo: $(VENV)/run.stamp
 	@$(BIN)/python -m examples.demo
 
-## make test     install, lint, types, import contract, the whole test suite
-test: lint types imports unit
+## make test     install, lint, types, import contract, size budget, the whole test suite
+test: lint types imports budget unit
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -66,6 +66,10 @@ types: $(VENV)/dev.stamp
 
 imports: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
+
+## make budget   the size of the code, tests and guides next to the ceilings in tools/budget.toml
+budget: $(VENV)/dev.stamp
+	$(BIN)/python -m tools.budget
 
 unit: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations=10

@@ -1,0 +1,52 @@
+"""The budget: figures of a small tree, circles of imports, and the comparison with ceilings."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.budget import compare_figures, find_circles, measure_tree
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Make a repository of two modules that import each other, one of them in a function too."""
+    for room in ("bot", "pipeline", "ingest", "storage", "evaluation", "tools", "examples", "tests", "docs"):
+        (tmp_path / room).mkdir()
+    (tmp_path / "bot" / "desk.py").write_text("from bot import queue\n")
+    (tmp_path / "bot" / "queue.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from bot.desk import Desk\n"
+        "def open():\n    import json\n"
+    )
+    (tmp_path / "docs" / "guide.md").write_text("one two three\n")
+    return tmp_path
+
+
+def test_tree_is_measured(tree: Path) -> None:
+    figures = measure_tree(tree)
+
+    assert (figures["lines"]["bot"], figures["lines"]["rooms and tools"]) == (6, 6)
+    assert figures["entries"]["bot"] == 2
+    assert figures["words"] == {"documentation": 3}
+    assert figures["imports"] == {"modules in circles": 2, "blocks for type checking": 1, "inside functions": 1}
+
+
+@pytest.mark.parametrize(
+    ("graph", "circles"),
+    [
+        ({"a": {"b"}, "b": {"c"}, "c": set()}, []),
+        ({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}, [{"a", "b", "c"}]),
+        ({"a": {"b"}, "b": {"a"}, "c": {"d", "a"}, "d": {"c"}}, [{"a", "b"}, {"c", "d"}]),
+    ],
+)
+def test_circles_are_found(graph: dict[str, set[str]], circles: list[set[str]]) -> None:
+    assert find_circles(graph) == circles
+
+
+def test_figures_above_their_ceiling_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = {"lines": {"bot": 11, "ingest": 7}, "entries": {"bot": 3, "bot/desk": 12}}
+    budget = {"lines": {"bot": 10, "ingest": 7}, "entries": {"bot": 3, "others": 10}, "words": {"documentation": 5}}
+
+    exceeded = list(compare_figures(figures, budget))
+
+    assert exceeded == ["lines: bot is 11, and 10 is allowed", "entries: others is 12, and 10 is allowed"]
+    assert capsys.readouterr().out.count("ABOVE") == 2
