@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from ingest.web.search_engines.web_search import WebSearch  # imports lxml
 
 
-async def no_position(turn_id: str) -> RecordPosition | None:
-    """Return None: a home without a record has no positions."""
-    del turn_id
-    return None
-
-
 @dataclass(frozen=True)
 class Records:
     """The log and the manifest, which can be read while another process owns the home."""
@@ -55,6 +49,8 @@ class App:
     spending: Spending
     overrides: ChannelOverrides
     examples: ApprovedExamples
+    find_position: Callable[[str], Awaitable[RecordPosition | None]]
+    """Returns where a turn is in the signed record; None if it is not there. Raises `StorageError`."""
     systems: Mapping[str, SystemEntry] = field(default_factory=lambda: SYSTEMS)
     supports: Supports = check_verbatim  # the gate's local check of each sentence
     examines: Supports = check_verbatim  # the local check of claims in `check TEXT`
@@ -62,8 +58,6 @@ class App:
     load: LoadWatch = field(default_factory=LoadWatch)  # of the model's server
     rerank: Rerank = no_reader
     web: "WebSearch | None" = None  # the search engine, if one is configured
-    find_position: Callable[[str], Awaitable[RecordPosition | None]] = no_position
-    """Returns where a turn is in the signed record; None if it is not there. Raises `StorageError`."""
     observe_call: Callable[[str, object, str, float], None] = lambda *_: None
     """Receives each call of a platform: the platform, the call, its outcome and its seconds."""
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,6 +21,7 @@ from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
+from storage.record.proof.receipts import find_position
 from storage.record.spending import Spending
 from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
@@ -98,6 +99,7 @@ def kept(store: PassageStore) -> dict[str, Any]:
         "spending": Spending(database),
         "overrides": ChannelOverrides(database),
         "examples": ApprovedExamples(database),
+        "find_position": partial(find_position, database),
     }
 
 
