@@ -1,10 +1,11 @@
 """Sample small mutations of the code and count how many the tests catch.
 
     python -m tools.mutate --seed 1 --count 150 [--repo DIR] [--jobs 2] [--scratch DIR]
+    python -m tools.mutate --same OUTCOMES [--base DIR]    the places of an earlier run, wherever they have moved
 
-All sampled mutations are written into one copy of the checkout, each behind a switch that is off. One run of the whole
-suite records which tests reach which switch; then each mutation is switched on alone and the most specific tests that
-reach it are run, within a time limit. The record of a sample is kept in the scratch folder and used again.
+All mutations are written into one copy of the checkout, each behind a switch that is off. One run of the whole suite
+records which tests reach which switch. Then each mutation is switched on alone, and the most specific tests that reach
+it run within a time limit. The scratch folder stores this record, and another run with the same folder reuses it.
 """
 
 import argparse
@@ -19,13 +20,14 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 ROOMS = ("bot", "pipeline", "ingest", "storage", "evaluation")
 MOST_TESTS = 40
+OUTCOMES = ("caught", "survived", "timeout", "unreached", "error")
 SWITCH = '''"""Switches of the sampled mutations, and the record of which test reached which."""
 import os
 
@@ -48,7 +50,7 @@ def on(number):
 def forget():
     _seen.clear()
 '''
-PLUGIN = '''"""Record how long each test took, and part the reach of one test from that of the next."""
+PLUGIN = '''"""Record how long each test took, and which switches it reached."""
 import json
 import os
 import signal
@@ -70,7 +72,7 @@ def pytest_runtest_logstart(nodeid, location):
 
 def pytest_runtest_logreport(report):
     target = os.environ.get("MUTATE_TIMES", "")
-    if target and not hasattr(report, "node"):  # with xdist the worker has said it already
+    if target and not hasattr(report, "node"):  # the worker of xdist has written it already
         with open(target, "a") as file:
             file.write(json.dumps([report.nodeid, report.when, report.outcome, report.duration]) + "\\n")
 '''
@@ -78,7 +80,7 @@ def pytest_runtest_logreport(report):
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change of an expression: where it stands, and both texts."""
+    """One change of an expression: its place in bytes, and the text before and after."""
 
     path: str
     line: int
@@ -86,10 +88,11 @@ class Mutation:
     end: int
     before: str
     after: str
+    function: str = ""  # the outermost function around it; empty in files of earlier versions
 
 
 def main() -> None:
-    """Sample, record the reach, run each mutation, print the table."""
+    """Choose mutations, record the reach of the tests, run each mutation, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=150)
@@ -97,14 +100,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=12.0, help="Time limit of one mutation.")
     parser.add_argument("--scratch", type=Path, help="Folder of the copy and its record; a temporary one by default.")
+    parser.add_argument("--same", type=Path, help="Mutate the places of this outcomes.json, not a new sample.")
+    parser.add_argument("--base", type=Path, help="The checkout that --same was made from, if it names no functions.")
     options = parser.parse_args()
     scratch = options.scratch or Path(tempfile.mkdtemp(prefix="mutate-"))
-    mutations = sample(options.repo.resolve(), options.seed, options.count)
+    repo, before = options.repo.resolve(), list[str]()
+    if options.same:
+        mutations, before = find_same(repo, options.same, options.base)
+    else:
+        mutations = sample(repo, options.seed, options.count)
     copy = scratch / "copy"
     if not (scratch / "reach.json").exists():
-        write_copy(options.repo.resolve(), copy, mutations)
-        reach = measure_reach(scratch, copy, options.jobs)
-        (scratch / "reach.json").write_text(json.dumps(reach))
+        write_copy(repo, copy, mutations)
+        (scratch / "reach.json").write_text(json.dumps(measure_reach(scratch, copy, options.jobs)))
     reach = {int(key): value for key, value in json.loads((scratch / "reach.json").read_text()).items()}
     with ThreadPoolExecutor(options.jobs) as pool:
         tasks = [
@@ -112,27 +120,77 @@ def main() -> None:
             for number in range(len(mutations))
         ]
         outcomes = [task.result() for task in tasks]
-    (scratch / "outcomes.json").write_text(
-        json.dumps([{**asdict(one), "outcome": outcome} for one, outcome in zip(mutations, outcomes, strict=True)])
-    )
-    print_report(mutations, outcomes)
+    document = [{**asdict(mutation), "outcome": outcome} for mutation, outcome in zip(mutations, outcomes, strict=True)]
+    (scratch / "outcomes.json").write_text(json.dumps(document))
+    print_report(mutations, outcomes, before)
+    if "error" in outcomes:
+        raise SystemExit(f"pytest itself failed for some mutations: see {scratch / 'runs.log'}.")
 
 
 def sample(repo: Path, seed: int, count: int) -> list[Mutation]:
     """Choose mutations that do not overlap, each expression of the five rooms as likely as any other."""
-    found = [
-        one for room in ROOMS for path in sorted((repo / room).rglob("*.py")) for one in find_mutations(repo, path)
-    ]
-    random.Random(seed).shuffle(found)
+    possible = list_mutations(repo)
+    random.Random(seed).shuffle(possible)
+    return _choose_apart(possible, count)
+
+
+def find_same(repo: Path, outcomes: Path, base: Path | None) -> tuple[list[Mutation], list[str]]:
+    """Return the mutations of an earlier run in this tree, and the earlier outcome of each. Prints how many are gone.
+
+    A place is the same if its expression has the same text in a function of the same name. Of several the one in the
+    same file is taken, then one in the same room, then the first.
+    """
+    rows = json.loads(outcomes.read_text())
+    earlier = [Mutation(**{name: value for name, value in row.items() if name != "outcome"}) for row in rows]
+    if base and not all(mutation.function for mutation in earlier):
+        functions = {(one.path, one.start, one.end, one.after): one.function for one in list_mutations(base)}
+        earlier = [replace(one, function=functions[one.path, one.start, one.end, one.after]) for one in earlier]
+    if not all(mutation.function for mutation in earlier):
+        raise SystemExit(f"{outcomes} names no functions: name the checkout that it was made from with --base.")
+    here: dict[tuple[str, str, str], list[Mutation]] = defaultdict(list)
+    for mutation in list_mutations(repo):
+        here[_identify(mutation)].append(mutation)
+    chosen: dict[tuple[str, int, int], tuple[Mutation, str]] = {}
+    missing: list[Mutation] = []
+    for mutation, row in zip(earlier, rows, strict=True):
+        free = [one for one in here[_identify(mutation)] if (one.path, one.start, one.end) not in chosen]
+        if free:
+            near = min(free, key=lambda one: (one.path != mutation.path, _room(one) != _room(mutation)))
+            chosen[near.path, near.start, near.end] = near, row["outcome"]
+        else:
+            missing.append(mutation)
+    kept = _choose_apart([mutation for mutation, _ in chosen.values()], len(chosen))
+    print(f"{len(kept)} of {len(rows)} places found; {len(rows) - len(kept)} not found or inside of another")
+    for mutation in missing:
+        print(f"not found: {mutation.path}: {mutation.function}: {_short(mutation.before)}")
+    return kept, [chosen[mutation.path, mutation.start, mutation.end][1] for mutation in kept]
+
+
+def list_mutations(repo: Path) -> list[Mutation]:
+    """Return every possible mutation of the five rooms."""
+    paths = [path for room in ROOMS for path in sorted((repo / room).rglob("*.py"))]
+    return [mutation for path in paths for mutation in find_mutations(repo, path)]
+
+
+def _identify(mutation: Mutation) -> tuple[str, str, str]:
+    return mutation.function, " ".join(mutation.before.split()), mutation.after
+
+
+def _room(mutation: Mutation) -> str:
+    return mutation.path.partition("/")[0]
+
+
+def _choose_apart(mutations: Sequence[Mutation], most: int) -> list[Mutation]:
+    """Return the first mutations that overlap none before them, in order of their places."""
     chosen: list[Mutation] = []
-    taken: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for one in found:
-        if len(chosen) == count:
+    taken: dict[str, list[Mutation]] = defaultdict(list)
+    for mutation in mutations:
+        if len(chosen) == most:
             break
-        if all(one.end <= start or end <= one.start for start, end in taken[one.path]):
-            taken[one.path].append((one.start, one.end))
-            chosen.append(one)
-    return sorted(chosen, key=lambda one: (one.path, one.start))
+        if all(mutation.end <= other.start or other.end <= mutation.start for other in taken[mutation.path]):
+            taken[mutation.path].append(mutation)
+            chosen.append(mutation)
+    return sorted(chosen, key=lambda mutation: (mutation.path, mutation.start))
 
 
 def find_mutations(repo: Path, path: Path) -> Iterator[Mutation]:
@@ -150,8 +208,8 @@ def find_mutations(repo: Path, path: Path) -> Iterator[Mutation]:
                     continue
                 start = lines[part.lineno - 1] + part.col_offset
                 end = lines[(part.end_lineno or 1) - 1] + (part.end_col_offset or 0)
-                text = source[start:end].decode()
-                yield Mutation(str(path.relative_to(repo)), part.lineno, start, end, text, ast.unparse(mutated))
+                text, place = source[start:end].decode(), str(path.relative_to(repo))
+                yield Mutation(place, part.lineno, start, end, text, ast.unparse(mutated), function.name)
 
 
 def _outer_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -163,7 +221,7 @@ def _outer_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunct
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and what is in it, but no annotations, patterns, decorators, defaults or formatted strings."""
+    """Yield a node and its parts, except annotations, patterns, decorators, defaults and formatted strings."""
     if isinstance(node, ast.JoinedStr | ast.pattern | ast.arguments | ast.ClassDef):
         return
     yield node
@@ -213,14 +271,14 @@ def write_copy(repo: Path, copy: Path, mutations: Sequence[Mutation]) -> None:
         repo, copy, ignore=shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", ".hypothesis")
     )
     by_path: dict[str, list[tuple[int, Mutation]]] = defaultdict(list)
-    for number, one in enumerate(mutations):
-        by_path[one.path].append((number, one))
+    for number, mutation in enumerate(mutations):
+        by_path[mutation.path].append((number, mutation))
     for path, listed in by_path.items():
         source = (copy / path).read_bytes()
-        for number, one in sorted(listed, key=lambda pair: -pair[1].start):
+        for number, mutation in sorted(listed, key=lambda pair: -pair[1].start):
             switch = f'__import__("mutation_switch").on({number})'
-            text = f"(({one.after}) if {switch} else ({one.before}))"
-            source = source[: one.start] + text.encode() + source[one.end :]
+            text = f"(({mutation.after}) if {switch} else ({mutation.before}))"
+            source = source[: mutation.start] + text.encode() + source[mutation.end :]
         compile(source, path, "exec")
         (copy / path).write_bytes(source)
     (copy / "mutation_switch.py").write_text(SWITCH)
@@ -260,13 +318,13 @@ def measure_reach(scratch: Path, copy: Path, jobs: int) -> dict[int, list[tuple[
             tests[int(number)].add(test)
             sites[test] += 1
     return {
-        number: [(test, seconds[test]) for test in sorted(found, key=lambda test: (sites[test], seconds[test], test))]
-        for number, found in tests.items()
+        number: [(test, seconds[test]) for test in sorted(names, key=lambda test: (sites[test], seconds[test], test))]
+        for number, names in tests.items()
     }
 
 
 def run_mutation(copy: Path, scratch: Path, number: int, tests: Sequence[tuple[str, float]], limit: float) -> str:
-    """Run the most specific tests that reach a mutation: caught, survived, timeout or unreached."""
+    """Run the most specific tests that reach a mutation, and return its outcome, one of `OUTCOMES`."""
     if not tests:
         return "unreached"
     chosen: list[str] = []
@@ -278,7 +336,7 @@ def run_mutation(copy: Path, scratch: Path, number: int, tests: Sequence[tuple[s
         left -= seconds
     started = time.monotonic()
     process = subprocess.Popen(
-        _command("-x", "-p", "no:xdist", *chosen),
+        _command("-x", "-n", "0", *chosen),
         cwd=copy,
         env=_environment(copy, MUTATE_ACTIVE=str(number)),
         stdout=subprocess.PIPE,
@@ -294,20 +352,28 @@ def run_mutation(copy: Path, scratch: Path, number: int, tests: Sequence[tuple[s
         return "timeout"
     with (scratch / "runs.log").open("a") as log:
         log.write(f"{number} {process.returncode} {time.monotonic() - started:.1f} s {chosen[:2]}\n{output[-600:]}\n")
-    return {0: "survived", 1: "caught"}.get(process.returncode, "caught")
+    # 2: a module cannot be imported with the mutation in it. Any other status is a failure of pytest, and no verdict.
+    return {0: "survived", 1: "caught", 2: "caught"}.get(process.returncode, "error")
 
 
-def print_report(mutations: Sequence[Mutation], outcomes: Sequence[str]) -> None:
-    """Print a table by room, and what survived."""
-    kinds = ("caught", "survived", "timeout", "unreached")
-    counts = Counter((one.path.split("/")[0], outcome) for one, outcome in zip(mutations, outcomes, strict=True))
-    print(f"{'room':<12}" + "".join(f"{kind:>11}" for kind in kinds))
+def print_report(mutations: Sequence[Mutation], outcomes: Sequence[str], before: Sequence[str] = ()) -> None:
+    """Print a table by room, and each mutation that was not caught; `before` are the outcomes of an earlier run."""
+    counts = Counter((_room(mutation), outcome) for mutation, outcome in zip(mutations, outcomes, strict=True))
+    _print_row("room", dict(zip(OUTCOMES, OUTCOMES, strict=True)))
     for room in ROOMS:
-        print(f"{room:<12}" + "".join(f"{counts[room, kind]:>11}" for kind in kinds))
-    print(f"{'together':<12}" + "".join(f"{sum(counts[room, kind] for room in ROOMS):>11}" for kind in kinds))
-    for one, outcome in zip(mutations, outcomes, strict=True):
+        _print_row(room, {outcome: counts[room, outcome] for outcome in OUTCOMES})
+    _print_row("together", Counter(outcomes))
+    if before:
+        _print_row("before", Counter(before))
+    for place, (mutation, outcome) in enumerate(zip(mutations, outcomes, strict=True)):
         if outcome != "caught":
-            print(f"{outcome}: {one.path}:{one.line}: {_short(one.before)}  ->  {_short(one.after)}")
+            change = f", {before[place]} before" if before and before[place] != outcome else ""
+            where = f"{mutation.path}:{mutation.line}"
+            print(f"{outcome}{change}: {where}: {_short(mutation.before)}  ->  {_short(mutation.after)}")
+
+
+def _print_row(name: str, cells: Mapping[str, object]) -> None:
+    print(f"{name:<12}" + "".join(f"{cells[outcome]:>11}" for outcome in OUTCOMES))
 
 
 def _short(text: str) -> str:

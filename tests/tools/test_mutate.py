@@ -1,13 +1,15 @@
-"""Mutations: what is changed, and that a switch that is off changes nothing."""
+"""Mutations: which expressions change, and that a switch that is off changes nothing."""
 
+import json
 import subprocess
 import sys
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tools.mutate import find_mutations, sample, write_copy
+from tools.mutate import find_mutations, find_same, sample, write_copy
 
 SOURCE = '''"""A module; 1 < 2 of it is no code."""
 LIMIT = 3
@@ -28,9 +30,9 @@ def repo(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_runs_inside_functions_is_changed_and_no_more(repo: Path) -> None:
-    found = {(one.before, one.after) for one in find_mutations(repo, repo / "bot" / "module.py")}
-    assert found == {
+def test_only_expressions_inside_functions_are_mutated(repo: Path) -> None:
+    pairs = {(one.before, one.after) for one in find_mutations(repo, repo / "bot" / "module.py")}
+    assert pairs == {
         ("number > 10 and not number in known", "number > 10 or not number in known"),
         ("number > 10", "number >= 10"),
         ("10", "11"),
@@ -41,14 +43,30 @@ def test_what_runs_inside_functions_is_changed_and_no_more(repo: Path) -> None:
     }
 
 
-def test_a_sample_is_the_same_for_a_seed_and_does_not_overlap(repo: Path) -> None:
+def test_sample_is_repeatable_and_does_not_overlap(repo: Path) -> None:
     chosen = sample(repo, 1, 10)
     assert chosen == sample(repo, 1, 10)
+    assert len(sample(repo, 1, 2)) == 2
     assert all(one.end <= two.start for one, two in pairwise(chosen))
 
 
+def test_same_places_are_found_in_a_moved_function(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    earlier = sample(repo, 1, 10)
+    outcomes = repo / "outcomes.json"
+    outcomes.write_text(json.dumps([{**asdict(mutation), "outcome": "caught"} for mutation in earlier]))
+    (repo / "bot" / "module.py").rename(repo / "storage" / "other.py")
+    moved = (repo / "storage" / "other.py").read_text().replace("number + 1", "number").replace('"small"', '"tiny"')
+    (repo / "storage" / "other.py").write_text(f"import os\n{moved}")
+
+    same, before = find_same(repo, outcomes, None)
+
+    assert {mutation.path for mutation in same} == {"storage/other.py"}
+    assert len(same) == len(before) == len(earlier) - 2
+    assert capsys.readouterr().out.count("not found: ") == 2
+
+
 @pytest.mark.parametrize(("active", "said"), [("-1", "small"), ("0", "None")])
-def test_a_mutation_is_there_once_it_is_switched_on(repo: Path, tmp_path: Path, active: str, said: str) -> None:
+def test_mutation_applies_only_if_switched_on(repo: Path, tmp_path: Path, active: str, said: str) -> None:
     returned = [one for one in find_mutations(repo, repo / "bot" / "module.py") if one.before == '"small"']
     write_copy(repo, tmp_path / "copy", returned)
     done = subprocess.run(
