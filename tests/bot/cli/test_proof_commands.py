@@ -18,8 +18,8 @@ from storage.database.engine import open_database
 from storage.database.queue import Queue
 from storage.record.audit_log import AuditLog
 from storage.types import NewQuestion
+from tests.storage.record.tampering import make_turn
 from tests.storage.stores import open_empty_database
-from tools.record_tampering import make_turn
 
 Run = Callable[..., Result]
 

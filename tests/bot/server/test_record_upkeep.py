@@ -21,8 +21,8 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.checkpoints import Checkpoints
 from storage.record.proof.key_file import create_key
 from storage.record.proof.record_check import KeptHead, split_heads, verify_record
+from tests.storage.record.tampering import make_turn
 from tests.storage.stores import open_empty_database
-from tools.record_tampering import make_turn
 
 DAY = timedelta(days=1)
 

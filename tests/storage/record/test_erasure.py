@@ -20,8 +20,8 @@ from storage.record.proof.receipts import make_receipt
 from storage.record.proof.record_check import KeptHead, verify_record
 from storage.record.turn_index import rebuild_index
 from storage.types import RECORD, ApprovedExample, EntryKind, LogEntry, NewQuestion
+from tests.storage.record.tampering import KEY, make_turn
 from tests.storage.stores import open_empty_database, open_home_database
-from tools.record_tampering import KEY, make_turn
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SECRET = "Zwiebelkuchen"  # a word of hers that stands nowhere else

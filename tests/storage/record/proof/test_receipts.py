@@ -19,9 +19,9 @@ from storage.record.proof.checkpoints import RecordBroken
 from storage.record.proof.receipts import RecordPosition, find_position, make_receipt
 from storage.record.proof.record_export import export_record
 from storage.types import EntryKind, LogEntry
+from tests.storage.record.tampering import KEY, make_record, make_turn
 from tests.storage.stores import open_empty_database
 from tests.thorough import THOROUGH
-from tools.record_tampering import KEY, make_record, make_turn
 
 SCRIPT = Path(__file__).parents[4] / "docs" / "verify_receipt.py"
 

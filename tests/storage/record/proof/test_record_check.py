@@ -15,9 +15,9 @@ from storage.record.proof.key_file import KeyUnusable, create_key, load_key
 from storage.record.proof.record_check import KeptHead, verify_record
 from storage.record.proof.signed_notes import make_signing_key, sign_note
 from storage.types import RECORD, EntryKind, LogEntry
+from tests.storage.record.tampering import KEY, count_missed, make_record, make_turn, unguard
 from tests.storage.stores import open_empty_database
 from tests.thorough import THOROUGH
-from tools.record_tampering import KEY, count_missed, make_record, make_turn, unguard
 
 
 async def test_all_that_is_done_to_a_record_is_found(tmp_path: Path) -> None:

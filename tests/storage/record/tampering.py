@@ -1,10 +1,9 @@
-"""Tamper with a small record in every way, and count what `footnote audit verify` does not notice.
+"""Tamper with a small record in every way, and count the changes that `footnote audit verify` misses.
 
-Each byte of each column of each entry and checkpoint is flipped, entries are removed, swapped and replayed, the tail is
-cut, the past is forged, a backup put back; each time the whole record is verified.
+Each byte of each column of each entry and checkpoint is flipped; entries are removed, swapped, replayed and forged; the
+tail is cut and the history forked. After each change the whole record is verified.
 """
 
-import asyncio
 import shutil
 import sqlite3
 import tempfile
@@ -14,9 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from storage.database.engine import Database, open_database
 from storage.record.audit_log import AuditLog
@@ -56,7 +53,7 @@ def make_turn(turn_id: str) -> tuple[LogEntry, ...]:
 
 
 async def make_record(database: Database) -> str:
-    """Fill a record, and return its last checkpoint, as somebody keeps it elsewhere."""
+    """Fill a record and return its last checkpoint, as a witness stores it."""
     log, heads = AuditLog(database), Checkpoints(database)
     await log.append(*make_turn("a"), LogEntry("slack:T1/C1", EntryKind.SETTING, {"key": "system"}))
     await heads.make(KEY)
@@ -66,18 +63,18 @@ async def make_record(database: Database) -> str:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One way to tamper: with the file, behind the back of whatever guards it."""
+    """One way to change the file without the database's guards."""
 
     kind: str
     change: Callable[[sqlite3.Connection], Any]
-    against: bool = False  # whether it can be told by a checkpoint that was kept elsewhere alone
+    against: bool = False  # whether only a checkpoint that is stored elsewhere reveals it
 
 
 def _flip(connection: sqlite3.Connection, table: str, column: str, row: int, place: int) -> None:
-    found, kind = connection.execute(
+    value, kind = connection.execute(
         f"SELECT CAST({column} AS BLOB), typeof({column}) FROM {table} WHERE rowid = ?", (row,)
     ).fetchone()
-    data = bytearray(found)
+    data = bytearray(value)
     data[place] ^= 1
     connection.execute(f"UPDATE {table} SET {column} = CAST(? AS {kind}) WHERE rowid = ?", (bytes(data), row))
 
@@ -93,7 +90,7 @@ def list_flips(connection: sqlite3.Connection, stride: int = 1) -> Iterator[Atte
 
 
 def list_moves(last: int) -> Iterator[Attempt]:
-    """Yield what can be done with whole entries of a record of so many."""
+    """Yield the changes to whole entries of a record of `last` entries."""
     copied = "turn_id, kind, at, body, salt, commitment, leaf"
     for seq in range(1, last + 1):
         yield _run("entry removed", f"DELETE FROM entries WHERE seq = {seq}")
@@ -124,7 +121,7 @@ def _swap(connection: sqlite3.Connection, one: int, other: int) -> None:
 
 
 def _forge(connection: sqlite3.Connection, seq: int) -> None:
-    """Change an entry, and give it a leaf that fits, as somebody would who knows how."""
+    """Change an entry and give it a leaf that fits."""
     from storage.record.proof.leaves import commit_body, hash_entry
 
     turn_id, kind, at, salt = connection.execute(
@@ -138,7 +135,7 @@ def _forge(connection: sqlite3.Connection, seq: int) -> None:
 
 
 def _fork(connection: sqlite3.Connection, keep: int) -> None:
-    """Write another history from some entry on, as good as the first but for its checkpoints."""
+    """Forge every entry after the first `keep`, and remove their checkpoints."""
     last = connection.execute("SELECT max(seq) FROM entries").fetchone()[0]
     for seq in range(keep + 1, last + 1):
         _forge(connection, seq)
@@ -147,7 +144,7 @@ def _fork(connection: sqlite3.Connection, keep: int) -> None:
 
 @contextmanager
 def open_tampered(home: Path, attempt: Attempt) -> Iterator[Database]:
-    """Open a copy of a record that was tampered with."""
+    """Open a copy of a record after an attempt."""
     with tempfile.TemporaryDirectory(dir=home) as folder:
         file = Path(shutil.copy(home / "footnote.db", folder))
         with closing(sqlite3.connect(file)) as connection, connection:
@@ -157,7 +154,7 @@ def open_tampered(home: Path, attempt: Attempt) -> Iterator[Database]:
 
 
 def unguard(home: Path) -> None:
-    """Take the guards from a record, as anybody can who may write its file."""
+    """Drop the guards of a record, as anyone can who may write its file."""
     with closing(sqlite3.connect(home / "footnote.db")) as connection, connection:
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             connection.execute(f"DROP TRIGGER {name}")
@@ -171,10 +168,7 @@ async def check_attempt(home: Path, attempt: Attempt, kept: str) -> RecordCheck:
 
 
 async def count_missed(home: Path, stride: int = 1, most: int = 1_000_000) -> tuple[Counter[str], list[Attempt]]:
-    """Make a record in a folder and try everything on it; return what was tried, and what nobody noticed.
-
-    Of each kind at most so many are tried, the last ones.
-    """
+    """Make a record, try at most the last `most` attempts of each kind, and return their counts and the missed ones."""
     with open_database("", home=home) as database:
         kept = await make_record(database)
         whole = await verify_record(database, [KeptHead(kept)])
@@ -182,28 +176,8 @@ async def count_missed(home: Path, stride: int = 1, most: int = 1_000_000) -> tu
         raise AssertionError(whole.findings)
     unguard(home)
     with closing(sqlite3.connect(home / "footnote.db")) as connection:
-        found = [*list_flips(connection, stride), *list_moves(whole.entries)]
-    by_kind = {
-        kind: [one for one in found if one.kind == kind][-most:] for kind in dict.fromkeys(one.kind for one in found)
-    }
-    attempts = [one for some in by_kind.values() for one in some]
-    missed = [one for one in attempts if not (await check_attempt(home, one, kept)).findings]
-    return Counter(one.kind for one in attempts), missed
-
-
-def tamper(
-    stride: Annotated[int, typer.Option(help="Flip each so many bytes; 1 flips each.", min=1)] = 1,
-) -> None:
-    """Print what was tried on a record, and what was missed.
-
-    Example: python -m tools.record_tampering --stride 5
-    """
-    with tempfile.TemporaryDirectory() as home:
-        tried, missed = asyncio.run(count_missed(Path(home), stride))
-    for kind, count in tried.items():
-        print(f"{kind}: {count} tried, {sum(one.kind == kind for one in missed)} missed")
-    print(f"all: {tried.total()} tried, {len(missed)} missed")
-
-
-if __name__ == "__main__":
-    typer.run(tamper)
+        possible = [*list_flips(connection, stride), *list_moves(whole.entries)]
+    kinds = dict.fromkeys(attempt.kind for attempt in possible)
+    attempts = [attempt for kind in kinds for attempt in [each for each in possible if each.kind == kind][-most:]]
+    missed = [attempt for attempt in attempts if not (await check_attempt(home, attempt, kept)).findings]
+    return Counter(attempt.kind for attempt in attempts), missed
