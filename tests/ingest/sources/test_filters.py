@@ -1,11 +1,10 @@
 """Which documents are wanted: by path, label, age and status."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from ingest.sources.default_ignore import DEFAULT_IGNORE, IGNORED_KINDS
+from ingest.sources.default_ignore import DEFAULT_IGNORE
 from ingest.sources.filters import DocumentTraits, SelectionRules, build_explainer, build_filter
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -78,10 +77,3 @@ def test_a_list_of_ones_own_takes_the_place_of_the_default():
     explain = build_explainer(SelectionRules(ignore=("*.tmp.md",)), NOW)
 
     assert (explain(DocumentTraits("a.tmp.md")), explain(DocumentTraits("yarn.lock"))) == ("ignore names it", "")
-
-
-def test_the_guide_lists_what_is_no_document():
-    """As it stands in the code."""
-    guide = (Path(__file__).parents[3] / "docs/sources.md").read_text(encoding="utf-8")
-
-    assert all(f"| {kind} | `{patterns}` |" in guide for kind, patterns in IGNORED_KINDS.items())
