@@ -24,7 +24,7 @@ from bot.settings.tables.settings_tables import CorpusSettings, DeskSettings, Li
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 from evaluation.answers.question_sets import Exam, read_exam
-from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
+from evaluation.speed.workload import median_or_nan, quantile, render_holds, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, open_corpus, refresh_quietly
 from ingest.sources.folder import FolderSource
 from pipeline.kit import Kit, System
@@ -233,5 +233,4 @@ def _lines(report: dict[str, Any]) -> str:
     heading = "{questions} questions in {channels} channels, {in_flight} in flight, {seconds:g} s each"
     figures = [name for name in report if name not in {"schema", "load", "holds"}]
     lines = [heading.format(**report["load"]), "", *(f"{name.replace('_', ' ')}: {report[name]}" for name in figures)]
-    holds = (f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items())
-    return "\n".join([*lines, "", *holds])
+    return "\n".join([*lines, "", *render_holds(report["holds"])])

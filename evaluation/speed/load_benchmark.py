@@ -23,7 +23,7 @@ from bot.types import TurnRequest
 from evaluation.answers.question_sets import Exam, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts, run_model_server
-from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
+from evaluation.speed.workload import median_or_nan, quantile, render_holds, watch_event_loop
 from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
 
 MOST_ENDED = 0.9  # share of turns after whose end a wave is no longer at its height: the others leave places empty
@@ -264,6 +264,6 @@ def _lines(report: dict[str, Any]) -> str:
         *(f"{looks} looks at a late loop: {place}" for place, looks in report.get("loop_held_by", {}).items()),
         "load of this machine: {} before, {} after".format(*report["load_of_machine"]),
         f"memory grew by {report['growth_kb_a_turn']} KB a turn in the later half of the waves",
-        "; ".join(f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items()),
+        "; ".join(render_holds(report["holds"])),
     ]
     return "\n".join(lines)

@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,13 +56,13 @@ class HashedEmbedder:
         return np.random.default_rng(seeds).normal(size=self.dimensions).astype(np.float32)
 
 
-def generate_pages(count: int, seed: int) -> PageSource:
+def generate_pages(count: int, seed: int, title: Callable[[int], str] = "Page {}".format) -> PageSource:
     """Return a source of pages of one passage each, of seeded words."""
 
     def pages() -> Iterator[tuple[str, str, Page]]:
         texts = generate_texts(Random(seed), WORDS)
         for number in range(count):
-            yield f"{seed}-{number}", f"{number}", Page(f"Page {number}", (Section((), (Block(next(texts)),)),))
+            yield f"{seed}-{number}", f"{number}", Page(title(number), (Section((), (Block(next(texts)),)),))
 
     return PageSource(count, pages)
 

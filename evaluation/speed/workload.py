@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import accumulate, product
 from pathlib import Path
@@ -43,6 +43,11 @@ async def watch_event_loop(holders: Counter[str] | None = None) -> AsyncIterator
 def quantile(values: Sequence[float], of: float) -> float:
     """Return the value below which this share of all values lies; not a number where there are none."""
     return sorted(values)[min(len(values) - 1, int(of * len(values)))] if values else math.nan
+
+
+def render_holds(holds: Mapping[str, bool]) -> list[str]:
+    """Return a line for each limit: whether it holds."""
+    return [f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in holds.items()]
 
 
 def median_or_nan(values: Sequence[float]) -> float:

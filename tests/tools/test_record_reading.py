@@ -1,4 +1,4 @@
-"""Invented turns are found by every filter that is measured."""
+"""Invented turns are found by the searches that are timed, and verified."""
 
 from pathlib import Path
 
@@ -7,12 +7,10 @@ from tests.storage.stores import open_empty_database
 from tools.benchmarks.record_reading import invent_turns, measure_record
 
 
-async def test_each_query_and_appending_is_timed(tmp_path: Path) -> None:
+async def test_each_search_and_proof_is_timed(tmp_path: Path) -> None:
     with open_empty_database(tmp_path) as database:
         await AuditLog(database).append(*(entry for turn in invent_turns(30) for entry in turn))
         report = await measure_record(database, 1)
 
-    assert report["newest"][2] == 30
-    assert report["a frequent word"][2] > 20
-    assert report["a word that is not there"][2] == 0
-    assert all(0 < median <= slow for median, slow, _ in report.values())
+    assert {"append a turn", "a word", "checkpoint", "receipt", "verify"} <= set(report)
+    assert all(milliseconds > 0 for milliseconds in report.values())

@@ -1,0 +1,214 @@
+"""Ask questions at the tests' strict Slack and Discord servers, and read what a person sees there.
+
+`ServedHome` is a home whose `footnote serve` runs in a process of its own, connected to such a server.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from bot.app import App
+from bot.desk.supervisor import Clock
+from tests.platforms.discord import joining as discord_joining
+from tests.platforms.discord import server as discord_server
+from tests.platforms.discord import world as discord_world
+from tests.platforms.discord.state import FakeDiscord
+from tests.platforms.slack import joining as slack_joining
+from tests.platforms.slack import server as slack_server
+from tests.platforms.slack import world as slack_world
+from tests.platforms.slack.state import FakeSlack
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class AskLoad:
+    questions: int = 100
+    channels: int = 20
+
+
+@dataclass
+class AskedQuestion:
+    """A question: its names on the platform, and when a person saw a sign and the answer, in seconds from asking."""
+
+    name: str
+    channel: str
+    command: Any = None  # the platform's record of a command; None for a mention
+    sign: float | None = None
+    answered: float | None = None
+
+
+class PlatformAsker(Protocol):
+    """The people of a platform."""
+
+    fake: Any
+
+    def joined(self, app: App) -> AbstractAsyncContextManager[Any]: ...
+    async def ask(self, text: str, number: int, *, command: bool) -> AskedQuestion: ...
+    def signs(self) -> set[str]: ...
+    def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]: ...
+    def acknowledged(self, questions: Sequence[AskedQuestion]) -> list[float]: ...
+    def faults(self) -> list[str]: ...
+    def connect(self) -> dict[str, str]: ...
+
+
+@dataclass
+class SlackAsker:
+    fake: FakeSlack
+    load: AskLoad
+
+    def __post_init__(self) -> None:
+        world = self.fake.world
+        for number in range(self.load.questions):
+            world.users[f"UA{number}"] = slack_world.User(f"UA{number}", f"asker{number}")
+        for number in range(self.load.channels):
+            members = {slack_world.BOT, *(name for name in world.users if name.startswith("UA"))}
+            world.channels[f"CA{number}"] = slack_world.Channel(f"CA{number}", f"room{number}", members=members)
+
+    def joined(self, app: App) -> AbstractAsyncContextManager[Any]:
+        joined: AbstractAsyncContextManager[Any] = slack_joining.joined(app, self.fake, clock=Clock())
+        return joined
+
+    async def ask(self, text: str, number: int, *, command: bool) -> AskedQuestion:
+        user, channel = f"UA{number}", f"CA{number % self.load.channels}"
+        if not command:
+            return AskedQuestion(await self.fake.acts.mention(text, user=user, channel=channel), channel)
+        return AskedQuestion(user, channel, await self.fake.acts.command("/ask", text, user=user, channel=channel))
+
+    def signs(self) -> set[str]:
+        shown = {thread for _, thread in self.fake.world.statuses}
+        return shown | {message.only or message.root for message in self.fake.world.ours()}
+
+    def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]:
+        """Return by question whether each of its messages is a whole answer; a note that one will come is skipped."""
+        answers: dict[str, list[bool]] = {question.name: [] for question in questions}
+        for message in self.fake.world.ours():
+            if (name := message.only or message.root) in answers and (message.blocks or not message.only):
+                running = message.stream or "footnote:stop" in str(message.blocks)
+                answers[name].append(bool(message.blocks) and not running)
+        return answers
+
+    def acknowledged(self, questions: Sequence[AskedQuestion]) -> list[float]:
+        del questions
+        events = [event for event in self.fake.courier.done if "bot_id" not in str(event.payload.get("event", ""))]
+        return [event.took for event in events if event.took is not None]
+
+    def faults(self) -> list[str]:
+        limited = [f"limited: {call.method}" for call in self.fake.limited]
+        return [*limited, *map(str, self.fake.refused), *("given up" for _ in self.fake.courier.lost)]
+
+    def connect(self) -> dict[str, str]:
+        """Return the environment with which a server joins this workspace."""
+        tokens = {"SLACK_BOT_TOKEN": slack_world.BOT_TOKEN, "SLACK_APP_TOKEN": slack_world.APP_TOKEN}
+        return {**tokens, "FOOTNOTE_SLACK__API_URL": self.fake.api}
+
+
+@dataclass
+class DiscordAsker:
+    fake: FakeDiscord
+    load: AskLoad
+
+    def __post_init__(self) -> None:
+        world = self.fake.world
+        for number in range(self.load.questions):
+            name = f"{9_000 + number}"
+            world.users[name] = discord_world.User(name, f"asker{number}")
+            world.guilds[discord_world.GUILD].members[name] = discord_world.Member(name)
+        for number in range(self.load.channels):
+            name = f"{8_000 + number}"
+            world.channels[name] = discord_world.Channel(name, f"room{number}", guild=discord_world.GUILD)
+
+    def joined(self, app: App) -> AbstractAsyncContextManager[Any]:
+        joined: AbstractAsyncContextManager[Any] = discord_joining.joined(app, self.fake, clock=Clock())
+        return joined
+
+    async def ask(self, text: str, number: int, *, command: bool) -> AskedQuestion:
+        user, channel = f"{9_000 + number}", f"{8_000 + number % self.load.channels}"
+        if not command:
+            return AskedQuestion(await self.fake.acts.mention(text, user=user, channel=channel), channel)
+        used = await self.fake.acts.command("ask", user=user, channel=channel, question=text, private=number % 2 == 0)
+        return AskedQuestion(used.id, channel, used)
+
+    def signs(self) -> set[str]:
+        typing = {channel for channel, user in self.fake.world.typing if user == discord_world.BOT}
+        return typing | set(map(_find_question, self.fake.world.ours()))
+
+    def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]:
+        answers: dict[str, list[bool]] = {question.name: [] for question in questions}
+        for message in self.fake.world.ours():
+            if (name := _find_question(message)) in answers:
+                answers[name].append(bool(message.components) and "footnote:stop" not in str(message.components))
+        return answers
+
+    def acknowledged(self, questions: Sequence[AskedQuestion]) -> list[float]:
+        at = {call.names["interaction"]: call.at for call in self.fake.calls("callback")}
+        return [at[question.name] - question.command.at for question in questions if question.command]
+
+    def faults(self) -> list[str]:
+        return [*(f"limited: {call.name}" for call in self.fake.limited), *map(str, self.fake.refused)]
+
+    def connect(self) -> dict[str, str]:
+        """Return the environment with which a server joins this guild."""
+        addresses = {"FOOTNOTE_DISCORD__API_URL": self.fake.api, "FOOTNOTE_DISCORD__GATEWAY_URL": self.fake.gateway.url}
+        guild = {"FOOTNOTE_DISCORD__SERVERS": json.dumps([discord_world.GUILD])}
+        token = {"DISCORD_TOKEN": discord_world.BOT_TOKEN, "FOOTNOTE_DISCORD__MESSAGE_CONTENT": "true"}
+        return {**token, **guild, **addresses}
+
+
+def _find_question(message: Any) -> str:
+    """Return the name of the question that a message in Discord answers."""
+    return message.interaction or str((message.reference or {}).get("message_id", ""))
+
+
+@asynccontextmanager
+async def serve_platform(name: str, load: AskLoad) -> AsyncIterator[PlatformAsker]:
+    """Start a strict server of Slack or Discord, with as many people and channels as the load has."""
+    if name == "slack":
+        async with slack_server.serve() as slack:
+            yield SlackAsker(slack, load)
+    else:
+        async with discord_server.serve() as discord:
+            yield DiscordAsker(discord, load)
+
+
+@dataclass
+class ServedHome:
+    """A server's folder, with its settings file in it, and its process while it runs."""
+
+    folder: Path
+    variables: dict[str, str]
+    program: Sequence[str] = ("-m", "bot")
+    process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    def run(self, *arguments: str) -> dict[str, Any]:
+        """Run a command next to the server, and return its document."""
+        command = [sys.executable, "-m", "bot", *arguments, "--json"]
+        done = subprocess.run(command, **self._options(), capture_output=True, check=True)
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    @property
+    def ready(self) -> bool:
+        return "ready: " in (self.folder / "log").read_text()
+
+    def start(self) -> None:
+        with (self.folder / "log").open("ab") as log:
+            command = [sys.executable, *self.program, "serve"]
+            self.process = subprocess.Popen(command, **self._options(), stdout=log, stderr=log)
+
+    def end(self, how: signal.Signals) -> None:
+        if self.process:
+            self.process.send_signal(how)
+            self.process.wait()
+            self.process = None
+
+    def _options(self) -> dict[str, Any]:
+        paths = {"PYTHONPATH": str(ROOT), "FOOTNOTE_HOME": ".footnote"}
+        return {"cwd": self.folder, "env": {**os.environ, **paths, **self.variables}}
