@@ -88,7 +88,7 @@ _BUILT_IN = (
     # Marks that open and never close are looked for again from each of them.
     _text_format("Markdown", ".md .markdown .mdown .mkd", "markdown_reader:read_markdown", 16, date_line=True),
     _text_format("Markdown", ".mdx", "markdown_reader:read_mdx", 16, date_line=True),
-    _text_format("notebook", ".ipynb", "markdown_reader:read_notebook", 16),
+    _text_format("notebook", ".ipynb", "notebook:read_notebook", 16),
     DocumentFormat(
         "text", ("", ".txt", ".text"), "ingest.readers.plain_text:read_plain_text",
         text=True, date_line=True, largest=LARGEST_TEXT, harmless=1024 * _KB,

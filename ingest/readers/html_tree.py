@@ -4,7 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, islice
 
-from ingest.readers import parsed_document, table_rows, value_parsers
+import lxml.html  # type: ignore[import-untyped]  # lxml ships no types
+from lxml.html import defs
+
+from ingest.readers import parsed_document, table_rows
 from ingest.readers.parsed_document import ContentItem, Heading
 from ingest.readers.template_tags import GAP, Need
 from ingest.readers.value_parsers import Element
@@ -104,8 +107,24 @@ _MOST_TABLES = 8
 """Tables within tables; of those within these only the text is read, as each is looked through for those in it."""
 
 
+HTML_NAMES: frozenset[str] = defs.tags | {"main", "picture", "slot", "template", "dialog"}
+"""The names of HTML's elements, to tell a tag from a placeholder such as <your-name>."""
+
+
+def parse_html(markup: str | bytes) -> Element | None:
+    """Parse HTML however broken; bytes declare their own encoding. None if there is no element in it."""
+    content = markup.encode("utf-8", "replace") if isinstance(markup, str) else markup
+    parser = lxml.html.HTMLParser(
+        encoding="utf-8" if isinstance(markup, str) else None, huge_tree=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        return lxml.html.document_fromstring(content, parser=parser)
+    except lxml.etree.ParserError:
+        return None
+
+
 def read_html(markup: str) -> tuple[ContentItem, ...]:
-    root = value_parsers.parse_html(markup)
+    root = parse_html(markup)
     return () if root is None else read_element(root)
 
 

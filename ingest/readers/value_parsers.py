@@ -10,9 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import lxml.etree  # type: ignore[import-untyped]  # see above
-import lxml.html  # type: ignore[import-untyped]  # see above
 import yaml
-from lxml.html import defs
 
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.months import MONTHS, SHORT_MONTHS
@@ -110,21 +108,6 @@ def load_yaml_documents(text: str) -> Iterator[Any]:
 
 
 Element = Any  # an lxml element: it has a tag, text, tail, attributes and children
-
-HTML_NAMES: frozenset[str] = defs.tags | {"main", "picture", "slot", "template", "dialog"}
-"""The names of HTML's elements, to tell a tag from a placeholder such as <your-name>."""
-
-
-def parse_html(markup: str | bytes) -> Element | None:
-    """Parse HTML however broken; bytes declare their own encoding. None if there is no element in it."""
-    content = markup.encode("utf-8", "replace") if isinstance(markup, str) else markup
-    parser = lxml.html.HTMLParser(
-        encoding="utf-8" if isinstance(markup, str) else None, huge_tree=True, remove_comments=True, remove_pis=True
-    )
-    try:
-        return lxml.html.document_fromstring(content, parser=parser)
-    except lxml.etree.ParserError:
-        return None
 
 
 def parse_xml(content: bytes) -> Element:

@@ -39,7 +39,7 @@ def read_web_page(content: bytes) -> ParsedDocument:
 
 
 def read_page_markup(markup: str) -> ParsedDocument:
-    root = value_parsers.parse_html(markup)
+    root = html_tree.parse_html(markup)
     if root is None:
         return ParsedDocument(())
     titles = [html_tree.get_element_text(heading) for heading in root.iter("h1")]

@@ -6,7 +6,7 @@ data beside this module.
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import count
 from types import MappingProxyType
 
@@ -231,14 +231,14 @@ def _bars(arguments: TemplateArguments) -> str:
     return f"\n\n{arguments.named('title')}\n{arguments.named('bars', 'content')}\n"
 
 
-def _make_medal(label: str) -> TemplateHandler:
-    return lambda arguments: _make_rows([(label, ", ".join(filter(None, arguments.places[:3])))])
+def _medal(label: str, arguments: TemplateArguments) -> str:
+    return _make_rows([(label, ", ".join(filter(None, arguments.places[:3])))])
 
 
 BOX_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType({
     "episode": _episode, "succession": _succession, "clade": _clade, "bars": _bars,
-    "gold": _make_medal("Gold medal"), "silver": _make_medal("Silver medal"), "bronze": _make_medal("Bronze medal"),
-    "competition": _make_medal("Competition"), "sport": _make_medal("Sport"),
+    **{kind: partial(_medal, f"{kind.capitalize()} medal") for kind in ("gold", "silver", "bronze")},
+    **{kind: partial(_medal, kind.capitalize()) for kind in ("competition", "sport")},
     "cladogram": lambda a: f"\n\n{a.named('title')}\n{a.named('cladogram', 'clades', '1') or a.at(0)}\n",
 })  # fmt: skip
 """By kind."""

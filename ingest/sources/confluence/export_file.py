@@ -253,7 +253,7 @@ class ExportedPage:
         return f"{hashlib.sha256(content).hexdigest()[:32]}-{file_formats.READER_VERSION}"
 
     def page(self, content: bytes) -> Page:
-        root = value_parsers.parse_html(web_page.decode_markup(content))
+        root = html_tree.parse_html(web_page.decode_markup(content))
         main = None if root is None else root.find(".//*[@id='main-content']")
         if main is None:
             raise UnreadableDocument("is no page of an export: nothing in it is marked as its content")
@@ -270,7 +270,7 @@ def list_html_pages(there: ZipArchive, base: str) -> Iterator[ExportedPage]:
         met.add(index)
         if there.size(index) > LARGEST_PAGE:
             continue
-        root = value_parsers.parse_html(web_page.decode_markup(there.read(index)))
+        root = html_tree.parse_html(web_page.decode_markup(there.read(index)))
         for entry, titles in _list_entries(root, index) if root is not None else ():
             if there.holds(entry) and entry not in met:
                 met.add(entry)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
 
-from ingest.readers import file_formats, value_parsers
+from ingest.readers import file_formats, html_tree
 from storage.language.lazy_pattern import lazy_compile
 
 _TYPES = {
@@ -53,7 +53,7 @@ def derive_file_name(url: str, content_type: str) -> str:
 
 def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) -> PageMetadata:
     noindex = _forbids(headers.get("x-robots-tag", ""))
-    root = value_parsers.parse_html(content)
+    root = html_tree.parse_html(content)
     if root is None:
         return PageMetadata(noindex=noindex)
     for meta in root.iter("meta"):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ingest.readers import markdown_reader, office, structured_data, web_page
+from ingest.readers import notebook, office, structured_data, web_page
 from ingest.readers.parsed_document import Heading
 from ingest.types import Block, UnreadableDocument
 from storage.types import PassageKind
@@ -63,7 +63,7 @@ def test_a_notebook_is_its_prose_and_its_code():
         {"cell_type": "code", "source": "print(1)\n", "outputs": [{"text": "1"}]},
     ]
 
-    reading = markdown_reader.read_notebook(json.dumps({"cells": cells, "metadata": {}}))
+    reading = notebook.read_notebook(json.dumps({"cells": cells, "metadata": {}}))
 
     assert reading.items == (Heading(1, "Report"), Block("Some text."), Block("print(1)", PassageKind.CODE))
 
