@@ -5,28 +5,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from ingest.wikitext.markup_cleanup import BREAK, make_code_line, make_superscript, shelter_text
+from ingest.wikitext.wiki_site import load_meanings
 from storage.language.lazy_pattern import lazy_compile
 
-_LATEX_SYMBOLS = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η",
-    "theta": "θ", "vartheta": "ϑ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π",
-    "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "varphi": "φ", "chi": "χ", "psi": "ψ",
-    "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ",
-    "Upsilon": "Υ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "hbar": "ħ", "ell": "ℓ", "nabla": "∇", "partial": "∂",
-    "infty": "∞", "infin": "∞", "emptyset": "∅", "varnothing": "∅", "aleph": "ℵ", "forall": "∀", "exists": "∃",
-    "in": " ∈ ", "notin": " ∉ ", "ni": " ∋ ", "subset": " ⊂ ", "subseteq": " ⊆ ", "supset": " ⊃ ", "cup": " ∪ ",
-    "cap": " ∩ ", "setminus": " \\ ", "times": " × ", "cdot": "·", "div": " ÷ ", "pm": " ± ", "mp": " ∓ ", "ast": "*",
-    "star": "⋆", "circ": "∘", "bullet": "•", "oplus": " ⊕ ", "otimes": " ⊗ ", "wedge": " ∧ ", "land": " ∧ ",
-    "vee": " ∨ ", "lor": " ∨ ", "neg": "¬", "lnot": "¬", "le": " ≤ ", "leq": " ≤ ", "ge": " ≥ ", "geq": " ≥ ",
-    "ll": " ≪ ", "gg": " ≫ ", "ne": " ≠ ", "neq": " ≠ ", "equiv": " ≡ ", "approx": " ≈ ", "sim": " ~ ", "simeq": " ≃ ",
-    "cong": " ≅ ", "propto": " ∝ ", "to": " → ", "rightarrow": " → ", "longrightarrow": " → ", "leftarrow": " ← ",
-    "Rightarrow": " ⇒ ", "Leftarrow": " ⇐ ", "leftrightarrow": " ↔ ", "Leftrightarrow": " ⇔ ", "iff": " ⇔ ",
-    "implies": " ⇒ ", "mapsto": " ↦ ", "sum": "∑", "prod": "∏", "int": "∫", "oint": "∮", "iint": "∬", "angle": "∠",
-    "perp": " ⊥ ", "parallel": " ∥ ", "mid": " | ", "vdash": " ⊢ ", "models": " ⊨ ", "top": "⊤", "bot": "⊥",
-    "dots": "…", "ldots": "…", "cdots": "…", "vdots": "…", "prime": "′", "degree": "°", "langle": "⟨", "rangle": "⟩",
-    "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "lbrace": "{", "rbrace": "}", "backslash": "\\",
-    "quad": " ", "qquad": " ", "R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ", "C": "ℂ", "reals": "ℝ", "sqrt": "√",
-}  # fmt: skip
 _LATEX_FUNCTIONS = frozenset({
     "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "ln",
     "exp", "lim", "max", "min", "sup", "inf", "det", "dim", "ker", "gcd", "mod", "deg", "hom", "arg", "Pr",
@@ -66,7 +47,7 @@ def render_latex(latex: str) -> str:
 
 def _render_command(match: re.Match[str]) -> str:
     name = match[1]
-    return _LATEX_SYMBOLS.get(name) or (f" {name} " if name in _LATEX_FUNCTIONS else "")
+    return load_meanings("latex_symbols").get(name) or (f" {name} " if name in _LATEX_FUNCTIONS else "")
 
 
 def _bracket_terms(text: str) -> str:

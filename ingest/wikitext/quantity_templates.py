@@ -22,14 +22,6 @@ _RANGES = MappingProxyType({
     "-": "–", "–": "–", "to": " to ", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "×": " × ", "*": " × ",
     "+/-": " ± ", "±": " ± ", "to(-)": " to ", "and(-)": " and ", "xx": " × ",
 })  # fmt: skip
-CURRENCY_SIGNS = MappingProxyType({
-    "us$": "US$", "usd": "US$", "$": "$", "gbp": "£", "£": "£", "pound sterling": "£", "€": "€", "eur": "€",
-    "inr": "₹", "₹": "₹", "indian rupee": "₹", "a$": "A$", "aud": "A$", "c$": "C$", "cad": "C$", "ca$": "C$",
-    "jpy": "¥", "¥": "¥", "cny": "¥", "rmb": "¥", "krw": "₩", "nz$": "NZ$", "nzd": "NZ$", "hk$": "HK$", "hkd": "HK$",
-    "php": "₱", "rub": "₽", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ", "dkk": "DKK ", "pln": "PLN ", "brl": "R$",
-    "zar": "R", "nt$": "NT$", "twd": "NT$", "ils": "₪", "nis": "₪", "try": "₺", "iusd": "US$", "euro": "€",
-})  # fmt: skip
-"""The sign of a currency, by the name of its template."""
 
 
 def _strip_number(text: str) -> bool:

@@ -12,12 +12,10 @@ from ingest.wikitext import quantity_templates, word_templates
 from ingest.wikitext.html_tags import render_latex
 from ingest.wikitext.infoboxes import BOX_HANDLERS, is_no_box, render_box
 from ingest.wikitext.markup_cleanup import HOLE, PAGE_NAME, shelter_text
-from ingest.wikitext.quantity_templates import CURRENCY_SIGNS, evaluate_expression, make_money_handler
-from ingest.wikitext.wiki_site import load_country_names, load_template_kinds
+from ingest.wikitext.quantity_templates import evaluate_expression, make_money_handler
+from ingest.wikitext.wiki_site import load_meanings
 from ingest.wikitext.word_templates import (
-    LANGUAGE_NAMES,
     TEMPLATE_SIGNS,
-    TEMPLATE_WORDS,
     TemplateArguments,
     TemplateHandler,
     parse_arguments,
@@ -158,10 +156,10 @@ def _find_handler(name: str, language: str) -> Callable[[str], str]:
     known = written.lower().removeprefix("template:")
     if written.endswith(("PAGENAME", "PAGENAMEE")):
         return lambda _: PAGE_NAME
-    if _ITSELF.fullmatch(written) or written in load_country_names():
-        said = load_country_names().get(written, written) if language == "en" else written
+    if _ITSELF.fullmatch(written) or written in load_meanings("country_names"):
+        said = load_meanings("country_names").get(written, written) if language == "en" else written
         return lambda _: said
-    if not known or load_template_kinds().get(known) == "silent":
+    if not known or load_meanings("template_names").get(known) == "silent":
         return _say_nothing
     if found := _find_by_name(known, language) or _find_by_form(known, written):
         return lambda rest: found(parse_arguments(rest, language))
@@ -173,15 +171,15 @@ def _find_handler(name: str, language: str) -> Callable[[str], str]:
 def _find_by_name(name: str, language: str) -> TemplateHandler | None:
     if (sign := TEMPLATE_SIGNS.get(name)) is not None:
         return lambda _: sign
-    if word := TEMPLATE_WORDS.get(name):
+    if word := load_meanings("template_words").get(name):
         return lambda arguments: arguments.at(0) or word
-    if currency := CURRENCY_SIGNS.get(name):
+    if currency := load_meanings("currency_signs").get(name):
         return make_money_handler(currency)
-    if load_template_kinds().get(name) == "vessel":
+    if load_meanings("template_names").get(name) == "vessel":
         return lambda arguments: f"{name.upper()} {arguments.at(0)}".strip()
     if name == "langx":
         return lambda arguments: _label_language(arguments.at(0), arguments.at(1), arguments.language)
-    return _HANDLERS.get(_LOCAL.get(language, {}).get(name) or load_template_kinds().get(name, ""))
+    return _HANDLERS.get(_LOCAL.get(language, {}).get(name) or load_meanings("template_names").get(name, ""))
 
 
 def _find_by_form(name: str, written: str) -> TemplateHandler | None:
@@ -195,7 +193,7 @@ def _find_by_form(name: str, written: str) -> TemplateHandler | None:
 
 def _label_language(code: str, text: str, language: str) -> str:
     """Label words of another language, as the English Wikipedia does."""
-    label = LANGUAGE_NAMES.get(code) if language == "en" else None
+    label = load_meanings("language_names").get(code) if language == "en" else None
     return f"{label}: {text}" if label and text else text
 
 

@@ -27,15 +27,9 @@ def load_names(name: str) -> Mapping[str, frozenset[str]]:
 
 
 @cache
-def load_template_kinds() -> Mapping[str, str]:
-    """Return how templates are read, by their names in lower case."""
-    return MappingProxyType({name: kind for kind, names in load_names("template_names").items() for name in names})
-
-
-@cache
-def load_country_names() -> Mapping[str, str]:
-    """Return the English names of countries, by their codes."""
-    return MappingProxyType({code: name for name, codes in load_names("country_names").items() for code in codes})
+def load_meanings(name: str) -> Mapping[str, str]:
+    """Return the kind of each name in the list `name`: countries by code, ways to render a template by its name."""
+    return MappingProxyType({written: kind for kind, names in load_names(name).items() for written in names})
 
 
 def load_other_names(kind: str) -> frozenset[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ingest.wikitext.markup_cleanup import BREAK, PIPE, make_superscript
-from ingest.wikitext.wiki_site import load_country_names
+from ingest.wikitext.wiki_site import load_meanings
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +38,6 @@ def parse_arguments(rest: str, language: str = "") -> TemplateArguments:
     return TemplateArguments(tuple(places), names, language)
 
 
-LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType({
-    "af": "Afrikaans", "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "ber": "Berber", "bg": "Bulgarian",
-    "bn": "Bengali", "bo": "Tibetan", "br": "Breton", "brh": "Brahui", "bs": "Bosnian", "ca": "Catalan", "cs": "Czech",
-    "cy": "Welsh", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish",
-    "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish", "fil": "Filipino", "fo": "Faroese",
-    "fr": "French", "fy": "West Frisian", "ga": "Irish", "gd": "Scottish Gaelic", "gl": "Galician", "got": "Gothic",
-    "grc": "Ancient Greek", "grc-gre": "Ancient Greek", "gu": "Gujarati", "haw": "Hawaiian", "he": "Hebrew",
-    "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "is": "Icelandic",
-    "it": "Italian", "ja": "Japanese", "ka": "Georgian", "kk": "Kazakh", "km": "Khmer", "kn": "Kannada", "ko": "Korean",
-    "ku": "Kurdish", "ky": "Kyrgyz", "la": "Latin", "lb": "Luxembourgish", "lo": "Lao", "lt": "Lithuanian",
-    "lv": "Latvian", "mi": "Māori", "mk": "Macedonian", "ml": "Malayalam", "mn": "Mongolian", "mr": "Marathi",
-    "ms": "Malay", "mt": "Maltese", "my": "Burmese", "ne": "Nepali", "nl": "Dutch", "no": "Norwegian",
-    "ota": "Ottoman Turkish", "pa": "Punjabi", "pl": "Polish", "ps": "Pashto", "pt": "Portuguese", "ro": "Romanian",
-    "ru": "Russian", "sa": "Sanskrit", "sco": "Scots", "sh": "Serbo-Croatian", "si": "Sinhala", "sk": "Slovak",
-    "sl": "Slovene", "so": "Somali", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil",
-    "te": "Telugu", "tg": "Tajik", "th": "Thai", "tk": "Turkmen", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian",
-    "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese", "yi": "Yiddish", "zh": "Chinese", "zu": "Zulu",
-})  # fmt: skip
-"""By the code in the template's name."""
-
 TemplateHandler = Callable[[TemplateArguments], str]
 
 TEMPLATE_SIGNS: Mapping[str, str] = MappingProxyType({
@@ -73,17 +53,6 @@ TEMPLATE_SIGNS: Mapping[str, str] = MappingProxyType({
     "pi": "π", "ø": "—", "prime": "′", "sharp": "♯", "flat": "♭", "km²": "km²", "infinity": "∞", "degree": "°",
 })  # fmt: skip
 """Templates that are one sign, whatever their arguments, by name."""
-
-TEMPLATE_WORDS: Mapping[str, str] = MappingProxyType({
-    "yes": "Yes", "no": "No", "y": "Yes", "n": "No", "tick": "Yes", "check": "Yes", "cross": "No", "aye": "Yes",
-    "won": "Won", "nom": "Nominated", "n/a": "N/A", "na": "N/A", "tba": "TBA", "unknown": "Unknown", "dunno": "?",
-    "free": "Free", "nonfree": "Proprietary", "partial": "Partial", "maybe": "Maybe", "good": "Good", "bad": "Bad",
-    "some": "Some", "depends": "Depends", "included": "Included", "active": "Active", "pending": "Pending",
-    "eliminated": "Eliminated", "bce": "BCE", "ce": "CE", "bc": "BC", "ad": "AD", "ca.": "c.",
-    "kia": "KIA", "mia": "MIA", "wia": "WIA", "dow": "DOW", "cmain": "Main", "crecurring": "Recurring",
-    "cguest": "Guest",
-})  # fmt: skip
-"""Templates that say this unless an argument says more (`{{yes|since 1999}}`), by name."""
 
 
 def first(arguments: TemplateArguments) -> str:
@@ -168,7 +137,7 @@ WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "music": lambda a: _MUSIC_SIGNS.get(a.at(0).lower(), a.at(0)) + a.at(1),
         "patent": lambda a: f"Patent {first(a)}" if first(a) else "",
         "verse": lambda a: " ".join(filter(None, a.places[:2])),  # `{{bibleref|Mark|3:25}}`
-        "country": lambda a: load_country_names().get(a.at(0), a.at(0)) if a.language == "en" else a.at(0),
+        "country": lambda a: load_meanings("country_names").get(a.at(0), a.at(0)) if a.language == "en" else a.at(0),
         "old_style": lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}",
         "hard_space": lambda a: first(a) or " ",  # `45{{esd}}km`
         "parenthesised": lambda a: f"({first(a)})" if first(a) else "",  # `{{ألمانية|Spree}}`, in its language.

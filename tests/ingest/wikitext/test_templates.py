@@ -4,8 +4,8 @@ import pytest
 
 from ingest.wikitext.markup_cleanup import HOLE
 from ingest.wikitext.templates import expand_template
-from ingest.wikitext.wiki_site import load_template_kinds
-from ingest.wikitext.word_templates import TEMPLATE_SIGNS, TEMPLATE_WORDS
+from ingest.wikitext.wiki_site import load_meanings
+from ingest.wikitext.word_templates import TEMPLATE_SIGNS
 
 
 @pytest.mark.parametrize(
@@ -135,5 +135,5 @@ def test_templates_of_other_wikipedias(language, template, said):
 
 def test_no_name_has_two_readings():
     """Signs and words are written in code, all others in the list; a name in both would hide one."""
-    assert not load_template_kinds().keys() & TEMPLATE_SIGNS.keys()
-    assert not load_template_kinds().keys() & TEMPLATE_WORDS.keys()
+    assert not load_meanings("template_names").keys() & TEMPLATE_SIGNS.keys()
+    assert not load_meanings("template_names").keys() & load_meanings("template_words").keys()
