@@ -48,7 +48,7 @@ def _read_body(text: str) -> ParsedDocument:
     return ParsedDocument(
         items=items,
         title=reader.attributes.get("doctitle", ""),
-        date=next(filter(None, map(value_parsers.parse_date, stated)), None),
+        date=value_parsers.parse_first_date(stated),
         dated=bool(stated),
         revision=reader.attributes.get("revnumber", ""),
     )

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import PurePosixPath
 from types import MappingProxyType
+from typing import Any
 
 from ingest.readers import front_matter, parsed_document, plain_text
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
@@ -26,7 +27,6 @@ LARGEST_TEXT = 32 * 1024 * 1024
 """Bytes of text or markup in one file; reading it takes several times that in memory. It is some thirty novels."""
 PLUGIN_GROUP = "footnote.readers"
 """Entry points under which other packages bring a `DocumentFormat`."""
-_KB = 1 << 10
 
 _log = logging.getLogger(__name__)
 
@@ -61,67 +61,55 @@ class DocumentFormat:
         return read(given, programs) if self.programs else read(given)
 
 
-def _text_format(
-    name: str, suffixes: str, reader: str, harmless: int, *, text: bool = True, date_line: bool = False
-) -> DocumentFormat:
-    return DocumentFormat(
-        name,
-        tuple(suffixes.split()),
-        f"ingest.readers.{reader}",
-        text=text,
-        date_line=date_line,
-        largest=LARGEST_TEXT,
-        harmless=harmless * _KB,
+def _text_format(name: str, suffixes: str, reader: str, harmless: int = 0, **options: Any) -> DocumentFormat:
+    """Register a format of text or markup, harmless up to so many KiB."""
+    return _binary_format(
+        name, suffixes, reader, dated=False, largest=LARGEST_TEXT, harmless=harmless * 1024, **options
     )
 
 
-def _binary_format(name: str, suffixes: str, reader: str, *, dated: bool = True) -> DocumentFormat:
-    return DocumentFormat(name, tuple(suffixes.split()), f"ingest.readers.{reader}", dated=dated)
-
-
-def _older_format(name: str, suffixes: str, reader: str, refusal: str) -> DocumentFormat:
-    reader = f"ingest.readers.{reader}"
-    return DocumentFormat(name, tuple(suffixes.split()), reader, dated=True, programs=True, refusal=refusal)
+def _binary_format(name: str, suffixes: str, reader: str, **options: Any) -> DocumentFormat:
+    return DocumentFormat(name, tuple(suffixes.split(" ")), f"ingest.readers.{reader}", **{"dated": True, **options})
 
 
 _BUILT_IN = (
-    # Marks that open and never close are looked for again from each of them.
-    _text_format("Markdown", ".md .markdown .mdown .mkd", "markdown_reader:read_markdown", 16, date_line=True),
-    _text_format("Markdown", ".mdx", "markdown_reader:read_mdx", 16, date_line=True),
-    _text_format("notebook", ".ipynb", "notebook:read_notebook", 16),
-    DocumentFormat(
-        "text", ("", ".txt", ".text"), "ingest.readers.plain_text:read_plain_text",
-        text=True, date_line=True, largest=LARGEST_TEXT, harmless=1024 * _KB,
+    # An unclosed mark of Markdown is searched for again from each of its occurrences.
+    _text_format(
+        "Markdown", ".md .markdown .mdown .mkd", "markdown_reader:read_markdown", 16, text=True, date_line=True
     ),
-    # Its substitutions may grow tenfold with each line.
-    DocumentFormat(
-        "reStructuredText", (".rst", ".rest"), "ingest.readers.restructured_text:read_restructured_text",
-        text=True, largest=LARGEST_TEXT,
-    ),
-    _text_format("AsciiDoc", ".adoc .asciidoc .asc", "asciidoc:read_asciidoc", 64),
-    _text_format("LaTeX", ".tex .ltx", "latex:read_latex", 64),
-    _text_format("subtitles", ".srt .vtt", "subtitles:read_subtitles", 64),
-    _text_format("HTML", ".html .htm .xhtml", "web_page:read_web_page", 32, text=False),
-    _text_format("XML", ".xml .rss .atom", "web_page:read_feed", 64, text=False),
-    _text_format("CSV", ".csv .tsv", "spreadsheet:read_delimited", 64),
-    _text_format("JSON", ".json .jsonl .ndjson", "structured_data:read_json", 64),
-    _text_format("YAML", ".yaml .yml", "structured_data:read_yaml", 64),
-    _text_format("TOML", ".toml", "structured_data:read_toml", 16),
-    DocumentFormat("e-mail", (".eml",), "ingest.readers.mail:read_eml", dated=True, harmless=16 * _KB),
+    _text_format("Markdown", ".mdx", "markdown_reader:read_mdx", 16, text=True, date_line=True),
+    _text_format("notebook", ".ipynb", "notebook:read_notebook", 16, text=True),
+    _text_format("text", " .txt .text", "plain_text:read_plain_text", 1024, text=True, date_line=True),  # or no suffix
+    # Substitutions of reStructuredText may grow tenfold with each line, so it is never harmless.
+    _text_format("reStructuredText", ".rst .rest", "restructured_text:read_restructured_text", text=True),
+    _text_format("AsciiDoc", ".adoc .asciidoc .asc", "asciidoc:read_asciidoc", 64, text=True),
+    _text_format("LaTeX", ".tex .ltx", "latex:read_latex", 64, text=True),
+    _text_format("subtitles", ".srt .vtt", "subtitles:read_subtitles", 64, text=True),
+    _text_format("HTML", ".html .htm .xhtml", "web_page:read_web_page", 32),
+    _text_format("XML", ".xml .rss .atom", "web_page:read_feed", 64),
+    _text_format("CSV", ".csv .tsv", "spreadsheet:read_delimited", 64, text=True),
+    _text_format("JSON", ".json .jsonl .ndjson", "structured_data:read_json", 64, text=True),
+    _text_format("YAML", ".yaml .yml", "structured_data:read_yaml", 64, text=True),
+    _text_format("TOML", ".toml", "structured_data:read_toml", 16, text=True),
+    _binary_format("e-mail", ".eml", "mail:read_eml", harmless=16 << 10),
     _binary_format("mailbox", ".mbox", "mail:read_mbox"),
     _binary_format("Outlook", ".msg", "mail:read_msg"),
-    DocumentFormat("PDF", (".pdf",), "ingest.readers.pdf:read_pdf", dated=True, programs=True),
+    _binary_format("PDF", ".pdf", "pdf:read_pdf", programs=True),
     _binary_format("Word", ".docx .docm .dotx", "office:read_word"),
     _binary_format("PowerPoint", ".pptx .pptm .ppsx", "office:read_slides"),
-    _older_format("Word", ".doc .dot .rtf", "office:read_older_word", "save it as .docx or .pdf"),
-    _older_format("PowerPoint", ".ppt .pps .pot", "office:read_older_slides", "save it as .pptx or .pdf"),
+    _binary_format(
+        "Word", ".doc .dot .rtf", "office:read_older_word", programs=True, refusal="save it as .docx or .pdf"
+    ),
+    _binary_format(
+        "PowerPoint", ".ppt .pps .pot", "office:read_older_slides", programs=True, refusal="save it as .pptx or .pdf"
+    ),
     _binary_format("OpenDocument", ".odt .ott", "open_document:read_text_document"),
     _binary_format("OpenDocument", ".odp .otp", "open_document:read_presentation"),
     _binary_format("OpenDocument", ".ods .ots", "open_document:read_ods"),
     _binary_format("EPUB", ".epub", "office:read_epub"),
     _binary_format("Excel", ".xlsx .xlsm", "spreadsheet:read_xlsx"),
     _binary_format("Excel", ".xls", "spreadsheet:read_xls", dated=False),
-)  # fmt: skip
+)
 
 
 @cache

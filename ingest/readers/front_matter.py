@@ -62,7 +62,7 @@ def read_with_fields(
     return replace(
         reading,
         title=title_field(fields) or reading.title,
-        date=next(filter(None, map(value_parsers.parse_date, stated)), None) or written or reading.date,
+        date=value_parsers.parse_first_date(stated) or written or reading.date,
         dated=bool(stated or written) or reading.dated,
         revision=reading.revision if revision is None else str(revision),
         language=language_field(fields) or reading.language,

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage, MIMEPart
 from typing import Any
 
+import olefile  # type: ignore[import-untyped]  # it ships no types
+
 from ingest.readers import html_tree, plain_text, value_parsers
 from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.types import Block
@@ -39,8 +41,6 @@ def read_mbox(content: bytes) -> ParsedDocument:
 
 
 def read_msg(content: bytes) -> ParsedDocument:
-    import olefile  # type: ignore[import-untyped]  # it ships no types
-
     with olefile.OleFileIO(io.BytesIO(content)) as file:
         address = _stored(file, _SENDER_ADDRESS)
         sender = " ".join(filter(None, (_stored(file, _SENDER), f"<{address}>" if "@" in address else "")))

@@ -31,7 +31,6 @@ _SMALL_PART = 1 << 20  # bytes. How tightly smaller parts are packed does not ma
 _MARKUP_ENDINGS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".vml")
 
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_CORE_PROPERTIES = "docProps/core.xml"
 
 
 def open_package(
@@ -56,18 +55,15 @@ def open_package(
     return archive
 
 
-def read_properties(archive: zipfile.ZipFile) -> tuple[str, datetime | None]:
-    """Return the title and the date in an office file's core properties."""
-    if _CORE_PROPERTIES not in archive.namelist():
-        return "", None
+def read_properties(archive: zipfile.ZipFile, part: str = "docProps/core.xml") -> tuple[str, datetime | None]:
+    """Return the title and the date of last change in the metadata of an office file."""
     try:
-        core = value_parsers.parse_xml(archive.read(_CORE_PROPERTIES))
-    except ValueError:
+        metadata = value_parsers.parse_xml(archive.read(part))
+    except (KeyError, ValueError):
         return "", None
-    properties = {re.sub(r".*\}", "", part.tag): (part.text or "").strip() for part in core}
-    return properties.get("title", ""), value_parsers.parse_date(
-        properties.get("modified") or properties.get("created")
-    )
+    stated = {value_parsers.local_name(field): (field.text or "").strip() for field in metadata.iter()}
+    dates = (stated.get(name) for name in ("modified", "created", "date", "creation-date"))
+    return stated.get("title", ""), value_parsers.parse_date(next(filter(None, dates), None))
 
 
 _STYLES = """
@@ -202,11 +198,20 @@ def _read_slide(slide: Any, number: int) -> Iterator[ContentItem]:
         if not (title is not None and shape.shape_id == title.shape_id)
         for item in _read_shape(shape)
     ]
-    notes = _read_notes(slide)
-    if heading or content or notes:
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    notes = frame.text.split("\n") if frame is not None else ()
+    yield from make_slide(number, heading, content, notes)
+
+
+def make_slide(
+    number: int, heading: str, content: Sequence[ContentItem], notes: Iterable[str]
+) -> Iterator[ContentItem]:
+    """Make a section of a slide: its content, then the lines of its speaker notes."""
+    lines = list(filter(None, map(_one_line, notes)))
+    if heading or content or lines:
         yield Heading(_SLIDE_LEVEL, heading or f"Slide {number}")
         yield from content
-        yield from notes
+        yield from (Block(f"Notes: {line}" if at == 0 else line) for at, line in enumerate(lines))
 
 
 def _in_order(shapes: Iterable[Any]) -> list[Any]:
@@ -295,12 +300,6 @@ def _read_diagram(content: bytes) -> Iterator[ContentItem]:
         yield Block("\n".join(f"- {text}" for text in lines))
 
 
-def _read_notes(slide: Any) -> list[ContentItem]:
-    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-    lines = [_one_line(line) for line in frame.text.split("\n")] if frame is not None else []
-    return [Block(f"Notes: {line}" if at == 0 else line) for at, line in enumerate(filter(None, lines))]
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.replace("\v", " ").split())
 
@@ -319,7 +318,7 @@ def read_epub(content: bytes) -> ParsedDocument:
         items=tuple(_chapters(archive, book, posixpath.dirname(path))),
         title=_metadata_text(book, "title"),
         date=value_parsers.parse_date(modified or _metadata_text(book, "date")),
-        language=re.split(r"[-_]", _metadata_text(book, "language"))[0].lower()[:2],
+        language=value_parsers.primary_language(_metadata_text(book, "language")),
     )
 
 

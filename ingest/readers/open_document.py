@@ -1,15 +1,13 @@
 """Read OpenDocument files (.odt, .odp, .ods): texts by way of HTML, a section a slide, a section a sheet."""
 
-import re
 import zipfile
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from html import escape
 
 from ingest.readers import html_tree, office, spreadsheet, value_parsers
-from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
+from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.readers.value_parsers import Element
-from ingest.types import Block, UnreadableDocument
+from ingest.types import UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
 
 _OASIS = "{urn:oasis:names:tc:opendocument:xmlns:"
@@ -18,7 +16,6 @@ _OFFICE, _TEXT, _TABLE, _DRAW, _SHOW, _STYLE, _SVG = (
     for name in ("office", "text", "table", "drawing", "presentation", "style", "svg-compatible")
 )
 _LINK = "{http://www.w3.org/1999/xlink}href"
-_SLIDE_LEVEL = 2
 _UNSEEN = frozenset({
     *(f"{_TEXT}{name}" for name in ("tracked-changes", "table-of-content", "alphabetical-index", "sequence-decls")),
     *(f"{_OFFICE}{name}" for name in ("annotation", "forms", "event-listeners")),
@@ -38,7 +35,7 @@ _UNITS = {"cm": 10.0, "mm": 1.0, "in": 25.4, "pt": 0.353}
 
 def read_text_document(content: bytes) -> ParsedDocument:
     archive = _open(content)
-    title, modified = _read_metadata(archive)
+    title, modified = office.read_properties(archive, "meta.xml")
     body = _body(archive, "text")
     return ParsedDocument(
         items=html_tree.read_html(_HtmlWriter(archive, _read_styles(body)).write(body)),
@@ -49,7 +46,7 @@ def read_text_document(content: bytes) -> ParsedDocument:
 
 def read_presentation(content: bytes) -> ParsedDocument:
     archive = _open(content)
-    title, modified = _read_metadata(archive)
+    title, modified = office.read_properties(archive, "meta.xml")
     body = _body(archive, "presentation")
     writer = _HtmlWriter(archive, _read_styles(body))
     slides = [
@@ -60,20 +57,19 @@ def read_presentation(content: bytes) -> ParsedDocument:
 
 def read_ods(content: bytes) -> ParsedDocument:
     archive = _open(content, markup=office.LARGEST_UNPACKED)
-    title, modified = _read_metadata(archive)
+    title, modified = office.read_properties(archive, "meta.xml")
     body = _body(archive, "spreadsheet")
     hidden = {
         style.get(f"{_STYLE}name")
         for style in body.getroottree().getroot().iter(f"{_STYLE}style")
         if any(part.get(f"{_TABLE}display") == "false" for part in style)
     }
-    counted = spreadsheet.CellCounter()
-    grids = [
-        (sheet.get(f"{_TABLE}name", ""), [counted.row(row) for row in _sheet_rows(sheet)])
+    sheets = (
+        (sheet.get(f"{_TABLE}name", ""), _sheet_rows(sheet))
         for sheet in body.iterchildren(f"{_TABLE}table")
         if sheet.get(f"{_TABLE}style-name") not in hidden
-    ]
-    return ParsedDocument(items=tuple(spreadsheet.read_grids(grids)), fallback_title=title, date=modified)
+    )
+    return ParsedDocument(items=spreadsheet.read_sheets(sheets), fallback_title=title, date=modified)
 
 
 def _open(content: bytes, *, markup: int = office.LARGEST_MARKUP) -> zipfile.ZipFile:
@@ -90,17 +86,6 @@ def _body(archive: zipfile.ZipFile, kind: str) -> Element:
     if found is None:
         raise UnreadableDocument(f"holds no {kind}")
     return found
-
-
-def _read_metadata(archive: zipfile.ZipFile) -> tuple[str, datetime | None]:
-    if "meta.xml" not in archive.namelist():
-        return "", None
-    try:
-        meta = value_parsers.parse_xml(archive.read("meta.xml"))
-    except ValueError:
-        return "", None
-    said = {re.sub(r".*\}", "", part.tag): (part.text or "").strip() for part in meta.iter()}
-    return said.get("title", ""), value_parsers.parse_date(said.get("date") or said.get("creation-date"))
 
 
 class _Styles:
@@ -240,12 +225,8 @@ def _read_slide(page: Element, number: int, writer: _HtmlWriter) -> Iterator[Con
         for item in html_tree.read_html(writer.write(frame))
     ]
     noted = [frame for frame in page.iterfind(f"{_SHOW}notes/{_DRAW}frame") if frame.get(f"{_SHOW}class") == "notes"]
-    said = (" ".join("".join(part.itertext()).split()) for frame in noted for part in frame.iter(f"{_TEXT}p"))
-    notes = [Block(f"Notes: {line}" if at == 0 else line) for at, line in enumerate(filter(None, said))]
-    if heading.strip() or content or notes:
-        yield Heading(_SLIDE_LEVEL, " ".join(heading.split()) or f"Slide {number}")
-        yield from content
-        yield from notes
+    notes = ("".join(part.itertext()) for frame in noted for part in frame.iter(f"{_TEXT}p"))
+    yield from office.make_slide(number, " ".join(heading.split()), content, notes)
 
 
 def _place(frame: Element) -> tuple[float, float]:

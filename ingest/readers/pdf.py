@@ -11,6 +11,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from pypdfium2 import PdfDocument, PdfiumError, raw  # type: ignore[import-untyped]  # it ships no types
+
 from ingest.readers import external_programs, pdf_direction, pdf_layout, value_parsers
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms, RecognizedWord
 from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
@@ -50,8 +52,6 @@ def read_pdf(content: bytes, programs: ReaderPrograms = NO_PROGRAMS) -> ParsedDo
 
     Raises `UnreadableDocument` if it is protected, broken, or holds pictures alone.
     """
-    from pypdfium2 import PdfDocument, PdfiumError  # type: ignore[import-untyped]  # it ships no types
-
     with _ONE_AT_A_TIME:
         try:
             document = PdfDocument(content)
@@ -150,11 +150,9 @@ def _segments(page: Any) -> Iterator[TextSegment]:
 
     A page that is read from right to left is mirrored, so that what is read first stands on its left.
     """
-    from pypdfium2 import raw
-
     text_page = page.get_textpage()
     try:
-        chars = [_char_at(raw, text_page, at) for at in range(text_page.count_chars())]
+        chars = [_char_at(text_page, at) for at in range(text_page.count_chars())]
         chars = _compose_accents(chars)
         if not pdf_direction.has_rtl_letters(chars):
             for run in _runs(chars):
@@ -170,7 +168,7 @@ def _segments(page: Any) -> Iterator[TextSegment]:
         page.close()
 
 
-def _char_at(raw: Any, text_page: Any, at: int) -> PdfChar:
+def _char_at(text_page: Any, at: int) -> PdfChar:
     char = chr(raw.FPDFText_GetUnicode(text_page, at))
     box = raw.FS_RECTF()
     raw.FPDFText_GetLooseCharBox(text_page, at, box)
@@ -232,8 +230,6 @@ def _continues_run(run: list[PdfChar], here: PdfChar) -> bool:
 
 
 def _segment(text_page: Any, run: list[PdfChar], text: str) -> Iterator[TextSegment]:
-    from pypdfium2 import raw
-
     drawn = [char for char in run if not char.char.isspace()]
     text = _UNPRINTABLE.sub(" ", text.replace(_HYPHEN_AT_LINE_END, pdf_layout.HYPHEN))
     if not drawn or not text.strip():

@@ -66,7 +66,7 @@ def _read_body(text: str) -> ParsedDocument:
     return ParsedDocument(
         items=html_tree.read_html(markup),
         title=fields.get("title", ""),
-        date=next(filter(None, map(value_parsers.parse_date, stated)), None),
+        date=value_parsers.parse_first_date(stated),
         dated=bool(stated),
         revision=fields.get("revision") or fields.get("version") or "",
     )
@@ -108,12 +108,9 @@ def _field_list(document: nodes.document) -> dict[str, str]:
 def _register_sphinx() -> None:
     for name in _ROLES.split():
         roles.register_local_role(name, _role)
-    for name in _TEXTS.split():
-        directives.register_directive(name, _Text)
-    for name in _CODES.split():
-        directives.register_directive(name, _Code)
-    for name in _GENERATED.split():
-        directives.register_directive(name, _Generated)
+    for directive, names in ((_Text, _TEXTS), (_Code, _CODES), (_Generated, _GENERATED)):
+        for name in names.split():
+            directives.register_directive(name, directive)
 
 
 def _role(_name: str, _raw: str, text: str, *_: Any, **__: Any) -> Any:
@@ -124,12 +121,15 @@ def _role(_name: str, _raw: str, text: str, *_: Any, **__: Any) -> Any:
     return [nodes.inline(text=label.lstrip("!"))], []
 
 
-class _Text(Directive):
-    """Read a directive whose argument and content are text."""
-
+class _AnyArguments(Directive):
     optional_arguments = 1
     final_argument_whitespace = True
     has_content = True
+
+
+class _Text(_AnyArguments):
+    """Read a directive whose argument and content are text."""
+
     option_spec = None
 
     def run(self) -> list[nodes.Node]:
@@ -140,12 +140,9 @@ class _Text(Directive):
         return [box]
 
 
-class _Code(Directive):
+class _Code(_AnyArguments):
     """Read a directive whose content is code."""
 
-    optional_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
     option_spec: ClassVar[Any] = None
 
     def run(self) -> list[nodes.Node]:
@@ -153,12 +150,8 @@ class _Code(Directive):
         return [nodes.literal_block(code, code)] if code else []
 
 
-class _Generated(Directive):
-    """Leave out a directive that stands for what is made elsewhere."""
-
-    optional_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
+class _Generated(_AnyArguments):
+    """Omit a directive whose output is generated elsewhere."""
 
     def run(self) -> list[nodes.Node]:
         return []

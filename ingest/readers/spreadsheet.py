@@ -27,16 +27,12 @@ def read_xlsx(content: bytes) -> ParsedDocument:
 
     title, modified = office.read_properties(office.open_package(content, markup=office.LARGEST_UNPACKED))
     book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
-    shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
-    counted = CellCounter()
-    grids = [
-        (
-            sheet.title,
-            [counted.row([format_value(cell.value, cell.number_format) for cell in row]) for row in sheet.iter_rows()],
-        )
-        for sheet in shown
-    ]
-    return ParsedDocument(items=tuple(read_grids(grids)), fallback_title=title, date=modified)
+    sheets = (
+        (sheet.title, ([format_value(cell.value, cell.number_format) for cell in row] for row in sheet.iter_rows()))
+        for sheet in book.worksheets
+        if sheet.sheet_state == "visible"
+    )
+    return ParsedDocument(items=read_sheets(sheets), fallback_title=title, date=modified)
 
 
 def read_xls(content: bytes) -> ParsedDocument:
@@ -54,13 +50,12 @@ def read_xls(content: bytes) -> ParsedDocument:
             return xlrd.xldate_as_datetime(cell.value, book.datemode)
         return bool(cell.value) if cell.ctype == xlrd.XL_CELL_BOOLEAN else cell.value
 
-    shown = [sheet for sheet in book.sheets() if sheet.visibility == 0]
-    counted = CellCounter()
-    grids = [
-        (sheet.name, [counted.row([format_value(value(cell)) for cell in row]) for row in sheet.get_rows()])
-        for sheet in shown
-    ]
-    return ParsedDocument(items=tuple(read_grids(grids)))
+    sheets = (
+        (sheet.name, ([format_value(value(cell)) for cell in row] for row in sheet.get_rows()))
+        for sheet in book.sheets()
+        if sheet.visibility == 0
+    )
+    return ParsedDocument(items=read_sheets(sheets))
 
 
 def read_delimited(text: str) -> ParsedDocument:
@@ -76,31 +71,24 @@ def read_delimited(text: str) -> ParsedDocument:
     return ParsedDocument(tuple(_read_grid(grid)))
 
 
-class CellCounter:
-    """Count what the rows of a workbook hold, and end its reading once that is more than a document says."""
-
-    def __init__(self) -> None:
-        self._cells = self._blank = self._text = 0
-
-    def row(self, cells: list[str]) -> list[str]:
-        """Count a row, and return it; one of blanks alone is returned as none."""
-        if not any(cells):
-            self._blank += len(cells)
-            cells = []
-        self._cells += len(cells)
-        self._text += sum(map(len, cells))
-        if self._cells > _MOST_CELLS or self._blank > _MOST_BLANK or self._text > _MOST_TEXT:
-            most = f"{_MOST_CELLS:,} cells, or {_MOST_TEXT // 2**20} MB of text"
-            raise UnreadableDocument(f"holds more than {most}: split it")
-        return cells
-
-
-def read_grids(grids: Sequence[tuple[str, list[list[str]]]]) -> Iterator[ContentItem]:
-    for name, grid in grids:
-        found = list(_read_grid(grid))
-        if found:
-            yield Heading(_SHEET_LEVEL, name)
-            yield from found
+def read_sheets(sheets: Iterable[tuple[str, Iterable[list[str]]]]) -> tuple[ContentItem, ...]:
+    """Read the named sheets of a workbook, each as a section. Raises `UnreadableDocument` if they hold too much."""
+    items: list[ContentItem] = []
+    cells = blank = text = 0
+    for name, rows in sheets:
+        grid: list[list[str]] = []
+        for row in rows:
+            filled = row if any(row) else []
+            blank += len(row) - len(filled)
+            cells += len(filled)
+            text += sum(map(len, filled))
+            if cells > _MOST_CELLS or blank > _MOST_BLANK or text > _MOST_TEXT:
+                limit = f"{_MOST_CELLS:,} cells, or {_MOST_TEXT // 2**20} MB of text"
+                raise UnreadableDocument(f"holds more than {limit}: split it")
+            grid.append(filled)
+        if content := list(_read_grid(grid)):
+            items += [Heading(_SHEET_LEVEL, name), *content]
+    return tuple(items)
 
 
 def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:

@@ -4,7 +4,7 @@ The only module that imports lxml, which ships no types.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -44,6 +44,11 @@ def parse_date(written: object) -> datetime | None:
         except (ValueError, OverflowError):
             continue
     return None
+
+
+def parse_first_date(written: Iterable[object]) -> datetime | None:
+    """Parse the first of several dates that is understood."""
+    return next(filter(None, map(parse_date, written)), None)
 
 
 def parse_full_date(written: str) -> datetime | None:
@@ -119,6 +124,16 @@ def parse_xml(content: bytes) -> Element:
         raise ValueError(str(error)) from error
     lxml.etree.strip_elements(root, lxml.etree.Entity, with_tail=False)
     return root
+
+
+def local_name(element: Element) -> str:
+    """Return the name of an element without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def primary_language(tag: str) -> str:
+    """Return the two letters that begin a language tag: `en` of `en-GB`."""
+    return re.split(r"[-_]", tag)[0].lower()[:2]
 
 
 def add_child(parent: Element, tag: str, *, before: Element | None = None) -> Element:

@@ -49,7 +49,7 @@ def read_page_markup(markup: str) -> ParsedDocument:
         title=titles[0] if len(titles) == 1 else "",
         fallback_title=_SUBPAGE.split(" ".join(named.split()))[0],
         date=_date(root),
-        language=re.split(r"[-_]", root.get("lang") or "")[0].lower()[:2],
+        language=value_parsers.primary_language(root.get("lang") or ""),
     )
 
 
@@ -98,7 +98,7 @@ def _date(root: Element) -> datetime | None:
     }
     times = [time.get("datetime") for time in root.iter("time") if time.get("datetime")]
     candidates = [*(metadata[name] for name in _MODIFIED if name in metadata), *times[:1]]
-    return next((date for candidate in candidates if (date := value_parsers.parse_date(candidate))), None)
+    return value_parsers.parse_first_date(candidates)
 
 
 _FEEDS = frozenset({"rss", "feed", "RDF"})
@@ -108,7 +108,7 @@ _BODIES = ("encoded", "content", "description", "summary")
 
 def read_feed(content: bytes) -> ParsedDocument:
     root = value_parsers.parse_xml(content)
-    name = _element_name(root)
+    name = value_parsers.local_name(root)
     if name == "html":
         return read_web_page(content)
     if name in _FEEDS:
@@ -117,7 +117,7 @@ def read_feed(content: bytes) -> ParsedDocument:
             items=tuple(item for entry in root.iter("{*}item", "{*}entry") for item in _read_entry(entry)),
             title=_child_text(channel, "title"),
             date=value_parsers.parse_date(_child_text(channel, "lastBuildDate", "pubDate", "updated", "date")),
-            language=re.split(r"[-_]", _child_text(channel, "language"))[0].lower()[:2],
+            language=value_parsers.primary_language(_child_text(channel, "language")),
         )
     return ParsedDocument(tuple(_read_texts(root)))
 
@@ -146,7 +146,7 @@ def _child_text(parent: Element, *names: str) -> str:
 
 def _read_texts(element: Element) -> Iterator[ContentItem]:
     """Read texts: the children that only hold text are one row of facts; an element that mixes both is a paragraph."""
-    facts = [(_element_name(child), (child.text or "").strip()) for child in element if not len(child)]
+    facts = [(value_parsers.local_name(child), (child.text or "").strip()) for child in element if not len(child)]
     inside = [child for child in element if len(child)]
     own = (element.text or "").strip() or any((child.tail or "").strip() for child in element)
     if own:
@@ -155,7 +155,3 @@ def _read_texts(element: Element) -> Iterator[ContentItem]:
     yield from table_rows.make_row_blocks([name for name, _ in facts], [[" ".join(text.split()) for _, text in facts]])
     for child in inside:
         yield from _read_texts(child)
-
-
-def _element_name(element: Element) -> str:
-    return re.sub(r".*\}", "", element.tag)
