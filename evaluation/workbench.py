@@ -1,11 +1,8 @@
-"""Open a home with documents in it, run one turn of any system, and print tables: what measurements share.
+"""Open a home with documents in it, run one turn of any system, and render tables, for all measurements.
 
-A turn has real prompts, recorder and gate, over the search and model that a measurement brings; `StagedLLM` stands in
-for the model, its replies made by stage from what the prompt shows.
+A turn has real prompts, recorder and gate, over the search and model that a measurement brings.
 """
 
-import asyncio
-import re
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +17,6 @@ from bot.access import Asker
 from bot.app import App
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import open_app
-from evaluation.simulated_model.model_replies import reply_unscripted
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import ChangedDocument, DocumentSource, Listing, Page, RefreshReport
 from pipeline.gate import Gate, Recorder
@@ -37,7 +33,7 @@ from pipeline.kit import (
     stream_unconfigured,
 )
 from pipeline.llm.server_load import LoadWatch
-from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
@@ -99,35 +95,6 @@ def render_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def _load_page(page: Page) -> Page:
     return page
-
-
-@dataclass(frozen=True, slots=True)
-class StagedLLM:
-    """An `LLM` for one conversation; what no stage has lines for it replies to as the simulated model does."""
-
-    name: str
-    replies: Mapping[str, Callable[[str], str]]  # the reply at each stage, by the last message of the prompt
-    piece: int = 0
-    """Characters that come together in a stream: few enough to tear words and marks apart. 0: word by word."""
-
-    def structured(self, stage: str) -> bool:
-        del stage
-        return False
-
-    def busy(self) -> bool:
-        return False
-
-    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        spent.calls += 1
-        await asyncio.sleep(0)  # as a model far away does, it lets others ask meanwhile
-        reply = reply_unscripted(call.messages) or self.replies[call.stage](call.messages[-1].text)
-        return ModelReply(reply, self.name)
-
-    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        reply = await self.complete(call, spent)
-        for piece in re.findall(rf"(?s).{{1,{self.piece}}}" if self.piece else r"\S+\s*", reply.text):
-            yield ReplyPiece(piece)
-        yield reply
 
 
 def open_checker() -> SupportChecker:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from evaluation.workbench import StagedLLM
+from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
 from storage.types import Verdict
 
 LABEL = "scripted model: no key configured"
@@ -111,9 +111,9 @@ _REPLIES: Mapping[str, Callable[[str], str]] = MappingProxyType({
 })  # fmt: skip
 
 
-def build_scripted_model() -> StagedLLM:
+def build_scripted_model() -> ScriptedLLM:
     """Return the `LLM`, which replies in the text format. Its replies raise `HandbookChanged`."""
-    return StagedLLM(LABEL, _REPLIES)
+    return script_stages(LABEL, _REPLIES)
 
 
 def _cited(text: str, prompt: str) -> str:

@@ -22,7 +22,8 @@ from bot.app import App
 from bot.types import TurnRequest
 from evaluation.answers.model_alone import NAME, UncheckedReply, ask_alone
 from evaluation.answers.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
-from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, StagedLLM, open_corpus, render_table
+from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
+from evaluation.workbench import EXAMPLE_QUESTIONS, TERMINAL, open_corpus, render_table
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS, find_system
 from storage.language.words import content_terms
 from storage.types import Verdict
@@ -67,7 +68,7 @@ def falsify(statement: str) -> str:
     return false if false != statement else _MADE_UP
 
 
-_PIECE = 9
+_PIECES = r"(?s).{1,9}"  # small enough to split words and marks
 _MOST_NOTES = 4
 _LEAST_OVERLAP = 0.6  # share of a claim's words, and of a question's, that a sentence must have
 _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
@@ -224,9 +225,9 @@ async def compare_systems(
         return [await _ask_systems(app, one, systems, alone=alone) for one in chosen]
 
 
-def open_scripted_model(known: ScriptedConversation) -> StagedLLM:
+def open_scripted_model(known: ScriptedConversation) -> ScriptedLLM:
     """Return a model that knows no more than the conversation's statements, and what stands in its prompts."""
-    return StagedLLM("scripted", {stage: partial(say, known) for stage, say in _REPLIES.items()}, _PIECE)
+    return script_stages("scripted", {stage: partial(reply, known) for stage, reply in _REPLIES.items()}, _PIECES)
 
 
 async def _ask_systems(

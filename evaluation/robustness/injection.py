@@ -30,7 +30,8 @@ from evaluation.robustness.attacks import (
     read_attack_sets,
     read_own_attacks,
 )
-from evaluation.workbench import StagedLLM, open_checker, render_table, run_turn
+from evaluation.simulated_model.scripted_llm import script_stages
+from evaluation.workbench import open_checker, render_table, run_turn
 from pipeline.kit import Kit, Limits, Supports, System
 from pipeline.stages.findings import collect_sentences
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
@@ -44,7 +45,7 @@ _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[\w-]+\.(?:com|net|org|xyz|exam
 _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
 _CLAIM = re.compile(r"^Claim (\d+): ", re.MULTILINE)
 _NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
-_PIECE = 23
+_PIECES = r"(?s).{1,23}"  # small enough to split words and marks
 _MOST = 4  # wanted texts that are dressed; each has a dozen dresses
 _CRITERIA = ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
 _DRESSES = (
@@ -194,7 +195,9 @@ async def measure_injection(planted: PlantedPage, supports: Supports, system: Sy
         supports=supports,
         now=TURN_TIME,
         random=Random(7),
-        llm=StagedLLM("obedient", {stage: partial(say, planted.attack) for stage, say in _REPLIES.items()}, _PIECE),
+        llm=script_stages(
+            "obedient", {stage: partial(say, planted.attack) for stage, say in _REPLIES.items()}, _PIECES
+        ),
         limits=Limits(passages=20),
     )
     cited = {citation.number: citation.passage_id for citation in answer.citations}

@@ -1,7 +1,8 @@
 """Serve a scripted or a simulated model over HTTP: connections, pace, faults, counts.
 
-`ModelServer` asks a script what to reply; `PacedModel` is the script that makes replies from prompts at a set pace.
-A benchmark runs it in a process of its own. Bare connections, because resets, drips and cuts are part of it.
+`ModelServer` replies by a script; `PacedModel` is the script that makes replies from prompts at a set pace. `serve`
+runs a server in this process, `run_model_server` in a process of its own. It reads bare connections, because it also
+resets them and cuts replies.
 """
 
 import asyncio
@@ -14,9 +15,10 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
 from random import Random
 from typing import Annotated, Any
@@ -51,20 +53,20 @@ from evaluation.simulated_model.model_pace import (
 from evaluation.simulated_model.model_replies import REPLY_LENGTHS, build_reply
 
 Script = Callable[[ChatRequest], Reply | Fault]
-"""Decides each answer, once the rules of the protocol have passed the request."""
+"""Returns the answer to a request that the rules of the protocol allow."""
 _CHAT = (re.compile("/v1/chat/completions"), re.compile(r"/openai/deployments/[^/]+/chat/completions\?api-version=.+"))
 _BACKLOG = 1_000
 
 
 @dataclass(slots=True)
 class ServerCounts:
-    """A server's counts so far."""
+    """A server's counts since its start."""
 
     requests: int = 0
     open: int = 0
     busy: int = 0
     busiest: int = 0
-    left: int = 0  # requests whose client left before the answer was whole
+    left: int = 0  # requests whose client disconnected before the whole answer
     refused: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -72,7 +74,15 @@ class ServerCounts:
 
 
 class ModelServer:
-    """A server within this process; `connect` makes the protocol of a connection."""
+    """A server in this process; `connect` makes the protocol of a connection.
+
+    Args:
+        script: Returns each answer.
+        profile: The kind of server, with the rules that requests must follow.
+        places: How many requests are answered at once; 0 for all.
+        clock, sleep: The time, which tests replace.
+        remember: Whether to keep the requests, for tests.
+    """
 
     def __init__(
         self,
@@ -82,20 +92,25 @@ class ModelServer:
         places: int = 0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        remember: bool = False,
     ) -> None:
-        """Take what decides the answers, how many requests are worked on at once (0: all), and the clock."""
+        self.script, self.profile, self.url = script, profile, ""
         self.counts = ServerCounts()
-        self.rejected: list[str] = []
-        """Why requests were refused by the rules."""
+        self.changed = asyncio.Event()  # set whenever a count changes
+        self.requests: list[ChatRequest] = []
+        self.rejected: list[str] = []  # why the rules refused requests
         self.connections: list[_Connection] = []
-        self._script, self._profile = script, profile
         self._places = asyncio.Semaphore(places) if places else nullcontext()
-        self._clock, self._sleep = clock, sleep
-        self.changed = asyncio.Event()
-        """Set whenever a count changes."""
+        self._clock, self._sleep, self._remember = clock, sleep, remember
+
+    async def until(self, holds: Callable[["ModelServer"], bool]) -> None:
+        """Wait until a condition holds, for a minute at most."""
+        async with asyncio.timeout(60):
+            while not holds(self):
+                self.changed.clear()
+                await self.changed.wait()
 
     def connect(self) -> asyncio.Protocol:
-        """Take a connection."""
         self.connections.append(_Connection(self))
         return self.connections[-1]
 
@@ -114,16 +129,19 @@ class ModelServer:
     async def _answer(self, request: ChatRequest, out: asyncio.Transport) -> None:
         try:
             async with self._places:
-                said = self._script(request)
-                if isinstance(said, Fault):
+                if self._remember:
+                    self.requests.append(request)
+                    self.changed.set()
+                answer = self.script(request)
+                if isinstance(answer, Fault):
                     self.counts.refused += 1
-                    await self._fail(said, out)
+                    await self._fail(answer, out)
                 else:
-                    self.counts.prompt_tokens += said.prompt_tokens
-                    self.counts.cached_tokens += said.cached
-                    await self._reply(request, said, out)
+                    self.counts.prompt_tokens += answer.prompt_tokens
+                    self.counts.cached_tokens += answer.cached
+                    await self._reply(request, answer, out)
         except Exception:
-            out.abort()  # or whoever asks would wait for ever
+            out.abort()  # otherwise the client would wait for ever
             raise
         finally:
             self.counts.busy -= 1
@@ -133,18 +151,18 @@ class ModelServer:
         if path == "/counts":
             return answer_with(200, asdict(self.counts))
         if path.endswith("/models"):
-            names = [{"id": name, "object": "model"} for name in self._profile.models]
+            names = [{"id": name, "object": "model"} for name in self.profile.models]
             return answer_with(200, {"object": "list", "data": names})
-        if not _CHAT[self._profile.azure].fullmatch(path):
+        if not _CHAT[self.profile.azure].fullmatch(path):
             return answer_with(404, {"detail": "Not Found"})
         body = None
         with suppress(ValueError):
             body = json.loads(raw)
-        if wrong := self._profile.rules(self._profile, path, headers, body):
+        if wrong := self.profile.rules(self.profile, path, headers, body):
             self.counts.refused += 1
             self.rejected.append(wrong.message)
-            return answer_with(wrong.status, self._profile.body(wrong))
-        return ChatRequest(path, headers, body or {}, self._profile)
+            return answer_with(wrong.status, self.profile.body(wrong))
+        return ChatRequest(path, headers, body or {}, self.profile)
 
     async def _reply(self, request: ChatRequest, reply: Reply, out: asyncio.Transport) -> None:
         parts = encode_reply(request, reply)
@@ -265,9 +283,32 @@ class PacedModel:
         )
 
 
+@asynccontextmanager
+async def serve(
+    script: Script,
+    profile: ServerProfile = SIMULATED,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    places: int = 0,
+    remember: bool = True,
+) -> AsyncIterator[ModelServer]:
+    """Serve in this process until the context ends; `url` is the base URL. Raises `OSError` if the port is taken."""
+    server = ModelServer(script, profile, places=places, remember=remember)
+    listening = await asyncio.get_running_loop().create_server(server.connect, host, port, backlog=_BACKLOG)
+    server.url = f"http://{host}:{listening.sockets[0].getsockname()[1]}" + ("" if profile.azure else "/v1")
+    try:
+        yield server
+    finally:
+        listening.close()
+        for connection in list(server.connections):
+            connection.transport.abort()
+        await listening.wait_closed()
+
+
 @contextmanager
 def run_model_server(simulated: SimulatedModel) -> Iterator[str]:
-    """Run a server, and give its base URL; it ends with the context, and with this process."""
+    """Run a server in a process of its own, which ends with the context or this process; gives its base URL."""
     command = [sys.executable, "-m", "evaluation.simulated_model.model_server", encode_simulation(simulated)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -278,25 +319,19 @@ def run_model_server(simulated: SimulatedModel) -> Iterator[str]:
 
 
 def fetch_counts(url: str) -> ServerCounts:
-    """Ask a running server what it has counted. Blocks."""
+    """Return the counts of a running server. Blocks."""
     with urllib.request.urlopen(f"{url.removesuffix('/v1')}/counts") as reply:  # noqa: S310 - our own server's
         return ServerCounts(**json.load(reply))
 
 
-async def start_model_server(
-    simulated: SimulatedModel, host: str = "127.0.0.1", port: int = 0
-) -> tuple[asyncio.Server, str]:
-    """Begin to serve in this process; return the server and its base URL. Raises `OSError` where the port is taken."""
-    server = ModelServer(PacedModel(simulated), places=simulated.pace.concurrency)
-    listening = await asyncio.get_running_loop().create_server(server.connect, host, port, backlog=_BACKLOG)
-    return listening, f"http://{host}:{listening.sockets[0].getsockname()[1]}/v1"
-
-
-async def serve_until_input_ends(simulated: SimulatedModel) -> None:
-    server, url = await start_model_server(simulated)
-    print(url, flush=True)
-    await asyncio.to_thread(sys.stdin.read)
-    server.close()
+async def serve_simulation(
+    simulated: SimulatedModel, until: Callable[[], Awaitable[object]], host: str = "127.0.0.1", port: int = 0
+) -> None:
+    """Serve a simulated model and print its base URL, until something has happened."""
+    places = simulated.pace.concurrency
+    async with serve(PacedModel(simulated), host=host, port=port, places=places, remember=False) as server:
+        print(server.url, flush=True)
+        await until()
 
 
 _LENGTH = re.compile(r"(\w+)=(?:(\d+)x)?(\d+)")
@@ -345,7 +380,7 @@ def serve_model(
     )
     simulated = SimulatedModel(pace, FaultRates(busy, broken, cut), parse_lengths(lengths), spread, seed)
     try:
-        asyncio.run(_serve(simulated, host, port))
+        asyncio.run(serve_simulation(simulated, asyncio.Event().wait, host, port))
     except KeyboardInterrupt:
         return
     except OSError as error:
@@ -364,12 +399,5 @@ def parse_lengths(text: str) -> Mapping[str, ReplyLength]:
     return found
 
 
-async def _serve(simulated: SimulatedModel, host: str, port: int) -> None:
-    server, url = await start_model_server(simulated, host, port)
-    print(url, flush=True)
-    async with server:
-        await server.serve_forever()
-
-
 if __name__ == "__main__":
-    asyncio.run(serve_until_input_ends(decode_simulation(sys.argv[1])))
+    asyncio.run(serve_simulation(decode_simulation(sys.argv[1]), partial(asyncio.to_thread, sys.stdin.read)))

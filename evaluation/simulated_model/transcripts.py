@@ -23,7 +23,8 @@ from bot.answering.question_answering import answer
 from bot.app import App
 from bot.types import TurnRequest, TurnResult
 from evaluation.answers.question_sets import Exam, has_all_strings, read_exam
-from evaluation.workbench import TERMINAL, StagedLLM, open_corpus, render_table
+from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
+from evaluation.workbench import TERMINAL, open_corpus, render_table
 from ingest.types import DocumentSource, Listing
 from pipeline.types import Status, Turn
 from storage.language.sentences import sentence_spans
@@ -109,8 +110,13 @@ def _read_turn(row: Mapping[str, Any]) -> TranscriptTurn:
     )
 
 
-def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
+def build_transcript_model(turn: TranscriptTurn) -> ScriptedLLM:
     """Return the model of one turn."""
+    return script_stages("by hand", build_replies(turn))
+
+
+def build_replies(turn: TranscriptTurn) -> Mapping[str, Callable[[str], str]]:
+    """Return the replies of a turn by stage, from the last message of the prompt."""
     asked = Counter[str]()
 
     def say(stage: str, prompt: str) -> str:
@@ -124,7 +130,7 @@ def build_transcript_model(turn: TranscriptTurn) -> StagedLLM:
 
     stages: dict[str, Callable[[str], str]] = {name: partial(say, name) for name in ("query", *_DEFAULTS)}
     by_content = {"summarise": partial(_say_bullets, turn), "verify": partial(_say_verdicts, turn)}
-    return StagedLLM("by hand", {**stages, **by_content})
+    return {**stages, **by_content}
 
 
 MORE_COMING, CONTINUED = "\nMore notes are on their way", "\nNew notes:\n"

@@ -13,13 +13,13 @@ from bot.settings.tables.settings_tables import LimitSettings, Settings
 from bot.types import TurnRequest
 from evaluation.simulated_model.chat_protocol import ChatRequest, Ending, Fault, Reply, encode_reply
 from evaluation.simulated_model.model_replies import detect_kind
-from evaluation.simulated_model.model_server import Script
+from evaluation.simulated_model.model_server import ModelServer, Script
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.llm.lazy_model import LazyModel
 from pipeline.model import ChatMessage, ModelCall
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prefix
 from tests.fake_model_rules import OPENAI
-from tests.fake_model_server import FakeModelServer, serve
+from tests.fake_model_server import serve
 from tests.fakes import PageSource
 from tests.pipeline.scripted import quoting
 from tests.pipeline.world import reads_alike
@@ -98,7 +98,7 @@ def _call(request: ChatRequest) -> ModelCall:
 @asynccontextmanager
 async def modelled(
     home: Path, script: Mapping[str, Any] | Script | None = None, *, limits: LimitSettings | None = None, **changes: Any
-) -> AsyncIterator[tuple[App, FakeModelServer]]:
+) -> AsyncIterator[tuple[App, ModelServer]]:
     """Open the house; `changes` are of the model's settings."""
     async with serve(script if callable(script) else following(script or {})) as server, AsyncExitStack() as stack:
         with opened(home) as store:

@@ -13,8 +13,9 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.entry_point import app
 from evaluation.simulated_model.chat_protocol import answer_error
+from evaluation.simulated_model.model_server import ModelServer
 from tests.bot.modelled import KEY, following
-from tests.fake_model_server import FakeModelServer, serve
+from tests.fake_model_server import serve
 
 PAGES = {
     "light.md": "# Skarholm lighthouse\n\nSkarholm lighthouse was built in 1887. A keeper lives beside it.\n",
@@ -28,7 +29,7 @@ CLAIMS = {
 
 
 @contextmanager
-def served(script: dict[str, Any]) -> Iterator[FakeModelServer]:
+def served(script: dict[str, Any]) -> Iterator[ModelServer]:
     """Serve from a thread: commands run loops of their own."""
     loop, server = asyncio.new_event_loop(), serve(following(script))
     thread = threading.Thread(target=loop.run_forever, name="model server")

@@ -186,7 +186,7 @@ async def test_a_reply_that_is_whole_does_not_wait_for_a_reason_that_never_comes
     }
     async with modelled(tmp_path, script, limits=LimitSettings(seconds=20)) as (app, server):
         done = await answer(app, house.asking(system="wikichat-fast"), lambda _: None)
-        await server.until(lambda server: server.disconnects >= 1)
+        await server.until(lambda server: server.counts.left >= 1)
 
     assert (done.answer.status, done.failure) == (Status.ANSWERED, None)
     (claim,) = (one for one in done.answer.claims if one.claim.origin == "model")
@@ -213,7 +213,7 @@ async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path, as
         server,
     ):
         done = await answer(app, asking(), lambda _: None)
-        await server.until(lambda it: it.disconnects == len(it.requests))
+        await server.until(lambda it: it.counts.left == len(it.requests))
 
     assert (done.answer.status, done.failure.kind, done.text) == (
         Status.FAILED,
@@ -227,11 +227,11 @@ async def test_cancelling_a_turn_stops_its_calls_at_once_and_the_record_says_so(
     hanging = {"query": HANG, "generate": HANG}
     async with modelled(tmp_path, hanging, limits=LimitSettings(query="always")) as (app, server):
         running = asyncio.create_task(answer(app, asking(), lambda _: None))
-        await server.until(lambda it: it.busy == 2)
+        await server.until(lambda it: it.counts.busy == 2)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        await server.until(lambda it: it.disconnects == 2)
+        await server.until(lambda it: it.counts.left == 2)
         entries = await record(app)
 
     assert (entries[-1].body["status"], entries[-1].body["text"]) == ("cancelled", "")

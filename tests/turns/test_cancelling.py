@@ -46,7 +46,7 @@ async def test_a_turn_stopped_in_any_call_leaves_no_open_call_and_a_record_that_
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await running
-            await server.until(lambda it: it.busy == 0)
+            await server.until(lambda it: it.counts.busy == 0)
             ((opened, _),) = await app.audit.turns(1)
             entries = await app.audit.turn(opened.turn_id)
 
@@ -78,8 +78,8 @@ async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        await server.until(lambda it: it.busy == 0)
-        disconnects = server.disconnects
+        await server.until(lambda it: it.counts.busy == 0)
+        disconnects = server.counts.left
         ((opened, _),) = await app.audit.turns(10)
         closed = (await app.audit.turn(opened.turn_id))[-1].body
 

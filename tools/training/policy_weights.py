@@ -21,8 +21,9 @@ from bot.app import App
 from bot.types import TurnRequest
 from evaluation.answers.question_sets import has_all_strings, read_exam
 from evaluation.claims.claim_metrics import assign_folds
+from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
 from evaluation.simulated_model.transcripts import build_transcript_model, read_documents, read_transcripts
-from evaluation.workbench import TERMINAL, StagedLLM, open_corpus
+from evaluation.workbench import TERMINAL, open_corpus
 from pipeline.kit import Kit, SystemEntry
 from pipeline.model import LLM
 from pipeline.stages.augmentation.knowledge_consolidator import consolidate
@@ -115,10 +116,10 @@ async def record_file(path: Path, home: Path | None) -> list[RecordedTurn]:
         return found
 
 
-def _build_simple_model(talk: Conversation) -> StagedLLM:
+def _build_simple_model(talk: Conversation) -> ScriptedLLM:
     resolved = resolve_question(talk)
     terms = " ".join(word for word in words(resolved.query) if content_terms(word))
-    return StagedLLM("words", {"query": lambda _: f"Search: yes\nQuery: {terms}\nTime: none"})
+    return script_stages("words", {"query": lambda _: f"Search: yes\nQuery: {terms}\nTime: none"})
 
 
 async def _record(

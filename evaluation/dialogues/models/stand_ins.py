@@ -5,8 +5,8 @@ false claims; its manifest says which they were.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
 
@@ -14,10 +14,11 @@ from evaluation.answers.question_sets import ExamQuestion
 from evaluation.answers.system_comparison import ScriptedConversation, falsify, open_scripted_model
 from evaluation.claims.verifiers import build_evidence
 from evaluation.dialogues.dialogue_types import Topic
-from evaluation.simulated_model.model_pace import SimulatedModel, count_tokens
+from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.model_replies import build_reply
+from evaluation.simulated_model.scripted_llm import WHOLE, ScriptedLLM
 from pipeline.kit import Supports
-from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.model import LLM, ModelCall
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
 from storage.types import Verdict
@@ -36,34 +37,6 @@ JUDGE_STAND_IN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StandIn:
-    """An `LLM` made of a function from a call to its reply; tokens are counted by length."""
-
-    name: str
-    write: Callable[[ModelCall], Awaitable[str]]
-
-    def structured(self, stage: str) -> bool:
-        del stage
-        return False
-
-    def busy(self) -> bool:
-        return False
-
-    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        spent.calls += 1
-        text = await self.write(call)
-        read, written = sum(count_tokens(message.text) for message in call.messages), count_tokens(text)
-        spent.tokens += read + written
-        return ModelReply(text, self.name, prompt_tokens=read, completion_tokens=written, estimated=True)
-
-    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        reply = await self.complete(call, spent)
-        # In one piece: what a system makes of half a reply follows from the clock, and a run is to be the same again.
-        yield ReplyPiece(reply.text)
-        yield reply
-
-
 def open_stand_in(name: str, topic: Topic, user: str, seed: int) -> LLM:
     """Return the model that stands in under a name for one turn of a conversation."""
     return open_simulated(seed) if name == "simulated" else open_scripted(topic, user)
@@ -72,12 +45,7 @@ def open_stand_in(name: str, topic: Topic, user: str, seed: int) -> LLM:
 def open_scripted(topic: Topic, user: str) -> LLM:
     posed = ExamQuestion(user, (), frozenset(), "")
     known = ScriptedConversation(posed, (topic.first_sentence,), (falsify(topic.first_sentence),))
-    scripted = open_scripted_model(known)
-
-    async def write(call: ModelCall) -> str:
-        return (await scripted.complete(call, BudgetMeter())).text
-
-    return StandIn("scripted", write)
+    return replace(open_scripted_model(known), pieces=WHOLE)
 
 
 _DELIMITER = re.compile(r"^=== \w+ (begins|ends) ===$", re.MULTILINE)
@@ -91,7 +59,7 @@ def open_simulated(seed: int) -> LLM:
         said = [{"role": one.role, "content": _DELIMITER.sub(r"=== \1 ===", one.text)} for one in call.messages]
         return build_reply({"messages": said}, simulated).text
 
-    return StandIn("simulated", write)
+    return ScriptedLLM("simulated", write)
 
 
 _TOPIC = re.compile(r"^=== \w+ begins ===\n(.*)\n(.*)\n=== \w+ ends ===$", re.MULTILINE)
@@ -120,7 +88,7 @@ async def _write_user(call: ModelCall) -> str:
 
 
 def open_scripted_user() -> LLM:
-    return StandIn(SCRIPTED_USER, _write_user)
+    return ScriptedLLM(SCRIPTED_USER, _write_user)
 
 
 _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
@@ -148,7 +116,7 @@ def open_rule_judge(supports: Supports) -> LLM:
                 return _judge_answerable(turn)
         return _grade(call.messages[0].text, turn)
 
-    return StandIn(RULE_JUDGE, write)
+    return ScriptedLLM(RULE_JUDGE, write)
 
 
 def _split_claims(turn: str) -> str:

@@ -6,7 +6,7 @@ from bot.settings.tables.settings_tables import Settings
 from evaluation import EvaluationError
 from evaluation.claims.judge_verifier import ask_configured_judge, judge_by_model
 from evaluation.claims.labelled_claims import LabelledClaim
-from evaluation.dialogues.models.stand_ins import StandIn
+from evaluation.simulated_model.scripted_llm import ScriptedLLM
 from storage.types import Verdict
 
 CLAIMS = tuple(
@@ -25,7 +25,7 @@ async def test_verdicts_are_the_models_and_what_cannot_be_read_leaves_a_claim_un
             return "Reasoning: Said.\nSentences: 1\nVerdict: SUPPORTS"
         return "Reasoning: Not said.\nSentences: -\nVerdict: NOT ENOUGH INFO" if "red" in claim else "Hm."
 
-    found = await judge_by_model(CLAIMS, StandIn("m", write), 2)
+    found = await judge_by_model(CLAIMS, ScriptedLLM("m", write), 2)
     assert [(one.claim, one.judged.verdict) for one in found] == [
         (CLAIMS[0], Verdict.SUPPORTS),
         (CLAIMS[1], Verdict.NOT_ENOUGH_INFO),

@@ -3,7 +3,7 @@
 import pytest
 
 from evaluation.dialogues.models.call_cache import CachingModel
-from evaluation.dialogues.models.stand_ins import StandIn
+from evaluation.simulated_model.scripted_llm import ScriptedLLM
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply
 
 
@@ -22,7 +22,7 @@ def open_model(tmp_path, asked):
         asked.append(one.messages[-1].text)
         return f"reply {len(asked)}"
 
-    return lambda key="a": CachingModel(StandIn("m", write), tmp_path, asked=key)
+    return lambda key="a": CachingModel(ScriptedLLM("m", write), tmp_path, asked=key)
 
 
 async def listen(model, one):

@@ -13,7 +13,7 @@ from evaluation.dialogues.dialogue_types import TopicKind
 from evaluation.dialogues.judging.judge_run import JudgeRun
 from evaluation.dialogues.models.estimate import describe_expectation, expect_run
 from evaluation.dialogues.models.simulated_user import MAX_MESSAGE, parse_message
-from evaluation.dialogues.models.stand_ins import StandIn, open_rule_judge, open_scripted, open_scripted_user
+from evaluation.dialogues.models.stand_ins import open_rule_judge, open_scripted, open_scripted_user
 from evaluation.dialogues.prompts import PROMPTS
 from evaluation.dialogues.run_folder import RunFolder
 from evaluation.dialogues.run_setup import (
@@ -25,6 +25,7 @@ from evaluation.dialogues.run_setup import (
     refuse_other_options,
 )
 from evaluation.dialogues.topics import choose_topics, read_topics, share_count, survey_corpus
+from evaluation.simulated_model.scripted_llm import ScriptedLLM
 from evaluation.system_variants import parse_variant
 from evaluation.workbench import open_home
 from pipeline.errors import ModelUnavailable, UnreadableReply
@@ -51,7 +52,7 @@ def open_run(app, manifest, path, write=None, held=None):
     """Return a run; `write` is what the model of systems replies with, in the place of rules."""
 
     def open_model(dialogue, user):
-        return StandIn("m", write) if write else open_scripted(dialogue.topic, user)
+        return ScriptedLLM("m", write) if write else open_scripted(dialogue.topic, user)
 
     app = order_searches(app, manifest)
     told = [] if held is None else held
@@ -185,7 +186,7 @@ async def test_what_is_used_first_is_opened_before_the_first_turn(app, manifest,
         return await app.supports(sentence, evidence, asked=asked)
 
     run = open_run(replace(app, supports=check), replace(manifest, systems=("model-alone",), turns=1), tmp_path)
-    user = StandIn("user", lambda call: log.append("turn") or run.simulator.write(call))
+    user = ScriptedLLM("user", lambda call: log.append("turn") or run.simulator.write(call))
     await replace(run, simulator=user).hold()
     assert log == ["check", "turn"]
 

@@ -12,7 +12,7 @@ from evaluation.simulated_model.transcripts import (
     OWN_TRANSCRIPTS,
     TranscriptTurn,
     TurnOutcome,
-    build_transcript_model,
+    build_replies,
     count_faults,
     count_outcomes,
     fingerprint,
@@ -60,7 +60,7 @@ def test_bullets_and_verdicts_are_found_by_what_a_prompt_shows() -> None:
         rulings={fingerprint(claim): ["REFUTES", CITED]},
         labels={fingerprint(seen): "supported"},
     )
-    say = build_transcript_model(turn).replies
+    say = build_replies(turn)
 
     assert say["query"]("") == "Search: no"
     assert (say["draft"](NOTES), say["draft"]("[1] It rains.")) == ("Four did [2].", "NOTHING")

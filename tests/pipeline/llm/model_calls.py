@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from evaluation.simulated_model.model_server import Script
+from evaluation.simulated_model.model_server import ModelServer, Script
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings, Secret
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from tests.fake_model_rules import OPENAI, StrictProfile
-from tests.fake_model_server import FakeModelServer, serve
+from tests.fake_model_server import serve
 
 CALL = ModelCall(
     "draft", (ChatMessage("system", "Answer in one sentence."), ChatMessage("user", "Where is Lake Constance?"))
@@ -26,7 +26,7 @@ SCHEMA_CALL = replace(CALL, schema=SCHEMA)
 
 @dataclass
 class Asking:
-    server: FakeModelServer
+    server: ModelServer
     model: OpenAIModel
     waits: list[float] = field(default_factory=list)
     spent: BudgetMeter = field(default_factory=BudgetMeter)
@@ -41,7 +41,7 @@ class Asking:
         return pieces, next((part for part in parts if isinstance(part, ModelReply)), None)
 
 
-def settings_for(server: FakeModelServer, **changes) -> ModelSettings:
+def settings_for(server: ModelServer, **changes) -> ModelSettings:
     profile = server.profile
     settings = ModelSettings(
         profile.models[0],

@@ -77,7 +77,7 @@ async def test_no_more_call_at_once_than_set_and_first_come_is_first_served() ->
     async with asking(lambda _: Reply(seconds=0.005), max_concurrency=3) as ask:
         calls = [ModelCall("draft", (ChatMessage("user", f"Question {number}"),)) for number in range(12)]
         await asyncio.gather(*(ask.complete(call) for call in calls))
-    assert ask.server.busiest == 3
+    assert ask.server.counts.busiest == 3
     assert [request.text for request in ask.server.requests] == [call.messages[0].text for call in calls]
 
 
@@ -107,7 +107,7 @@ async def test_cancelling_a_call_closes_its_connection_at_once(*, streamed: bool
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await ask.server.until(lambda server: server.disconnects == 1 and server.open == 0)
+        await ask.server.until(lambda server: server.counts.left == 1 and server.counts.open == 0)
         ask.server.script = lambda _: GOOD
         assert (await ask.complete()).text == "In the Alps."
 
@@ -121,7 +121,7 @@ async def test_closing_a_stream_closes_its_connection_at_once() -> None:
         parts = ask.model.stream(replace(CALL, note_lost=cut.append), ask.spent)
         assert (await anext(parts)).text == "In "
         await parts.aclose()
-        await ask.server.until(lambda server: server.disconnects == 1 and server.open == 0)
+        await ask.server.until(lambda server: server.counts.left == 1 and server.counts.open == 0)
         assert 0 < ask.spent.tokens < 100
         assert [(one.text, one.estimated) for one in cut] == [("In ", True)]
         assert cut[0].prompt_tokens + cut[0].completion_tokens == ask.spent.tokens
@@ -221,8 +221,8 @@ async def test_eighty_turns_at_once_hold_the_limit_and_little_memory() -> None:
         ask.server.requests.clear()
         left, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert ask.server.busiest == 16
-        assert ask.server.open <= 16
+        assert ask.server.counts.busiest == 16
+        assert ask.server.counts.open <= 16
         assert all(one.calls == 1 and one.tokens > 0 for one in spent)
     assert (left < 1_500_000, most < 6_000_000) == (True, True)
 

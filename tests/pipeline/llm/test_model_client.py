@@ -185,7 +185,7 @@ async def test_connections_are_kept_for_the_next_call() -> None:
         for _ in range(3):
             await ask.complete()
             await ask.stream()
-        assert ask.server.open == 1
+        assert ask.server.counts.open == 1
 
 
 async def test_a_cut_reply_says_that_it_is_cut() -> None:

@@ -192,8 +192,8 @@ async def test_closing_a_model_closes_its_connections() -> None:
     async with serve(lambda _: Reply()) as server:
         async with open_model(settings_for(server)) as model:
             await asyncio.gather(*(model.complete(CALL, BudgetMeter()) for _ in range(4)))
-            assert server.open > 0
-        await server.until(lambda it: it.open == 0)
+            assert server.counts.open > 0
+        await server.until(lambda it: it.counts.open == 0)
 
 
 async def test_who_asks_by_the_address_is_named_in_a_header() -> None:

@@ -155,7 +155,7 @@ async def test_a_server_that_never_answers_is_given_up(*, streamed: bool) -> Non
     async with asking(lambda _: HANG, timeout_seconds=0.05) as ask:
         with pytest.raises(ModelUnavailable, match="fell silent"):
             await (ask.stream() if streamed else ask.complete())
-        await ask.server.until(lambda server: server.open == 0)
+        await ask.server.until(lambda server: server.counts.open == 0)
 
 
 async def test_a_stream_that_never_begins_is_given_up() -> None:
@@ -169,7 +169,7 @@ async def test_a_stream_that_stops_is_given_up_without_another_try() -> None:
         with pytest.raises(ModelUnavailable, match="fell silent"):
             await ask.stream()
         assert len(ask.server.requests) == 1
-        await ask.server.until(lambda server: server.disconnects == 1)
+        await ask.server.until(lambda server: server.counts.left == 1)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -188,7 +188,7 @@ async def test_the_end_of_the_turn_ends_the_call() -> None:
         ask.spent.deadline = time.monotonic() + 0.05
         with pytest.raises(BudgetExceeded, match="seconds"):
             await ask.complete()
-        await ask.server.until(lambda server: server.open == 0)
+        await ask.server.until(lambda server: server.counts.open == 0)
 
 
 BREAKS = {
@@ -246,7 +246,7 @@ async def test_a_reply_of_ten_megabytes_is_not_read(*, streamed: bool) -> None:
     async with asking(lambda _: Reply("na " * 3_500_000, pieces=("na " * 3_500_000,))) as ask:
         with pytest.raises(ModelUnavailable, match=r"sent more than \d+ kB"):
             await (ask.stream() if streamed else ask.complete())
-        await ask.server.until(lambda server: server.open == 0)
+        await ask.server.until(lambda server: server.counts.open == 0)
     assert len(ask.server.requests) == 1
 
 
