@@ -1,7 +1,7 @@
-"""Decide who is answered and who may read what, by what settings name; pure.
+"""Decide who is answered and who may read which corpora, by the settings.
 
-Nothing is readable unless settings say so. By whatever way somebody comes (a message, an edit of it, a question that
-waited or was caught up with, a button), their platform says in an `Asker` what is known of them; it is decided here.
+Nothing is readable unless the settings say so. However a person reaches the bot (a message, an edit, a question caught
+up with after an outage, a button), the platform describes them in an `Asker`, and this module decides.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -9,70 +9,114 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
-EVERYONE = "*"
+from bot.settings.platform_registry import EVERYONE, load_platforms
+from bot.settings.tables.settings_tables import Settings
+from storage.errors import UnknownCorpus
+from storage.manifest import Manifest
+from storage.types import Corpus, DocumentId
 
 
 class Exclusion(StrEnum):
-    """Why somebody is not answered at all."""
+    """Why a person is not answered at all."""
 
     NONE = ""
-    ELSEWHERE = "elsewhere"  # they stand where settings let nobody be answered
-    DENIED = "denied"  # settings deny them, or a role of theirs
+    ELSEWHERE = "elsewhere"  # the settings allow no answers in this place
+    DENIED = "denied"  # the settings deny this person, or one of their roles
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, and where. What is not known of a place counts against it."""
+    """Who asks, and where. Unknown facts default to the restrictive value."""
 
     platform: str  # "terminal", "pages", "mcp", or the name of a platform
     kind: Literal["terminal", "channel", "dm"]
-    workspace: str = ""  # slack's team, Discord's server; empty in a Discord DM, which stands in no server
+    workspace: str = ""  # Slack's team or Discord's server; empty in a Discord DM
     channel: str = ""
     user: str = ""
-    shared_with_other_organisations: bool = True
-    """Of a Slack channel or DM: whether people of other organisations are in it."""
-    listed_server: bool = False  # of a channel elsewhere: whether settings list its server as the team's own
-    moderates: bool = False
-    """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
-    uninvited: bool = False  # of a Slack channel: whether the bot is not in it, so that nothing is known of it
-    guest: bool = False  # whether they are a guest, to whom `*` is not open
+    shared_with_other_organisations: bool = True  # whether a Slack channel or DM has members of other organisations
+    listed_server: bool = False  # whether the settings list a channel's server as the team's own; not for Slack
+    moderates: bool = False  # whether this person may delete others' messages there; known only for actions
+    uninvited: bool = False  # whether the bot is not in this Slack channel, so that the channel is unknown
+    guest: bool = False  # guests cannot read a corpus that is visible to `*`
     principals: tuple[str, ...] = ()
-    """Of somebody in a DM: what else settings name them by, such as `slack:T1/S1` of a user group, `discord:S1/R1` of a
-    role, and `discord:S1/U1`, which is theirs while they are a member of that server."""
+    """Other ids by which the settings may name the user of a DM: `slack:T1/S1` for a user group, `discord:S1/R1` for a
+    role, and `discord:S1/U1` while the user is a member of that server."""
     exclusion: Exclusion = Exclusion.NONE
-    name: str = field(default="", compare=False)  # what their platform shows of them, for the record alone
+    name: str = field(default="", compare=False)  # the name that the platform shows, for the record only
     channel_name: str = field(default="", compare=False)
 
     @property
     def user_id(self) -> str:
-        """Who it is, as settings name a person: `slack:T1/U1`."""
+        """The person's id in the settings: `slack:T1/U1`."""
         return f"{self.platform}:{self.workspace}/{self.user}"
 
     @property
     def channel_id(self) -> str:
-        """Where they stand, as settings name a channel: `slack:T1/C1`."""
+        """The channel's id in the settings: `slack:T1/C1`."""
         return f"{self.platform}:{self.workspace}/{self.channel}"
 
 
 def mark_unplaced(asker: Asker) -> Asker:
-    """Return an asker who could not be looked up: that counts against them."""
+    """Return an asker whose place could not be looked up, with the restrictive values."""
     return replace(asker, shared_with_other_organisations=True, listed_server=False, guest=True, principals=())
 
 
 def find_exclusion(*, listed: bool, ids: Collection[str], deny: Collection[str]) -> Exclusion:
-    """Return why somebody is not answered, by whether their place is listed, and by the ids of them and their roles."""
+    """Return why a person is not answered. `listed`: their place is in the settings; `ids`: they and their roles."""
     if not listed:
         return Exclusion.ELSEWHERE
     return Exclusion.DENIED if set(ids) & set(deny) else Exclusion.NONE
 
 
-def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
-    """Return the names of the corpora, given with their readers, that may be read here by this asker.
+def is_admin(settings: Settings, by: Asker) -> bool:
+    """Return whether the settings of any platform list this person as an admin."""
+    return any(by.user_id in entry.read(settings).admins for entry in load_platforms().values())
 
-    The terminal's user owns the machine and reads all, and whoever is let in to the pages reads the record of all that
-    was ever cited. Elsewhere a channel reads what names that channel, a DM what
-    names that user or a group of theirs, and `*` stands for every place that is the team's own, but not for guests.
-    Who is not answered reads nothing.
+
+async def list_corpora(settings: Settings, manifest: Manifest) -> tuple[Corpus, ...]:
+    """Return the existing corpora, the search engine's included. Raises `StorageError`."""
+    web = settings.search_engine.corpus
+    return (*await manifest.catalogue(), *((Corpus(web, None, reference=True),) if web else ()))
+
+
+async def find_visible_corpora(settings: Settings, manifest: Manifest, asker: Asker) -> tuple[str, ...]:
+    """Return the existing corpora that this asker may read here. Raises `StorageError`."""
+    return select_visible(settings, await list_corpora(settings, manifest), asker)
+
+
+def select_visible(settings: Settings, corpora: Sequence[Corpus], asker: Asker) -> tuple[str, ...]:
+    """Return the names of those of the corpora that this asker may read here."""
+    readers = settings.visible_to
+    return select_readable({corpus.name: readers.get(corpus.name, ()) for corpus in corpora}, asker)
+
+
+def select_scope(allowed: Sequence[str], requested: Sequence[str]) -> tuple[str, ...]:
+    """Return the requested ones of the allowed corpora; all if none is requested.
+
+    Raises `UnknownCorpus` for a requested corpus that is not allowed, whatever the reason.
+    """
+    for name in requested:
+        if name not in allowed:
+            known = ", ".join(allowed) or "none yet: run `footnote ingest folder PATH --corpus NAME`"
+            raise UnknownCorpus(f"There is no corpus “{name}” to read here.", hint=f"There are: {known}.")
+    return tuple(name for name in allowed if not requested or name in requested)
+
+
+async def find_forgotten_documents(manifest: Manifest, documents: Collection[DocumentId]) -> frozenset[DocumentId]:
+    """Return which of the documents were forgotten. Raises `StorageError`.
+
+    A document without a key counts as forgotten if its corpus has any: it could be one of them.
+    """
+    gone = {corpus: await manifest.forgotten(corpus) for corpus in sorted({corpus for corpus, _ in documents})}
+    return frozenset((corpus, key) for corpus, key in documents if gone[corpus] and key in {"", *gone[corpus]})
+
+
+def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
+    """Return the names of the corpora, given with their readers, that this asker may read here.
+
+    The terminal's user owns the machine and reads all of them; users who are signed in to the pages read the record of
+    everything that was ever cited. A channel reads the corpora that name this channel, a DM those that name the user or
+    one of the user's groups. `*` means every place of the team, except for guests. Excluded people read nothing.
     """
     if is_operator(asker):
         return tuple(corpora)
@@ -82,7 +126,7 @@ def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple
 
 
 def is_operator(asker: Asker) -> bool:
-    """Return whether somebody asks at no place of a platform: at the terminal, by a program there, or on the pages."""
+    """Return whether a question comes from no platform: from the terminal, a program there, or the pages."""
     return asker.kind == "terminal" and asker.platform in {"terminal", "pages", "mcp"}
 
 
@@ -101,9 +145,9 @@ def _is_own_place(asker: Asker) -> bool:
 
 
 def may_view_turn(asker: Asker, by: Asker, *, alone: bool) -> bool:
-    """Return whether somebody (`by`) stands where a turn was answered, or is who asked.
+    """Return whether `by` asked the question or is in the channel that shows its answer.
 
-    `alone` says whether the asker alone was shown the answer.
+    `alone`: only the asker was shown the answer.
     """
     if is_operator(by):
         return True
@@ -111,12 +155,12 @@ def may_view_turn(asker: Asker, by: Asker, *, alone: bool) -> bool:
 
 
 def is_same_channel(asker: Asker, by: Asker) -> bool:
-    """Return whether both stand in one channel; a DM is none."""
+    """Return whether both are in the same channel; a DM is not a channel."""
     return asker.kind == by.kind == "channel" and asker.channel_id == by.channel_id and bool(by.channel)
 
 
 def is_same_person(asker: Asker, by: Asker) -> bool:
-    """Return whether both are one person. On Discord they are so over all servers, on Slack within one workspace."""
+    """Return whether both are one person: a Discord id is the same on all servers, a Slack id within a workspace."""
     if not by.user or (asker.platform, asker.user) != (by.platform, by.user):
         return False
     return by.platform == "discord" or asker.workspace == by.workspace

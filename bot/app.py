@@ -1,11 +1,11 @@
-"""Hold what a turn or a refresh needs, opened: the application object, and the part of it that reads records.
+"""Define the application object, with everything that a turn or a refresh needs, and the part that reads records.
 
 `bot.wiring` builds both; everything else receives them as arguments.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from bot.settings.live.live_settings import SettingsSource, read_current
 from bot.settings.tables.settings_tables import Settings
@@ -22,9 +22,18 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import RecordPosition
 from storage.record.record_search import RecordSearch
 from storage.record.spending import Spending
+from storage.types import Hit
 
-if TYPE_CHECKING:
-    from ingest.web.search_engines.web_search import WebSearch  # imports lxml
+
+class WebCorpus(Protocol):
+    """The web as a corpus; `ingest.web.search_engines.web_search.WebSearch` is not named here, as it imports lxml."""
+
+    @property
+    def corpus(self) -> str: ...
+
+    async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
+        """Return passages of at most so many pages, except those to `skip`. Raises `SourceUnavailable`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class App:
     llm: LLM | None = None
     load: LoadWatch = field(default_factory=LoadWatch)  # of the model's server
     rerank: Rerank = no_reader
-    web: "WebSearch | None" = None  # the search engine, if one is configured
+    web: WebCorpus | None = None  # the search engine, if one is configured
     observe_call: Callable[[str, object, str, float], None] = lambda *_: None
     """Receives each call of a platform: the platform, the call, its outcome and its seconds."""
 

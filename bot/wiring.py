@@ -12,18 +12,16 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextma
 from datetime import datetime
 from functools import partial
 from random import Random
+from typing import TYPE_CHECKING
 
-from bot.answering.turn_search import (
-    open_web_search,
-)
+from bot import read_version
 from bot.app import App, Records
 from bot.settings.chroma_location import locate_chroma
 from bot.settings.live.live_settings import LiveSettings, SettingsSource
+from bot.settings.tables.search_engine_settings import SearchEngineSettings
 from bot.settings.tables.settings_tables import Settings
 from pipeline.gate import Verify
-from pipeline.kit import (
-    Supports,
-)
+from pipeline.kit import Supports
 from pipeline.llm.lazy_model import LazyModel
 from pipeline.llm.server_load import LoadWatch
 from pipeline.model import BudgetMeter
@@ -47,6 +45,9 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import find_position
 from storage.record.record_search import RecordSearch
 from storage.record.spending import Spending
+
+if TYPE_CHECKING:
+    from ingest.web.search_engines.web_search import WebSearch  # imports lxml
 
 
 @asynccontextmanager
@@ -130,6 +131,21 @@ def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChe
     strictness, names = settings.support.strictness, settings.support.names
     answers = SupportChecker(states, strictness or "normal", names)
     return answers, SupportChecker(states, strictness or "strict", names)
+
+
+def open_web_search(search: SearchEngineSettings) -> "WebSearch | None":
+    """Return the configured search engine, which works within a `with` block; None if none is configured."""
+    if not search.corpus:
+        return None
+    # Imported late: most commands search no web.
+    from ingest.web.search_engines.engine import ENGINES, EngineAccess
+    from ingest.web.search_engines.web_search import ReadingBounds, WebSearch
+    from ingest.web.web_client import build_user_agent
+
+    agent = build_user_agent(search.contact or "no contact given", read_version())
+    access = EngineAccess(search.address, agent, search.api_key.get_secret_value(), search.seconds)
+    bounds = ReadingBounds(agent, search.seconds, search.page_tokens, search.hosts)
+    return WebSearch(ENGINES[search.type](access), bounds)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ turn was made from. Another question is never taken for its own: they must be th
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -23,7 +23,6 @@ from pipeline.stages.findings import collect_sentences
 from pipeline.stages.question_analysis import depends_on_context
 from pipeline.support.scorer import select_closest
 from pipeline.types import CitedSentence, Conversation, Status
-from storage.record.admin_choices import ApprovedExamples
 from storage.record.proof.verification import QUOTE_JOIN
 from storage.types import ApprovedExample, Document, DocumentId, EntryKind, Evidence, Hit, LogEntry, Passage, Span
 
@@ -226,16 +225,15 @@ def encode_pinned(pinned: PinnedAnswer) -> Mapping[str, Any]:
 
 
 async def find_pinned(
-    pool: ApprovedExamples,
+    examples: Iterable[ApprovedExample],
     talk: Conversation,
     scope: Collection[str],
     find_forgotten: FindForgotten,
     recall: RecallPassages,
 ) -> StandingAnswer | None:
-    """Return the newest answer that is pinned to the last question and may be said there. Raises `StorageError`."""
+    """Return the first of these answers that is pinned to the last question and may be shown. Raises `StorageError`."""
     asked = normalize_question(talk.question.text)
-    known = [pinned for one in await pool.answers() if (pinned := read_pinned(one))]
-    for pinned in known:
+    for pinned in filter(None, map(read_pinned, examples)):
         if normalize_question(pinned.question) != asked or not set(pinned.corpora) <= set(scope):
             continue
         if not await find_forgotten(pinned.documents) and (standing := await restore(pinned, scope, recall)):

@@ -1,23 +1,35 @@
-"""Build what a system works with in one turn: its kit, gate and recorder, with one budget for all model calls."""
+"""Build the tools of one turn: its kit, searches, gate and recorder, with one budget for all model calls.
+
+A turn searches the corpora of its scope, and the web if that is in its scope. Web pages are in no manifest: their
+corpus exists while a search engine is configured, and a page until it is forgotten.
+"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from random import Random
 
+from bot.access import find_forgotten_documents
 from bot.answering.example_pool import load_demos
-from bot.answering.turn_search import build_engine, build_find_document, build_search, require_existing, snapshot_search
 from bot.app import App
-from bot.corpus_access import find_forgotten_documents
+from ingest.types import SourceUnavailable
+from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
 from pipeline.gate import Gate, Recorder, Verify
-from pipeline.kit import Ask, Effort, Kit, Stream, Supports, ask_unconfigured, stream_unconfigured
+from pipeline.kit import Ask, Effort, Kit, Limits, Search, Stream, Supports, ask_unconfigured, stream_unconfigured
 from pipeline.model import BudgetMeter
 from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.stages.examples.demo_ranking import TurnDemos
-from pipeline.types import Conversation, Event
-from storage.types import is_web_corpus
+from pipeline.types import Conversation, Event, Support
+from storage.errors import StorageError
+from storage.language.words import words
+from storage.manifest import Manifest
+from storage.types import Document, Evidence, Hit, SearchQuery, is_web_corpus
+
+FindDocument = Callable[[str, str], Awaitable[Document | None]]
+"""Returns a document by its corpus and key; None if it no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +67,7 @@ def build_kit(
     """
     limits = app.settings.limits.kit(student=app.settings.model.student).at(effort)
     deadline = time.monotonic() + limits.seconds
-    engine = build_engine(app.web, app.manifest, scope)
-    recorder = Recorder(
-        snapshot_search(build_search(app.passages, scope)), tell=tell, engine=engine and snapshot_search(engine)
-    )
+    recorder = Recorder(build_search(app, scope), tell=tell, engine=build_engine(app, scope))
     random = Random(seed)  # noqa: S311 - sampling, not secrets
     now = talk.question.at or datetime.now(app.settings.zone)
     ask: Ask = ask_unconfigured
@@ -66,9 +75,8 @@ def build_kit(
     verify: Verify | None = None
     seen = Conversation(talk.turns[-limits.turns :])
     compare = app.passages.compare
-    demos = TurnDemos(
-        partial(load_demos, app.examples, scope, partial(find_forgotten_documents, app.manifest)), compare
-    )
+    find_forgotten = partial(find_forgotten_documents, app.manifest)
+    demos = TurnDemos(partial(load_demos, app.examples, scope, find_forgotten), compare)
     if app.llm:
         from pipeline.prompts.prompter import Prompter  # imports jinja2
 
@@ -86,9 +94,13 @@ def build_kit(
         )
         ask, stream = prompter.ask, prompter.stream
         verify = SentenceJudge(stream, seen, student=student)
-    still_there = require_existing(supports, build_find_document(app.manifest))
-    asked = tuple(turn.text for turn in seen.turns)
-    gate = Gate(found=recorder.found, supports=still_there, tell=tell, verify=verify, asked=asked)
+    gate = Gate(
+        found=recorder.found,
+        supports=require_existing(supports, build_find_document(app.manifest)),
+        tell=tell,
+        verify=verify,
+        asked=tuple(turn.text for turn in seen.turns),
+    )
     kit = Kit(
         ask=ask,
         stream=stream,
@@ -112,3 +124,90 @@ def build_kit(
         quote=gate.quote,
     )
     return TurnTools(kit, gate, recorder, deadline)
+
+
+def build_search(app: App, scope: Sequence[str]) -> Search:
+    """Return the search of one turn in the ingested corpora of its scope."""
+    corpora = tuple(name for name in scope if not is_web_corpus(name))
+
+    async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        with _report_search_outage():
+            return await app.passages.search(query.text, corpora, k)
+
+    return snapshot_search(search)
+
+
+def build_engine(app: App, scope: Sequence[str]) -> Search | None:
+    """Return the web search of one turn, whose `k` counts pages; None if the web is not in its scope."""
+    web, manifest = app.web, app.manifest
+    if web is None or web.corpus not in scope:
+        return None
+
+    async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        with _report_search_outage():
+            return await web.search(query.text, k, await manifest.forgotten(web.corpus))
+
+    return snapshot_search(search)
+
+
+def snapshot_search(search: Search) -> Search:
+    """Return a search of one turn that drops hits of another version of a document than its first hit."""
+    versions: dict[tuple[str, str], Document] = {}
+
+    async def search_snapshot(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        hits = await search(query, k)
+        for hit in hits:
+            versions.setdefault((hit.document.corpus, hit.document.key), hit.document)
+        return tuple(hit for hit in hits if versions[hit.document.corpus, hit.document.key] == hit.document)
+
+    return search_snapshot
+
+
+def build_find_document(manifest: Manifest) -> FindDocument:
+    async def find(corpus: str, key: str) -> Document | None:
+        with _report_search_outage():
+            if not is_web_corpus(corpus):
+                return await manifest.document(corpus, key)
+            return None if key in await manifest.forgotten(corpus) else Document(corpus, key, "")
+
+    return find
+
+
+def require_existing(supports: Supports, find: FindDocument) -> Supports:
+    """Return a check that also fails if a cited document no longer exists.
+
+    A document that was updated meanwhile may be cited in the version that this turn has seen.
+    """
+
+    async def check(sentence: str, evidence: Sequence[Evidence], *, asked: Sequence[str] = ()) -> Support:
+        support = await supports(sentence, evidence, asked=asked)
+        if not support.holds and not support.appealable:
+            return support
+        for corpus, key in dict.fromkeys((part.document.corpus, part.document.key) for part in evidence):
+            if await find(corpus, key) is None:
+                reason = "a document that it cites was removed meanwhile"
+                return Support(support.score, holds=False, reasons=(reason,))
+        return support
+
+    return check
+
+
+@contextmanager
+def _report_search_outage() -> Iterator[None]:
+    """Report an outage of the storage or of the engine as one of search: it must never look like "I don't know"."""
+    try:
+        yield
+    except StorageError as error:
+        raise SearchUnavailable(f"The documents cannot be searched: {error}", hint=error.hint) from error
+    except SourceUnavailable as error:
+        raise SearchUnavailable(f"The web cannot be searched: {error}", hint=error.hint) from error
+
+
+def validate_query(text: str) -> str:
+    """Return the query of a plain search. Raises `PipelineError`, as asking does, if it has no words or is too long."""
+    if len(text) > (most := Limits().question_characters):
+        message = f"The query has {len(text):,} characters; at most {most:,} are read."
+        raise QuestionTooLong(message, hint="Search for a few words.")
+    if not words(text):
+        raise QuestionWithoutWords("There are no words in the query.", hint="Search for a few words.")
+    return text

@@ -1,25 +1,64 @@
-"""Write a turn's log entries, and read a turn back from them; pure.
+"""Write a turn's log entries, and read a turn back from them.
 
-Entries of older versions say less. What they do not say counts against whoever wants to see the turn again: its
-corpora are then all that it could read.
+Entries of older versions have fewer fields. Unknown facts default to the restrictive value: a turn without recorded
+corpora counts as made from every corpus that it could read.
 """
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cache
+from importlib import resources
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from bot import read_version
 from bot.access import Asker
+from bot.settings.tables.settings_tables import Settings
 from bot.types import Failure, Place, TaskKind, TurnRequest, TurnResult
 from bot.views.catalog import translate
 from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
+from storage.indexes.embedding import READER_SHA256
 from storage.types import Document, DocumentId, EntryKind, Hit, LogEntry, Passage, Step
 
-INTERRUPTED = "interrupted"  # the kind of failure of a turn that was cut short with its process
+INTERRUPTED = "interrupted"  # the kind of failure of a turn whose process ended before it
+
+
+def read_versions(settings: Settings, embedder: str) -> Mapping[str, str]:
+    """Return the versions that a turn runs under: of code, settings, prompts, local check, reader and embedder."""
+    return {
+        "version": read_version(),
+        "settings": digest_settings(settings),
+        "prompts": digest_files("pipeline.prompts", ".j2", ".json"),
+        "support": digest_files("pipeline.support", "weights.json"),
+        "reader": READER_SHA256[:16],
+        "embedder": embedder,
+    }
+
+
+def digest_settings(settings: Settings) -> str:
+    """Return a short hash of the settings; two turns with different hashes ran under different settings.
+
+    No secret is hashed: models' and platforms' secrets count as set or not, and the database's address is left out.
+    """
+    plain = json.dumps(settings.model_dump(mode="json", exclude={"database"}), sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]
+
+
+@cache
+def digest_files(package: str, *endings: str) -> str:
+    """Return a short hash of the names and contents of a package's files."""
+    whole = hashlib.sha256()
+    files = [file for file in resources.files(package).iterdir() if file.name.endswith(endings)]
+    for file in sorted(files, key=lambda file: file.name):
+        for part in (file.name.encode(), file.read_bytes()):
+            whole.update(len(part).to_bytes(8))
+            whole.update(part)
+    return whole.hexdigest()[:16]
 
 
 def build_opening(

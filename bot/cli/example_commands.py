@@ -85,8 +85,8 @@ def _change(context: typer.Context, change: Change, answer_id: str, *, as_json: 
 
 
 async def _add(records: "Records", answer_id: str) -> tuple[str, str]:
+    from bot.access import find_forgotten_documents
     from bot.answering.example_pool import UnfitExample, approve_turn
-    from bot.corpus_access import find_forgotten_documents
 
     entries = await load_turn(records.audit, answer_id)
     turn_id = entries[0].turn_id
@@ -130,9 +130,9 @@ async def _find_example(records: "Records", beginning: str) -> str:
 
 
 async def _list(records: "Records") -> "Sequence[ListedExample]":
+    from bot.access import find_forgotten_documents
     from bot.answering.example_pool import read_demo
     from bot.cli.rendering.audit_view import ListedExample
-    from bot.corpus_access import find_forgotten_documents
 
     listed = [(one, read_demo(one)) for one in await records.examples.all()]
     stands_on = {document for _, demo in listed if demo for document in demo.documents}
@@ -201,6 +201,7 @@ def _read_text(file: Path) -> str:
 
 
 async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, text: str, name: str) -> str:
+    from bot.access import find_forgotten_documents
     from bot.answering.example_pool import PINNED
     from bot.answering.pinned_answers import (
         UnfitAnswer,
@@ -209,7 +210,6 @@ async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, 
         build_pinned,
         encode_pinned,
     )
-    from bot.corpus_access import find_forgotten_documents
     from bot.wiring import open_text_check
     from storage.types import ApprovedExample
 
@@ -259,9 +259,9 @@ async def _drop_answer(records: "Records", beginning: str) -> tuple[str, str]:
 
 
 async def _list_answers(records: "Records") -> "Sequence[ListedPin]":
+    from bot.access import find_forgotten_documents
     from bot.answering.pinned_answers import read_pinned, restore
     from bot.cli.rendering.audit_view import ListedPin
-    from bot.corpus_access import find_forgotten_documents
 
     listed = []
     for one in await records.examples.answers():

@@ -11,11 +11,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from bot.access import Asker, is_same_channel, is_same_person, may_view_turn
+from bot.access import Asker, find_forgotten_documents, is_admin, is_same_channel, is_same_person, may_view_turn
 from bot.answering.example_pool import UnfitExample, approve_turn, build_demo
 from bot.answering.turn_record import TurnRecord, read_kept_passages, read_turn_record
 from bot.app import App
-from bot.corpus_access import find_forgotten_documents, is_admin
 from bot.desk.authorized_turn import (
     ACTION_BEGUN,
     ACTION_DONE,

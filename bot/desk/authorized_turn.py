@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.access import Asker, may_view_turn
+from bot.access import Asker, find_forgotten_documents, may_view_turn
 from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.app import App
-from bot.corpus_access import find_forgotten_documents
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.jobs.job import decode_question
 from bot.types import DeliveryOutcome, Question, TurnResult

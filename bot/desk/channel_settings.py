@@ -11,9 +11,8 @@ from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, Literal
 
-from bot.access import Asker
+from bot.access import Asker, find_visible_corpora
 from bot.app import App
-from bot.corpus_access import find_visible_corpora
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import has_message, translate
 from pipeline.kit import EFFORTS, Effort

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.access import is_same_person
+from bot.access import is_same_person, list_corpora
 from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.app import App
-from bot.corpus_access import list_corpora
 from bot.desk.authorized_turn import find_last_action, is_asker_only
 from bot.desk.channel_settings import find_searchable_corpora
 from bot.desk.jobs.job import decode_question

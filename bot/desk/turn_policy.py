@@ -10,11 +10,10 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 from time import monotonic
 
-from bot.access import Asker, Exclusion
+from bot.access import Asker, Exclusion, find_forgotten_documents, is_admin
 from bot.answering.question_answering import answer, check_text, close_interrupted, record_unanswered
 from bot.answering.turn_record import TurnRecord
 from bot.app import App
-from bot.corpus_access import find_forgotten_documents, is_admin
 from bot.desk.channel_settings import QUOTING_SYSTEM, find_searchable_corpora, load_channel_settings
 from bot.desk.desk import Desk
 from bot.desk.jobs.job import EXCLUDED, DeskPorts, TurnPlan

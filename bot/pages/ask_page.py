@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from starlette.responses import Response, StreamingResponse
 
-from bot.corpus_access import list_corpora
+from bot.access import list_corpora
 from bot.desk.supervisor import cancel_tasks
 from bot.pages.page_rendering import SPLIT, render_macro
 from bot.pages.page_router import Visit

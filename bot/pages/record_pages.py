@@ -15,10 +15,10 @@ from typing import Any, get_args
 
 from starlette.responses import RedirectResponse, Response
 
+from bot.access import find_forgotten_documents
 from bot.answering.example_pool import UnfitExample, approve_turn
 from bot.answering.turn_record import read_kept_passages
 from bot.app import Records
-from bot.corpus_access import find_forgotten_documents
 from bot.desk.answer_actions import MAX_COMMENT
 from bot.desk.authorized_turn import build_action_entry
 from bot.pages.figure_charts import draw_charts

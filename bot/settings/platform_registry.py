@@ -15,12 +15,12 @@ from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, SecretStr
 
-from bot.access import EVERYONE
 from bot.settings.tables.field_types import LIVE, SettingsTable
 from bot.settings.tables.mcp_settings import is_mcp_reader
 from storage.language.lazy_pattern import lazy_compile
 
 FOLDER = "bot.platforms"
+EVERYONE = "*"  # the reader id that admits every place of the team
 GROUP = "footnote.platforms"  # the entry points by which a package brings platforms: each names a `PlatformEntry`
 _ID = lazy_compile(r"[a-z][a-z0-9-]*:[^/\s#]+/[^/\s#]+")
 _NAME = lazy_compile(r"([a-z][a-z0-9-]*):(?:([^/\s#]+)/)?#([^/\s#]+)")

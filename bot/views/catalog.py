@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from types import MappingProxyType
 
+from bot.types import Failure
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.types import CheckedClaim, Citation, Verdict, VerdictReason
 
@@ -45,8 +46,19 @@ def _load_catalog() -> Mapping[str, Mapping[str, str]]:
 
 
 def find_apology(kind: str, language: str) -> str:
-    """Return the sentence for a failure of this kind; empty where there is none."""
+    """Return the sentence for a failure of this kind; empty if there is none."""
     return translate(kind, language) if has_message(kind) else ""
+
+
+def render_failure(status: Status, failure: Failure, language: str) -> str:
+    """Return the reply in place of an answer, without technical details: the asker cannot fix what failed."""
+    sentence = find_apology(failure.kind, language)
+    if status is Status.REFUSED:
+        return sentence or failure.message
+    if not sentence:
+        return translate("failed", language)
+    again = translate("again_later", language)
+    return f"{sentence}{again}" if sentence.endswith("。") else f"{sentence} {again}"
 
 
 def render_left_out(withheld: int, total: int, language: str) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bot.answering.turn_versions import digest_files, digest_settings, read_versions
+from bot.answering.turn_record import digest_files, digest_settings, read_versions
 from bot.app import App
 from bot.settings.tables.model_values import EvaluationModel, ModelValues
 from bot.settings.tables.settings_tables import Settings
@@ -141,7 +141,11 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
 def list_versions(app: App) -> Mapping[str, str]:
     """Return what figures follow from besides models and documents, by name."""
     played = digest_files("evaluation.dialogues.prompts", ".j2")
-    return {**read_versions(app), "prompts of user and judge": played, "commit": find_commit()}
+    return {
+        **read_versions(app.settings, app.passages.embedder.name),
+        "prompts of user and judge": played,
+        "commit": find_commit(),
+    }
 
 
 def list_changes(manifest: RunManifest, app: App) -> tuple[str, ...]:

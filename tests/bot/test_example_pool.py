@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from bot.access import find_forgotten_documents
 from bot.answering.example_pool import UnfitExample, approve_turn, build_demo, load_demos, read_demo
 from bot.answering.question_answering import answer
-from bot.corpus_access import find_forgotten_documents
 from bot.settings.tables.settings_tables import LimitSettings
 from pipeline.prompts.demonstrations import load_own_demos
 from pipeline.types import DemoClaim, Demonstration, Status

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from bot.access import Asker
+from bot.access import Asker, find_forgotten_documents
 from bot.answering.pinned_answers import (
     PinnedAnswer,
     UnfitAnswer,
@@ -18,7 +18,6 @@ from bot.answering.pinned_answers import (
 from bot.answering.question_answering import PINNED, answer
 from bot.answering.turn_record import read_turn_record
 from bot.app import App
-from bot.corpus_access import find_forgotten_documents
 from bot.settings.tables.settings_tables import Settings
 from bot.types import TurnRequest, TurnResult
 from bot.views.catalog import translate

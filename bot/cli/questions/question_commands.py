@@ -49,7 +49,7 @@ def search(
 ) -> None:
     """Show the passages that match a query best, the best first; `--json` gives their scores, which only order them."""
     with open_command(context, as_json=as_json) as ctx:
-        from bot.answering.turn_search import validate_query
+        from bot.answering.turn_kit import validate_query
 
         text = validate_query(read_argument(query))
         hits = ctx.call_service(lambda service: _search(service, text, corpora or [], count, ctx.settings.sources))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.access import EVERYONE
 from bot.cli.setup.platform_interview import PlatformInterview, PlatformTries, select_platforms
 from bot.cli.setup.prompter import Prompter, name_missing
 from bot.cli.setup.setup_choices import (
@@ -20,6 +19,7 @@ from bot.cli.setup.setup_choices import (
     name_corpus,
 )
 from bot.doctor.diagnosis import CheckResult
+from bot.settings.platform_registry import EVERYONE
 from bot.settings.tables.field_types import expand_home
 from bot.settings.tables.settings_tables import CORPUS_NAME_RULE, CorpusSettings, Settings
 from bot.settings.tables.source_settings import FolderSettings

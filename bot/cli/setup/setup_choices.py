@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.access import EVERYONE
 from bot.cli.setup.settings_edit import add_entry, set_value
 from bot.platforms.platform_setup import Workspace
-from bot.settings.platform_registry import PlatformEntry, PlatformSettings
+from bot.settings.platform_registry import EVERYONE, PlatformEntry, PlatformSettings
 from bot.settings.tables.settings_tables import Settings
 
 NIGHTLY = "03:00"

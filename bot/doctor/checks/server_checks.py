@@ -10,12 +10,12 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from bot.answering.turn_search import open_web_search
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.server.refresh.source_factory import open_source
 from bot.settings.tables.source_settings import GitSettings, SourceContext, SourceSettings
 from bot.views.error_messages import explain_error
 from bot.views.text_formats import format_count
+from bot.wiring import open_web_search
 from ingest.sources.git import git_program
 from ingest.types import SourceUnavailable
 from pipeline.errors import ModelRefused

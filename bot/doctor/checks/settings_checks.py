@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from bot.access import EVERYONE
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection
-from bot.settings.platform_registry import PlatformEntry, load_platforms, platform_of
+from bot.settings.platform_registry import EVERYONE, PlatformEntry, load_platforms, platform_of
 from bot.settings.settings_errors import find_exposure, find_platform_faults
 from bot.settings.tables.mcp_settings import MCP, TOKENS, is_mcp_reader, list_token_ids
 from bot.settings.tables.pages_settings import LOOPBACK

@@ -16,7 +16,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.routing import BaseRoute
 
-from bot.answering.introduction import load_introduction
+from bot.answering.introduction import Introduction, load_introduction, render_introduction
 from bot.app import App
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_command import ChannelCommand
@@ -38,7 +38,6 @@ from bot.platforms.slack.slack_transport import HttpTransport, SlackTransport, S
 from bot.settings.live.channel_names import NamedChannel
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import translate
-from bot.views.introduction_view import Introduction, render_introduction
 from bot.views.sanitize import WORD_JOINER
 from bot.views.view_reducer import shorten_line
 from storage.errors import StorageError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.access import Asker, select_readable
-from bot.answering.turn_search import validate_query
+from bot.answering.turn_kit import validate_query
 from bot.server.mcp import tool_results as results
 from bot.settings.tables.mcp_settings import MCP, TOKENS, list_token_ids
 from bot.types import TurnRequest

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.access import Asker
+from bot.access import Asker, find_forgotten_documents
 from bot.answering.turn_record import TurnRecord, read_turn_record
 from bot.app import App
-from bot.corpus_access import find_forgotten_documents
 from bot.desk.answer_actions import build_note_question
 from bot.desk.authorized_turn import decode_without_handle, is_asker_only
 from bot.desk.channel_settings import find_searchable_corpora, load_channel_settings

@@ -12,10 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bot.access import Asker, Exclusion
+from bot.access import Asker, Exclusion, find_forgotten_documents
 from bot.answering.example_pool import approve_turn
 from bot.app import App
-from bot.corpus_access import find_forgotten_documents
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.jobs.job import encode_question as kept_question

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from bot.access import Asker
+from bot.access import Asker, find_forgotten_documents
 from bot.answering.question_answering import answer, check, close_interrupted
 from bot.answering.turn_record import read_turn_record
 from bot.app import App
-from bot.corpus_access import find_forgotten_documents
 from bot.settings.tables.settings_tables import Settings
 from bot.types import Place, TurnRequest
 from pipeline.systems import extractive

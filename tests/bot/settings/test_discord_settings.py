@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.answering.turn_versions import digest_settings
+from bot.answering.turn_record import digest_settings
 from bot.doctor.checks.settings_checks import list_configured_platforms
 from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_reader import load_settings

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from bot.answering.turn_search import open_web_search
-from bot.answering.turn_versions import digest_settings
+from bot.answering.turn_record import digest_settings
 from bot.server.monitoring.server_log import collect_secrets
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.settings_tables import Settings
+from bot.wiring import open_web_search
 
 KEY = "a-key-that-nobody-may-see"
 SEARX = "http://localhost:8888"

@@ -6,9 +6,8 @@ from importlib import resources
 
 import pytest
 
-from bot.answering.question_answering import render_failure
 from bot.types import Failure
-from bot.views.catalog import find_apology, render_answer_text, render_left_out, translate
+from bot.views.catalog import find_apology, render_answer_text, render_failure, render_left_out, translate
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
 from pipeline.types import Answer, Status, Turn
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.answering.turn_search import require_existing, snapshot_search
+from bot.answering.turn_kit import require_existing, snapshot_search
 from pipeline.types import Support
 from storage.types import Document, Evidence, Hit, Passage, SearchQuery
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.answering.introduction import Introduction, render_introduction, suggest_questions
 from bot.views.catalog import list_languages, translate
-from bot.views.introduction_view import Introduction, render_introduction, suggest_questions
 from pipeline.stages.question_analysis import SmallTalk, detect_small_talk
 from storage.language.detection import detect_language
 from storage.types import CorpusInfo, Document, Passage, StoredVersion
