@@ -46,7 +46,7 @@ def parse_variant(label: str) -> SystemVariant:
     """
     name, _, listed = label.partition(":")
     limits = {key: value for key, _, value in (part.partition("=") for part in listed.split(",") if part)}
-    unknown = next((one for one in limits if one not in _OwnLimits.model_fields), None)
+    unknown = next((limit for limit in limits if limit not in _OwnLimits.model_fields), None)
     if unknown is not None:
         raise EvaluationError(
             f"{label!r} names the limit {unknown!r}, which there is not.",

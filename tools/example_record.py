@@ -196,7 +196,7 @@ def _build_end(turn: ExampleTurn, keys: Sequence[str]) -> dict[str, Any]:
     if turn.refuted:
         wrong = Claim(turn.refuted, "model")
         claims.append(CheckedClaim(wrong, Verdict.REFUTES, (_passage(keys[0]).id,), "It says another number."))
-    text = " ".join(f"{one['text']} [{one['citations'][0]}]" for one in sentences)
+    text = " ".join(f"{sentence['text']} [{sentence['citations'][0]}]" for sentence in sentences)
     nearest = [] if said else [asdict(Hit(_passage(key), _document(key), 0.4)) for key in keys]
     return {
         "status": "answered" if said else "abstained",

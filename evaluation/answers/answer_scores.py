@@ -51,9 +51,11 @@ class ExamOutcome:
     @property
     def verbatim(self) -> bool:
         """Return whether each sentence that was let through stands in a passage that it cites, a row as prose."""
-        texts = {one.number: one.passage_text for one in self.answer.citations}
+        texts = {citation.number: citation.passage_text for citation in self.answer.citations}
         said = {number: f"{text}\n{write_rows(text, PassageKind.TABLE)}" for number, text in texts.items()}
-        return all(any(one.text in said[number] for number in one.citations) for one in self.answer.sentences)
+        return all(
+            any(sentence.text in said[number] for number in sentence.citations) for sentence in self.answer.sentences
+        )
 
 
 @dataclass

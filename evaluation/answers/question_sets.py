@@ -198,7 +198,11 @@ class ExamQuestion:
 
     def answered_by(self, *sentences: CitedSentence) -> bool:
         """Return whether those of the sentences that stand where they should say the whole answer together."""
-        placed = (one.text for one in sentences if not self.documents or one.evidence[0].document.key in self.documents)
+        placed = (
+            sentence.text
+            for sentence in sentences
+            if not self.documents or sentence.evidence[0].document.key in self.documents
+        )
         reply = " ¶ ".join(placed)
         return any(has_all_strings(strings, reply) for strings in self.answers)
 

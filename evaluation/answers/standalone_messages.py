@@ -92,7 +92,7 @@ def standalone(
     found = {path.stem: read_messages(path) for path in files}
     every = [one for messages in found.values() for one in messages]
     rows = [
-        (name, place, *count_taken([one for one in messages if one.first is (place == "first")]))
+        (name, place, *count_taken([message for message in messages if message.first is (place == "first")]))
         for name, messages in (*found.items(), ("all", every))
         for place in ("first", "later")
     ]
@@ -105,7 +105,7 @@ def standalone(
 
 def count_taken(messages: Sequence[LabelledMessage]) -> tuple[int, int, int, str, str]:
     """Return how many there are, stand alone and are taken, and the precision and recall of these."""
-    alone, taken = sum(one.stands_alone for one in messages), [one for one in messages if one.taken]
+    alone, taken = sum(one.stands_alone for one in messages), [message for message in messages if message.taken]
     right = sum(one.stands_alone for one in taken)
     precision, recall = (f"{right / whole:.3f}" if whole else "" for whole in (len(taken), alone))
     return len(messages), alone, len(taken), precision, recall

@@ -172,7 +172,7 @@ class ComparedReplies:
     @property
     def lies(self) -> tuple[str, ...]:
         """The false statements that a system said."""
-        return tuple(text for text in self.known.false if any(text in one.said for one in self.replies))
+        return tuple(text for text in self.known.false if any(text in reply.said for reply in self.replies))
 
 
 def _list_differences(one: SystemReply, other: SystemReply) -> Iterator[str]:
@@ -219,7 +219,7 @@ async def compare_systems(
     exam: Exam, count: int, systems: Sequence[str], home: Path | None = None, *, alone: bool = False
 ) -> list[ComparedReplies]:
     """Hold conversations with systems, over an index that is kept in `home` if it is named."""
-    sentences = (one.text for one in find_true_sentences(exam.source))
+    sentences = (true_sentence.text for true_sentence in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
     async with open_corpus(exam.source, exam.corpus, home) as app:
         return [await _ask_systems(app, one, systems, alone=alone) for one in chosen]
@@ -242,7 +242,7 @@ async def _ask_systems(
 async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
     asked = TurnRequest(known.posed.text, TERMINAL, earlier=known.posed.talk.earlier, system=system)
     done = await answer(app, asked, lambda _: None)
-    verdicts = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}
+    verdicts = {claim.claim.text: claim.verdict for claim in done.answer.claims if claim.claim.origin == "model"}
     said = frozenset(sentence.text for sentence in done.answer.sentences)
     return SystemReply(system, done.answer.status, said, done.answer.withheld, verdicts, done.usage.llm_calls)
 

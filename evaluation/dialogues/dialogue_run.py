@@ -189,7 +189,7 @@ async def ask_system(
         raise stop_run(done.failure.message)
     entries = await app.audit.turn(request.id)
     steps = [one.body for one in entries if one.kind is EntryKind.STEP]
-    withheld = sum(len(one.body["withheld"]) for one in entries if one.kind is EntryKind.TURN_CLOSED)
+    withheld = sum(len(entry.body["withheld"]) for entry in entries if entry.kind is EntryKind.TURN_CLOSED)
     found = [hit for step in steps for hit in step.get("hits", ())]
     known = await app.manifest.recall({hit[0] for hit in found}, {(hit[2], hit[3]) for hit in found})
     texts = tuple(sorted(passage.text for passage, _ in known.values()))
@@ -213,13 +213,25 @@ def build_turn(
         user,
         done.text,
         said.status.value,
-        tuple(RepliedSentence(one.text, one.citations) for one in said.sentences),
+        tuple(RepliedSentence(sentence.text, sentence.citations) for sentence in said.sentences),
         tuple(
-            ShownPassage(one.number, one.passage_id, one.corpus, one.document, one.title, one.passage_text, one.quote)
-            for one in said.citations
+            ShownPassage(
+                citation.number,
+                citation.passage_id,
+                citation.corpus,
+                citation.document,
+                citation.title,
+                citation.passage_text,
+                citation.quote,
+            )
+            for citation in said.citations
         ),
         knowledge,
-        tuple(sorted((TurnClaim(one.claim.text, one.claim.origin, one.verdict) for one in said.claims), key=astuple)),
+        tuple(
+            sorted(
+                (TurnClaim(claim.claim.text, claim.claim.origin, claim.verdict) for claim in said.claims), key=astuple
+            )
+        ),
         bullets=sum(_count_bullets(step) for step in steps if step.get("template") in _BULLET_CALLS),
         draft=drafts[0] if refined and drafts else "",
         candidates=len(drafts),

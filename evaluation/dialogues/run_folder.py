@@ -132,7 +132,7 @@ class RunFolder:
 
 
 def list_keys(dialogues: Iterable[Dialogue]) -> Sequence[TurnKey]:
-    return [(one.id, number) for one in dialogues for number in range(1, len(one.turns) + 1)]
+    return [(dialogue.id, number) for dialogue in dialogues for number in range(1, len(dialogue.turns) + 1)]
 
 
 def count_planned(manifest: RunManifest, held: int = 0) -> int:

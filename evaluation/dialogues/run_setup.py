@@ -86,7 +86,7 @@ def refuse_other_options(manifest: RunManifest, options: RunOptions, path: Path)
 
 def refuse_other_dialogues(manifest: RunManifest, held: Sequence[Dialogue], path: Path) -> None:
     """Raise `EvaluationError` where dialogues were held that are not of this run."""
-    planned = {one.id: one for one in plan_dialogues(manifest)}
+    planned = {dialogue.id: dialogue for dialogue in plan_dialogues(manifest)}
     other = next((one for one in held if replace(one, turns=()) != planned.get(one.id)), None)
     if other is not None:
         raise EvaluationError(

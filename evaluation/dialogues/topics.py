@@ -48,7 +48,7 @@ class CorpusSurvey:
         """Return those from which chance takes `count` of a kind: the first by what makes the kind."""
         many = max(MIN_POOL * count, round(POOL_SHARE * len(self._outlines)))
         if kind is TopicKind.RECENT:
-            dated = [one for one in self._outlines if one.date]
+            dated = [outline for outline in self._outlines if outline.date]
             return nlargest(many, dated, key=lambda one: (one.date, one.key))
         choose = nlargest if kind is TopicKind.HEAD else nsmallest
         return choose(many, self._outlines, key=lambda one: (one.aliases, one.passages, one.key))
@@ -56,7 +56,7 @@ class CorpusSurvey:
     def find_title(self, title: str) -> str | None:
         """Return the key of the document of a title, however it is spelt in small and capital letters."""
         wanted = title.casefold().strip()
-        return next((one.key for one in self._outlines if one.title.casefold() == wanted), None)
+        return next((outline.key for outline in self._outlines if outline.title.casefold() == wanted), None)
 
 
 async def choose_topics(
@@ -67,7 +67,9 @@ async def choose_topics(
     parts = [(survey, kind) for survey in surveys for kind in CHOSEN_KINDS if survey.candidates(kind, 1)]
     for place, (survey, kind) in enumerate(parts):
         wanted = share_count(count, len(parts), place)
-        pool = [one for one in survey.candidates(kind, wanted) if (survey.corpus, one.key) not in chosen]
+        pool = [
+            candidate for candidate in survey.candidates(kind, wanted) if (survey.corpus, candidate.key) not in chosen
+        ]
         Random(f"{seed} {survey.corpus} {kind}").shuffle(pool)
         for topic in await _describe_topics(manifest, survey.corpus, kind, pool, wanted):
             chosen[survey.corpus, topic.document] = topic

@@ -46,10 +46,9 @@ def agrees(lesson: Lesson, found: Any, taught: Any) -> bool | None:
     return decide(found) == decide(taught) if decide else None
 
 
-def _cited(bullets_or_sentences: Sequence[Any]) -> frozenset[int]:
-    return frozenset(
-        number for one in bullets_or_sentences for number in getattr(one, "sentences", getattr(one, "numbers", ()))
-    )
+def _cited(items: Sequence[Any]) -> frozenset[int]:
+    """Return the numbers of the sentences that bullets or sentences of a draft cite."""
+    return frozenset(number for item in items for number in getattr(item, "sentences", getattr(item, "numbers", ())))
 
 
 def _rulings(found: Sequence[Any]) -> dict[int, object]:
@@ -135,12 +134,14 @@ async def ask_all(lessons: Sequence[Lesson], llm: LLM, at_once: int) -> tuple[St
 
 def summarise(replies: Sequence[StudentReply]) -> list[dict[str, Any]]:
     """Return the figures of each template, and of all."""
-    groups = {name: [one for one in replies if one.lesson.template == name] for name in _sorted_templates(replies)}
+    groups = {
+        name: [reply for reply in replies if reply.lesson.template == name] for name in _sorted_templates(replies)
+    }
     return [_summarise_group(name, found) for name, found in (*groups.items(), ("all", list(replies)))]
 
 
 def _sorted_templates(replies: Sequence[StudentReply]) -> list[str]:
-    return sorted({one.lesson.template for one in replies})
+    return sorted({reply.lesson.template for reply in replies})
 
 
 def _summarise_group(name: str, found: Sequence[StudentReply]) -> dict[str, Any]:
@@ -160,16 +161,16 @@ def _summarise_group(name: str, found: Sequence[StudentReply]) -> dict[str, Any]
 def _render(figures: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         (
-            one["template"],
-            one["lessons"],
-            f"{one['format_kept']:.2f}",
-            "–" if one["agrees"] is None else f"{one['agrees']:.2f}",
-            f"{one['words_in_common']:.2f}",
-            f"{one['reply_tokens']:.0f}",
-            f"{one['seconds']:.2f}",
-            one["no_reply"],
+            figure["template"],
+            figure["lessons"],
+            f"{figure['format_kept']:.2f}",
+            "–" if figure["agrees"] is None else f"{figure['agrees']:.2f}",
+            f"{figure['words_in_common']:.2f}",
+            f"{figure['reply_tokens']:.0f}",
+            f"{figure['seconds']:.2f}",
+            figure["no_reply"],
         )
-        for one in figures
+        for figure in figures
     ]
     head = ("template", "lessons", "format kept", "says the same", "words in common", "tokens", "seconds", "no reply")
     return render_table(head, rows)

@@ -163,7 +163,7 @@ def write_export(export: Export, folder: Path, about: Mapping[str, Any]) -> dict
     for split, lessons in export.lessons.items():
         lines = "".join(f"{_encode_lesson(one, numbers)}\n" for one in lessons)
         (folder / f"{split}.jsonl").write_text(lines, encoding="utf-8")
-        stages = dict(sorted(Counter(one.template for one in lessons).items()))
+        stages = dict(sorted(Counter(lesson.template for lesson in lessons).items()))
         digest = hashlib.sha256(lines.encode()).hexdigest()
         files[split] = {"lessons": len(lessons), "templates": stages, "sha256": digest}
     quoted = Counter(corpus for ones in export.lessons.values() for one in ones for corpus, _ in one.quoted)

@@ -47,7 +47,7 @@ class RecordedTurn:
 
 def read_turn(summary: TurnSummary, entries: Sequence[LogEntry]) -> RecordedTurn | None:
     """Read a turn from its entries; None where it was never closed, or its words were erased."""
-    bodies = {kind: [one.body for one in entries if one.kind is kind] for kind in EntryKind}
+    bodies = {kind: [entry.body for entry in entries if entry.kind is kind] for kind in EntryKind}
     opened, closed, steps = (bodies[kind] for kind in (EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED, EntryKind.STEP))
     if summary.erased or not opened or not closed:
         return None

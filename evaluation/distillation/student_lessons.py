@@ -135,7 +135,7 @@ def _write_draft(sentences: Sequence[Any], turn: RecordedTurn) -> str:
     """Write a draft with those of its sentences that were said; the word for none where nothing was to be said."""
     if not sentences:
         return NOTHING_REPLY
-    said = [one for one in sentences if one.numbers and one.text in turn.said]
+    said = [sentence for sentence in sentences if sentence.numbers and sentence.text in turn.said]
     if not said:
         raise _NoLesson("nothing of the draft was said")
     return format_draft(said)

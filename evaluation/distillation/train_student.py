@@ -214,7 +214,7 @@ def describe_run(
         "model": options.model or f"random weights, {options.random}",
         "device": torch.cuda.get_device_name() if cuda else "processor",
         "parameters": sum(one.numel() for one in trainer.model.parameters()),
-        "trained": sum(one.numel() for one in trainer.model.parameters() if one.requires_grad),
+        "trained": sum(parameter.numel() for parameter in trainer.model.parameters() if parameter.requires_grad),
         "options": {name: str(value) for name, value in vars(options).items()},
         "lessons": {split: len(ones) for split, ones in encoded.items()},
         "left_out_as_too_long": left_out,

@@ -45,7 +45,7 @@ def render_page(markdown: str, title: str, plots: Sequence[Plot]) -> str:
 def draw_plot(plot: Plot) -> str:
     """Draw a plot as SVG, with its values as text for who cannot see it."""
     height = TOP + ROW * len(plot.points) + 24
-    told = "; ".join(f"{one.name}: {plot.write(one.value)}" for one in plot.points)
+    told = "; ".join(f"{point.name}: {plot.write(point.value)}" for point in plot.points)
     inner = "".join((*_draw_axis(plot, height), *_draw_points(plot)))
     return (
         f"<figure><figcaption>{escape(plot.title)}</figcaption>"

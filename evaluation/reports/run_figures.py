@@ -72,14 +72,15 @@ def join_judgements(
     """Join each dialogue with what was judged of it; what was not judged yet has nothing judged."""
     return tuple(
         MeasuredDialogue(
-            arm=Arm(one.system, one.model),
-            topic=f"{one.topic.corpus}/{one.topic.title}",
-            kind=one.topic.kind,
+            arm=Arm(dialogue.system, dialogue.model),
+            topic=f"{dialogue.topic.corpus}/{dialogue.topic.title}",
+            kind=dialogue.topic.kind,
             turns=tuple(
-                (turn, judgements.get((one.id, place), NOT_JUDGED)) for place, turn in enumerate(one.turns, start=1)
+                (turn, judgements.get((dialogue.id, place), NOT_JUDGED))
+                for place, turn in enumerate(dialogue.turns, start=1)
             ),
         )
-        for one in dialogues
+        for dialogue in dialogues
     )
 
 
@@ -235,17 +236,17 @@ class Comparison:
 
 
 def list_arms(dialogues: Sequence[MeasuredDialogue]) -> tuple[Arm, ...]:
-    return tuple(dict.fromkeys(one.arm for one in dialogues))
+    return tuple(dict.fromkeys(dialogue.arm for dialogue in dialogues))
 
 
 def list_kinds(dialogues: Sequence[MeasuredDialogue]) -> tuple[str, ...]:
     """List the kinds of topics there are, and all of them together where there are several."""
-    there = [kind.value for kind in TopicKind if any(one.kind is kind for one in dialogues)]
+    there = [kind.value for kind in TopicKind if any(dialogue.kind is kind for dialogue in dialogues)]
     return (*there, ALL) if len(there) > 1 else tuple(there)
 
 
 def select(dialogues: Sequence[MeasuredDialogue], arm: Arm, kind: str = ALL) -> tuple[MeasuredDialogue, ...]:
-    return tuple(one for one in dialogues if one.arm == arm and kind in {ALL, one.kind.value})
+    return tuple(dialogue for dialogue in dialogues if dialogue.arm == arm and kind in {ALL, dialogue.kind.value})
 
 
 def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0) -> Figure | None:
@@ -255,7 +256,7 @@ def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0)
     interval = estimate_share(parts, wholes, seed, proportion=what.unit == "%")
     if interval is None:
         return None
-    taken = [what.take(turn, judged) for one in dialogues for turn, judged in one.turns]
+    taken = [what.take(turn, judged) for dialogue in dialogues for turn, judged in dialogue.turns]
     values = [part / whole for part, whole in filter(None, taken) if whole]
     return Figure(interval, pstdev(values) if values else 0.0)
 
@@ -284,7 +285,7 @@ def _pair_topics(
 
 
 def _by_topic(dialogues: Sequence[MeasuredDialogue], what: Measure) -> dict[str, float]:
-    totals = ((one.topic, one.total(what)) for one in dialogues)
+    totals = ((dialogue.topic, dialogue.total(what)) for dialogue in dialogues)
     return {topic: total[0] / total[1] for topic, total in totals if total and total[1]}
 
 
@@ -302,6 +303,6 @@ def compare_runs(
 
 def score_refinement(dialogues: Sequence[MeasuredDialogue]) -> float | None:
     """Return BLEU-4 of what was said, with the draft before its refinement as the reference; 0 to 1."""
-    pairs = [(turn.reply, turn.draft) for one in dialogues for turn, _ in one.turns if turn.draft]
+    pairs = [(turn.reply, turn.draft) for dialogue in dialogues for turn, _ in dialogue.turns if turn.draft]
     scores = score_words(pairs)
     return scores.bleu4 if scores else None

@@ -151,7 +151,9 @@ def _list_standings(manifest: RunManifest, dialogues: Sequence[MeasuredDialogue]
         measured = (FACTUAL, CITATIONS[0], SILENT, COSTS[3])
         cells = (_cell(measure(own, one, manifest.seed), one) for one in measured)
         model = arm.model or "none"
-        own_stand_ins = ", ".join(one for one in stand_ins if one == arm.model or one not in models) or "none"
+        own_stand_ins = (
+            ", ".join(stand_in for stand_in in stand_ins if stand_in == arm.model or stand_in not in models) or "none"
+        )
         yield manifest.id, corpora, len(own), arm.system, model, manifest.judge, own_stand_ins, *cells
 
 
@@ -185,7 +187,7 @@ def _write_sections(
     seed = manifest.seed
     compared = compare_arms(dialogues, seed)
     turns = sum(len(one.turns) for one in dialogues)
-    judged = sum(judgement is not NOT_JUDGED for one in dialogues for _, judgement in one.turns)
+    judged = sum(judgement is not NOT_JUDGED for dialogue in dialogues for _, judgement in dialogue.turns)
     planned = count_planned(manifest, len(dialogues))
     yield "# Systems in simulated dialogues"
     yield (
@@ -195,7 +197,7 @@ def _write_sections(
     if lacking := describe_missing(planned, turns, judged):
         yield f"> **The run is not whole.** {lacking} Figures are of what is there."
     if manifest.stand_ins:
-        said = "\n".join(f"> - {one}" for one in manifest.stand_ins)
+        said = "\n".join(f"> - {stand_in}" for stand_in in manifest.stand_ins)
         yield f"> **Not everywhere was a language model.** What stood in for one tells nothing of any:\n>\n{said}"
     if dialogues:
         yield from _write_tables(dialogues, compared, seed, manifest.currency)
@@ -204,7 +206,7 @@ def _write_sections(
     yield "## Deviations from the papers"
     yield render_table(("where", "the paper", "here"), DEVIATIONS)
     if manifest.deviations:
-        yield "\n".join(f"- {one}" for one in manifest.deviations)
+        yield "\n".join(f"- {deviation}" for deviation in manifest.deviations)
     yield "## What was run"
     yield render_table(("", ""), _list_facts(manifest))
 
@@ -236,7 +238,7 @@ def _write_tables(
         yield "## Refinement"
         yield "As WikiChat's table 14: BLEU-4 of the reply, with the draft before its refinement as the reference."
         yield render_table(("system", "BLEU-4"), [(arm, f"{100 * score:.1f}") for arm, score in refined])
-    if graded := [one for one in dialogues if any(judged.draft_scores for _, judged in one.turns)]:
+    if graded := [dialogue for dialogue in dialogues if any(judged.draft_scores for _, judged in dialogue.turns)]:
         yield "As WikiChat's table 15: how much better replies are graded than the drafts that they were refined from."
         yield _tabulate(graded, GAINS, seed)
     yield "## Citations and knowledge"
@@ -329,7 +331,7 @@ def _write_variants(dialogues: Sequence[MeasuredDialogue], seed: int) -> Iterato
         variants = [arm for arm in arms if arm.system.partition(":")[0] == base]
         if len(variants) > 1 and any(":" in arm.system for arm in variants):
             yield f"## Variants of `{base}`"
-            kept = [one for one in dialogues if one.arm in variants]
+            kept = [dialogue for dialogue in dialogues if dialogue.arm in variants]
             shown = (FACTUAL, SILENT, CITATIONS[0], CITATIONS[2], CITATIONS[4], COSTS[5], COSTS[3])
             yield _tabulate(kept, shown, seed, kinds=(ALL,))
 

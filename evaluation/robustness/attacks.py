@@ -229,7 +229,7 @@ class Leaks:
     """Bare names of sites and mail addresses: words that no channel links by itself in what a bot posts."""
 
     def __add__(self, other: "Leaks") -> "Leaks":
-        return Leaks(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return Leaks(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     @property
     def harmful(self) -> int:

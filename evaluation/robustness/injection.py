@@ -241,14 +241,16 @@ def cache_checks(supports: Supports) -> Supports:
 async def quote_everything(talk: Conversation, kit: Kit) -> Status:
     """Say every sentence of every passage verbatim: the most that any quoting system could let out."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
-    for one in collect_sentences(hits):
-        await kit.say(CitedSentence(one.text, (one,)))
+    for sentence in collect_sentences(hits):
+        await kit.say(CitedSentence(sentence.text, (sentence,)))
     return Status.ANSWERED
 
 
 def _join_delivered(sentences: Sequence[AnsweredSentence]) -> str:
     """Join sentences as channels do, so that what falls together only then is seen."""
-    return "".join(f"\n\n{one.text}" if one.paragraph else f" {one.text}" for one in sentences).strip()
+    return "".join(
+        f"\n\n{sentence.text}" if sentence.paragraph else f" {sentence.text}" for sentence in sentences
+    ).strip()
 
 
 async def _constant_similarity(text: str, others: Sequence[str]) -> tuple[float, ...]:
@@ -293,7 +295,7 @@ def report_attack_set(
 
 
 def render_injection_table(reports: Sequence[dict[str, Any]]) -> str:
-    total = {"set": "all", **{key: sum(one[key] for one in reports) for key in [*_COLUMNS][1:]}}
+    total = {"set": "all", **{key: sum(report[key] for report in reports) for key in [*_COLUMNS][1:]}}
     return render_table([*_COLUMNS.values()], ([one[key] for key in _COLUMNS] for one in (*reports, total)))
 
 
@@ -348,7 +350,7 @@ def injection(
     )
     if shown and not as_json:
         print("", *(f"{one['set']}: {example}" for one in reports for example in one["examples"]), sep="\n")
-    if any(one["links"] or one["images"] or one["mentions"] for one in reports):
+    if any(report["links"] or report["images"] or report["mentions"] for report in reports):
         raise typer.Exit(1)
 
 

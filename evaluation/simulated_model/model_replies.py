@@ -298,5 +298,5 @@ _BY_NAME: Mapping[str, ReplyKind] = {kind.name: kind for kind in REPLY_KINDS}
 
 def reply_unscripted(messages: Sequence[ChatMessage]) -> str | None:
     """Return a reply to a prompt for which models that are scripted by stage have no lines; None for any other."""
-    asked = {"messages": [{"role": one.role, "content": one.text} for one in messages]}
+    asked = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
     return None if _BY_NAME[detect_kind(asked)].scripted else build_reply(asked, SimulatedModel()).text

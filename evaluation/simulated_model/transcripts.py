@@ -145,7 +145,7 @@ def _draft_in_waves(turn: TranscriptTurn, prompt: str) -> str:
     text, first = "".join(turn.replies.get("draft", ())[:1]), CONTINUED not in prompt
     shown = {fingerprint(line) for _, line in _LINE.findall(prompt.rpartition(CONTINUED)[2])}
     sentences = [text[start:end] for start, end in sentence_spans(text)]
-    kept = [one for one in sentences if (cited := {*_CITED.findall(one)}) and cited <= shown]
+    kept = [sentence for sentence in sentences if (cited := {*_CITED.findall(sentence)}) and cited <= shown]
     if first and kept[:1] != sentences[:1]:
         return _DEFAULTS["draft"]
     return restore_reply(" ".join(kept), prompt) or _DEFAULTS["draft"]
@@ -208,7 +208,7 @@ class TurnOutcome:
 
 
 def judge_turn(turn: TranscriptTurn, done: TurnResult) -> TurnOutcome:
-    passages = {one.number: one.passage_text for one in done.answer.citations}
+    passages = {citation.number: citation.passage_text for citation in done.answer.citations}
     said = []
     for sentence in done.answer.sentences:
         quoted = any(sentence.text in passages[number] for number in sentence.citations)
@@ -221,7 +221,7 @@ def count_outcomes(outcomes: Sequence[TurnOutcome]) -> dict[str, tuple[int, int]
     labels = [label for one in outcomes for _, label in one.said]
     known = [one for one in outcomes if one.turn.answerable]
     unknown = [one for one in outcomes if not one.turn.answerable]
-    planted = [one for one in outcomes if one.turn.planted]
+    planted = [outcome for outcome in outcomes if outcome.turn.planted]
     true = labels.count("supported") + labels.count("quoted")
     lost = [one for one in known if one.answered and one.turn.held_by and not one.right]
     return {
@@ -259,7 +259,7 @@ class SelectedDocuments:
         return len(self.keys)
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        return Listing(one for one in self.source.documents(known, since) if one.key in self.keys)
+        return Listing(document for document in self.source.documents(known, since) if document.key in self.keys)
 
 
 def read_documents(path: Path) -> Exam:

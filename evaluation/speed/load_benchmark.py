@@ -86,7 +86,7 @@ class TurnWave:
         calls = [one.calls for one in self.turns]
         return {
             "turns": len(self.turns),
-            "ended": dict(Counter(one.how for one in self.turns)),
+            "ended": dict(Counter(turn.how for turn in self.turns)),
             "seconds": round(self.seconds, 1),
             "turn_median_s": round(median_or_nan(took), 2),
             "turn_p95_s": round(quantile(took, 0.95), 2),
@@ -116,7 +116,7 @@ def token_rate(samples: Sequence[TokenSample]) -> float:
 def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[TokenSample]:
     """Return the samples from the first token until most turns had ended."""
     begun = next((place for place, one in enumerate(samples) if one.tokens > samples[0].tokens), 1)
-    most = [one for one in samples[max(0, begun - 1) :] if one.ended <= turns * MOST_ENDED]
+    most = [sample for sample in samples[max(0, begun - 1) :] if sample.ended <= turns * MOST_ENDED]
     return most if len(most) > 1 else samples
 
 
@@ -219,13 +219,13 @@ async def measure_load(exam: Exam, load: TurnLoad, *, watch: bool = False) -> di
 
 def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) -> dict[str, bool]:
     """Say which limits held, by the server's count: calls at once and of a turn, and that turns counted them right."""
-    used = [one.summary()["rate_used_at_its_height"] for one in waves]
+    used = [wave.summary()["rate_used_at_its_height"] for wave in waves]
     held = {
         "concurrency": max(one.busiest for one in (*waves, short)) <= load.concurrency,
         "budget": max(one.calls for one in short.turns) <= load.calls
         and short.requests <= load.calls * load.turns,
         "count": all(sum(one.calls for one in found.turns) == found.requests for found in waves),
-        "no failure": not any(one.failed for found in waves for one in found.turns),
+        "no failure": not any(turn.failed for found in waves for turn in found.turns),
     }  # fmt: skip
     return held if math.isinf(load.rate) else {**held, "rate": all(one and one >= LEAST_USED for one in used)}
 

@@ -72,7 +72,7 @@ def find_search_faults(number: int, hits: Sequence[Hit]) -> Iterator[str]:
 
 
 def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
-    stated = ((one.document, one.passage_text, one.revision) for one in citations)
+    stated = ((citation.document, citation.passage_text, citation.revision) for citation in citations)
     yield from (f"station {key} cited in versions {sorted(versions)}" for key, versions in _mixed_versions(stated))
 
 
@@ -235,7 +235,7 @@ def _compare_report(what: str, report: RefreshReport, before: _Expected, after: 
 async def _compare_indexes(app: App, expected: dict[str, str]) -> list[str]:
     """Say where the manifest or an index holds anything else than it should."""
     pages = await app.manifest.listed(DUMP, limit=10**7)
-    listed = {one.id: one.hash for page in pages for one in page.passages}
+    listed = {passage.id: passage.hash for page in pages for passage in page.passages}
     held = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": await app.passages.words_held()}
     return [f"{name} holds {len(found)} of {len(expected)}" for name, found in held.items() if found != expected]
 

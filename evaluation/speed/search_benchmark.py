@@ -131,7 +131,12 @@ async def _make_question(manifest: Manifest, corpus: str, random: Random) -> str
     head = (await manifest.lag(0, 1)).head
     while True:
         versions = await manifest.listed(corpus, after=random.randrange(head), limit=1)
-        passages = [one for version in versions for one in version.passages if len(one.text.split()) > QUESTION_WORDS]
+        passages = [
+            passage
+            for version in versions
+            for passage in version.passages
+            if len(passage.text.split()) > QUESTION_WORDS
+        ]
         if passages:
             words = random.choice(passages).text.split()
             start = random.randrange(len(words) - QUESTION_WORDS)

@@ -111,18 +111,18 @@ def draw_timelines(timelines: Sequence[Timeline], unit: float, path: Path) -> No
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(15)
     scale = (_PIXELS - _LABELS - 260) / max(one.moments[-1][1] for one in timelines)
     top = 0
-    for one in timelines:
-        pen.text((10, top + 6), one.title, _INK, ImageFont.load_default(20))
+    for timeline in timelines:
+        pen.text((10, top + 6), timeline.title, _INK, ImageFont.load_default(20))
         top += _ROW + 6
         first = top
-        for bar in one.bars:
+        for bar in timeline.bars:
             pen.text((10, top), bar.label, _INK, font)
             for span, colour in (((bar.began, bar.ended), _ASIDE), (bar.critical, _ON_PATH)):
                 if span:
                     start, stop = (_LABELS + at * scale for at in span)
                     pen.rectangle((start, top, max(start + 2, stop), top + _ROW - 6), colour)
             top += _ROW
-        for label, at in one.moments:
+        for label, at in timeline.moments:
             pen.line((_LABELS + at * scale, first, _LABELS + at * scale, top + _ROW), _INK)
             pen.text((_LABELS + at * scale + 5, top), f"{label}: {at:.2f} s, {at / unit:.2f} plain calls", _INK, font)
             top += _ROW
@@ -276,7 +276,7 @@ def turn(
     if pace != ServerPace() or question:
         found = [one | {"marks": {}} for one in found]  # they are set for one pace, and for what is asked by default
     if picture:
-        draw_timelines([_median_timeline(one) for one in runs], runs[0].plain, picture)
+        draw_timelines([_median_timeline(run) for run in runs], runs[0].plain, picture)
     if as_json:
         document = {
             "schema": 1,
@@ -306,13 +306,13 @@ async def _measure_systems(
     ):
         await time_plain_call(on)
         plain = median([await time_plain_call(on) for _ in range(3)])
-        return [await _run_system(one, asked, (on, rounds, sharing), pace, plain) for one in variants]
+        return [await _run_system(variant, asked, (on, rounds, sharing), pace, plain) for variant in variants]
 
 
 async def _run_system(
     variant: SystemVariant, asked: Sequence[str], benches: Sequence[TurnBench], pace: ServerPace, plain: float
 ) -> SystemRuns:
-    on, rounds, sharing = (replace(one, app=variant.apply(one.app)) for one in benches)
+    on, rounds, sharing = (replace(bench, app=variant.apply(bench.app)) for bench in benches)
     turns = await _measure_turns(on, variant.name, asked)
     in_rounds = await _measure_turns(rounds, variant.name, asked[:3])
     shared = await _measure_turns(sharing, variant.name, asked)
@@ -326,7 +326,7 @@ async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> li
 
 def _render_report(runs: Sequence[SystemRuns], found: Sequence[dict[str, Any]]) -> str:
     blocks = [render_figures(found), *map(render_stages, found), *map(render_bills, found), *map(render_parts, found)]
-    return "\n\n".join((*blocks, *(render_timeline(_median_timeline(one)) for one in runs)))
+    return "\n\n".join((*blocks, *(render_timeline(_median_timeline(run)) for run in runs)))
 
 
 def _median_timeline(runs: SystemRuns) -> Timeline:

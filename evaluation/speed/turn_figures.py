@@ -134,7 +134,10 @@ def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage
 
     A passage is sent where all of its sentences stand in the last message. `rounds` are those of the calls.
     """
-    sentences = {one.id: [_plain(one.text[start:end]) for start, end in find_quotable_spans(one)] for one in passages}
+    sentences = {
+        passage.id: [_plain(passage.text[start:end]) for start, end in find_quotable_spans(passage)]
+        for passage in passages
+    }
     times: Mapping[int, Counter[str]] = defaultdict(Counter)
     for call, place in zip(calls, rounds, strict=True):
         said = _plain(call.messages[-1].text)

@@ -31,7 +31,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def test_only_expressions_inside_functions_are_mutated(repo: Path) -> None:
-    pairs = {(one.before, one.after) for one in find_mutations(repo, repo / "bot" / "module.py")}
+    pairs = {(mutation.before, mutation.after) for mutation in find_mutations(repo, repo / "bot" / "module.py")}
     assert pairs == {
         ("number > 10 and not number in known", "number > 10 or not number in known"),
         ("number > 10", "number >= 10"),
@@ -67,7 +67,9 @@ def test_same_places_are_found_in_a_moved_function(repo: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize(("active", "said"), [("-1", "small"), ("0", "None")])
 def test_mutation_applies_only_if_switched_on(repo: Path, tmp_path: Path, active: str, said: str) -> None:
-    returned = [one for one in find_mutations(repo, repo / "bot" / "module.py") if one.before == '"small"']
+    returned = [
+        mutation for mutation in find_mutations(repo, repo / "bot" / "module.py") if mutation.before == '"small"'
+    ]
     write_copy(repo, tmp_path / "copy", returned)
     done = subprocess.run(
         [sys.executable, "-c", "from bot.module import classify; print(classify(5))"],

@@ -290,7 +290,9 @@ def _is_learnable(example: ExamExample) -> bool:
 
 def _sign_rows(examples: Sequence[ExamExample]) -> Floats:
     thoughts = [example.outcome.considered for example in examples]
-    return np.array([astuple(extract_answer_features(one.question, one.hits, one.ranked)) for one in thoughts])
+    return np.array(
+        [astuple(extract_answer_features(thought.question, thought.hits, thought.ranked)) for thought in thoughts]
+    )
 
 
 def _means(pairs: Sequence[tuple[str, float]]) -> dict[str, float]:

@@ -100,9 +100,11 @@ async def record_file(path: Path, home: Path | None) -> list[RecordedTurn]:
         if path.parent.name != "transcripts":
             return [
                 turn
-                for one in read_exam(path).questions
-                if one.answers and not one.held
-                for turn in await _record(app, one.talk, one.answers, _build_simple_model(one.talk), path.stem)
+                for question in read_exam(path).questions
+                if question.answers and not question.held
+                for turn in await _record(
+                    app, question.talk, question.answers, _build_simple_model(question.talk), path.stem
+                )
             ]
         found = list[RecordedTurn]()
         for place, (_, turns) in enumerate(read_transcripts(path)):

@@ -316,12 +316,12 @@ def dump_scorer(scorer: Scorer, digits: int = 4) -> Mapping[str, Any]:
         "thresholds": {name: round(value, digits) for name, value in scorer.thresholds.items()},
         "members": [
             {
-                "inner": [_round_values(row, digits) for row in one.inner],
-                "inner_bias": _round_values(one.inner_bias, digits),
-                "outer": _round_values(one.outer, digits),
-                "outer_bias": round(one.outer_bias, digits),
+                "inner": [_round_values(row, digits) for row in member.inner],
+                "inner_bias": _round_values(member.inner_bias, digits),
+                "outer": _round_values(member.outer, digits),
+                "outer_bias": round(member.outer_bias, digits),
             }
-            for one in scorer.members
+            for member in scorer.members
         ],
     }
 

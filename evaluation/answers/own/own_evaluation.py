@@ -196,7 +196,7 @@ def choose_variants(app: App, systems: Sequence[str], *, every: bool) -> tuple[S
     named = [*systems] or ([*SYSTEMS] if every else [app.system])
     variants = [parse_variant(label) for label in dict.fromkeys(named)]
     able = [one for one in variants if app.llm or not one.asks_model]
-    if lacking := [one.label for one in variants if one not in able and one.label in systems]:
+    if lacking := [variant.label for variant in variants if variant not in able and variant.label in systems]:
         raise EvaluationError(f"The system {lacking[0]} needs a model, and none is configured.", hint="Set [model].")
     return tuple(able)
 
@@ -206,8 +206,8 @@ async def ask_question(app: App, variant: SystemVariant, question: OwnQuestion, 
     began = time.perf_counter()
     request = TurnRequest(question.question, TERMINAL, corpora=tuple(corpora), system=variant.name)
     done = await answer(variant.apply(app), request, _watch_nothing)
-    cited = [(one.corpus, one.document, one.section) for one in done.answer.citations]
-    text = " ".join(one.text for one in done.answer.sentences)
+    cited = [(citation.corpus, citation.document, citation.section) for citation in done.answer.citations]
+    text = " ".join(sentence.text for sentence in done.answer.sentences)
     return OwnOutcome(
         question,
         done.answer.status,
@@ -244,12 +244,12 @@ def _measure(outcomes: Sequence[OwnOutcome], seed: int) -> dict[str, Any]:
         "seconds": _mean([one.seconds for one in outcomes]),
         "tokens": _mean([one.tokens for one in outcomes]),
         "cost": _mean(costs),
-        "failed": sum(one.status in {"failed", "refused"} for one in outcomes),
+        "failed": sum(outcome.status in {"failed", "refused"} for outcome in outcomes),
     }
 
 
 def _share(values: Sequence[bool], seed: int) -> dict[str, float] | None:
-    found = estimate_share([float(one) for one in values], [1.0] * len(values), seed, proportion=True)
+    found = estimate_share([float(value) for value in values], [1.0] * len(values), seed, proportion=True)
     return {"value": found.value, "low": found.low, "high": found.high} if found else None
 
 
@@ -276,7 +276,7 @@ def render_outcomes(found: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wro
     listed = (
         "\n".join(line for label, outcomes in found.items() for line in _list_wrong(label, outcomes)) if wrong else ""
     )
-    is_made = any(one.question.kind for outcomes in found.values() for one in outcomes)
+    is_made = any(outcome.question.kind for outcomes in found.values() for outcome in outcomes)
     table = "\n".join(filter(None, (render_table(head, rows), MADE_ARE_FOUND if is_made else "")))
     return "\n\n".join(filter(None, (table, advise(found, seed), listed)))
 
@@ -286,17 +286,18 @@ def _cell(share: Mapping[str, float] | None) -> str:
 
 
 def _list_wrong(label: str, outcomes: Sequence[OwnOutcome]) -> Iterator[str]:
-    for one in outcomes:
-        if not one.right:
-            expected = "; ".join(one.question.answer) or (one.question.document or "nothing answers it")
-            yield f"{label}: {one.question.question}\n    expected: {expected}\n    {one.status}: {one.text or '–'}"
+    for outcome in outcomes:
+        if not outcome.right:
+            expected = "; ".join(outcome.question.answer) or (outcome.question.document or "nothing answers it")
+            reply = f"{outcome.status}: {outcome.text or '–'}"
+            yield f"{label}: {outcome.question.question}\n    expected: {expected}\n    {reply}"
 
 
 def advise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
     """Return the setting that follows: the system that is right most often, if that is surely no chance."""
     if len(found) < 2:
         return ""
-    scored = {label: [float(one.right) for one in outcomes] for label, outcomes in found.items()}
+    scored = {label: [float(outcome.right) for outcome in outcomes] for label, outcomes in found.items()}
     best, second = sorted(scored, key=lambda label: -sum(scored[label]))[:2]
     test = compare_paired(scored[best], scored[second], seed)
     rights = {label: f"{sum(values):.0f} times" for label, values in scored.items()}

@@ -122,7 +122,7 @@ class QuestionMaking:
         """Return whether the search brings the passage, or another of its section."""
         hits = await self._search(question, FOUND_AMONG)
         place = (source.document.corpus, source.document.key, source.passage.section)
-        return any((one.document.corpus, one.document.key, one.passage.section) == place for one in hits)
+        return any((hit.document.corpus, hit.document.key, hit.passage.section) == place for hit in hits)
 
     async def _is_absent(self, question: str, about: str) -> bool:
         """Return whether no passage that the search finds has all the words of `about`."""
@@ -151,7 +151,7 @@ class QuestionMaking:
     async def _ask_about(self, source: Source) -> tuple[OwnQuestion, ...]:
         """Have the model make questions of a passage; return those that the search bears out."""
         sentences = collect_sentences([Hit(source.passage, source.document, 0.0)])
-        if self.llm is None or self.now is None or sum(len(one.text) for one in sentences) < _LEAST_ASKED:
+        if self.llm is None or self.now is None or sum(len(sentence.text) for sentence in sentences) < _LEAST_ASKED:
             return ()
         spent, random = (
             BudgetMeter(Budget(calls=4, tokens=20_000, seconds=600)),

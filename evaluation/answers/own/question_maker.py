@@ -24,7 +24,7 @@ def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[
         return
     for at, (section, within) in enumerate(groupby(passages, lambda one: one.section)):
         stretch = tuple(within)
-        begins = next((one for passage in stretch for one in _split_sentences(passage)), "")
+        begins = next((sentence for passage in stretch for sentence in _split_sentences(passage)), "")
         names = (section.rpartition(SECTION_MARK)[2], "" if at else document.title)
         for made in (*_ask_heading(section, stretch), *(one for passage in stretch for one in _ask_passage(passage))):
             is_about = made.kind != "what" or (made.sentence == begins and _is_about(made.text, names))
@@ -34,7 +34,7 @@ def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[
 
 def _ask_passage(passage: Passage) -> Iterator[MadeQuestion]:
     if passage.kind is PassageKind.TABLE:
-        yield from (replace(one, passage=passage.id) for one in ask_rows(passage.text))
+        yield from (replace(row, passage=passage.id) for row in ask_rows(passage.text))
     elif passage.kind is PassageKind.PROSE:
         words = Prose.read(passage.text)
         for sentence in _split_sentences(passage):
@@ -131,7 +131,7 @@ def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQues
     text = "\n".join(passage.text.strip() for passage in passages)
     goes_on = _GOES_ON.search(text) or (_STEPS.search(text) and not _LISTED.search(text))
     is_clear = not _YES_OR_NO.match(asked) or _YES.match(sentences[0]) or _repeats(sentences[0], asked)
-    goes_on = goes_on or 2 * sum(bool(_POINTS.search(one)) for one in sentences) >= len(sentences)
+    goes_on = goes_on or 2 * sum(bool(_POINTS.search(sentence)) for sentence in sentences) >= len(sentences)
     if told & set(content_terms(asked)) and not goes_on and is_clear:  # else it speaks of something else
         yield MadeQuestion(asked, (), "heading", sentences[0], passages[0].id, quality=0.9)
 

@@ -106,7 +106,7 @@ async def _judge_claim(talk: Conversation, claim: str, calls: JudgeCalls) -> Jud
         return JudgedClaim(claim, Verdict.NOT_ENOUGH_INFO, reasoning="no passage was found to check it against")
     found = await calls.attempt(_verify(claim, sentences, talk, calls))
     ruled = found or Verification(Verdict.NOT_ENOUGH_INFO, reasoning="the judge's reply could not be used")
-    texts = {one.passage.id: f"{one.document.title}\n{one.passage.text}" for one in sentences}
+    texts = {sentence.passage.id: f"{sentence.document.title}\n{sentence.passage.text}" for sentence in sentences}
     return JudgedClaim(claim, ruled.verdict, (*texts,), ruled.reasoning[:MAX_REASONING], (*texts.values(),))
 
 

@@ -35,7 +35,11 @@ def draw_rows(
     dialogues: Sequence[Dialogue], judged: Mapping[TurnKey, JudgedTurn], count: int, seed: int
 ) -> tuple[list[Row], list[Row]]:
     """Draw at most `count` claims and as many turns by chance; who said them is not told. Pure."""
-    turns = {(one.id, number): (one, number) for one in dialogues for number in range(1, len(one.turns) + 1)}
+    turns = {
+        (dialogue.id, number): (dialogue, number)
+        for dialogue in dialogues
+        for number in range(1, len(dialogue.turns) + 1)
+    }
     keys = [key for key in turns if key in judged]
     claims = [(key, place) for key in keys for place in range(len(judged[key].claims))]
     graded = [key for key in keys if judged[key].relevant is not None]

@@ -56,7 +56,9 @@ def open_simulated(seed: int) -> LLM:
 
     async def write(call: ModelCall) -> str:
         # Delimiters are drawn by chance: what is replied must not follow from them.
-        said = [{"role": one.role, "content": _DELIMITER.sub(r"=== \1 ===", one.text)} for one in call.messages]
+        said = [
+            {"role": message.role, "content": _DELIMITER.sub(r"=== \1 ===", message.text)} for message in call.messages
+        ]
         return build_reply({"messages": said}, simulated).text
 
     return ScriptedLLM("simulated", write)
@@ -123,7 +125,11 @@ def _split_claims(turn: str) -> str:
     found = _REPLY.search(turn)
     said = _MARK.sub("", found[1]) if found else ""
     sentences = [said[start:end].strip() for start, end in sentence_spans(said)]
-    stated = [one for one in sentences if len(set(content_terms(one))) >= _LEAST_TERMS and not one.endswith("?")]
+    stated = [
+        sentence
+        for sentence in sentences
+        if len(set(content_terms(sentence))) >= _LEAST_TERMS and not sentence.endswith("?")
+    ]
     return "\n".join(f"- {one} | none" for one in stated) or "Nothing"
 
 

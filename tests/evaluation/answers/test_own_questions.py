@@ -50,7 +50,7 @@ def test_questions_are_made_asked_and_kept_as_people_edited_them(handbook: Path,
     questions = read_questions(file)
     assert len(questions) == 8
     assert sum(not one.answerable for one in questions) == 2
-    assert all(one.document and one.passage for one in questions if one.answerable)
+    assert all(question.document and question.passage for question in questions if question.answerable)
 
     bad, *kept = questions
     own = OwnQuestion("Who minds the bell?")
@@ -64,7 +64,7 @@ def test_questions_are_made_asked_and_kept_as_people_edited_them(handbook: Path,
     asked = run(home, str(file), "--all", "--json")
     assert "not asked: augmenter" in asked.stderr
     figures = json.loads(asked.stdout)["systems"]
-    assert [(one["system"], one["questions"], one["failed"]) for one in figures] == [("extractive", 4, 0)]
+    assert [(figure["system"], figure["questions"], figure["failed"]) for figure in figures] == [("extractive", 4, 0)]
     assert figures[0]["right"]["value"] >= 0.5
     assert read_questions(file) == more[1:5]
 
@@ -157,7 +157,7 @@ def test_figures_and_the_setting_that_follows() -> None:
 
     figures = summarise(found, 1)
     named = ("right", "wrong", "abstained_wrongly", "abstained_rightly")
-    assert [[one[name]["value"] for name in named] for one in figures] == [
+    assert [[figure[name]["value"] for name in named] for figure in figures] == [
         [0.0, pytest.approx(12 / 14), pytest.approx(2 / 14), 0.0],
         [1.0, 0.0, 0.0, 1.0],
     ]
@@ -232,7 +232,7 @@ async def test_a_model_makes_questions_and_few_near_misses(handbook: Path, tmp_p
             home, ["handbook"], 1, Examiner(), datetime(2026, 1, 1, tzinfo=UTC), lambda *at: told.append(at)
         )
         made = await making.make(20)
-        assert [one.label for one in choose_variants(home, (), every=True)] == ["extractive"]
+        assert [variant.label for variant in choose_variants(home, (), every=True)] == ["extractive"]
         lost = [replace(PIER, corpus="handbok"), PIER, replace(PIER, use=False), OwnQuestion("Who minds the bell?")]
         assert [line.rpartition(": ")[2] for line in await find_misplaced(home, lost, ["handbook"])] == [
             "no corpus “handbok” is asked",

@@ -153,7 +153,9 @@ def test_a_question_of_a_heading_stands_alone_and_its_section_answers_it() -> No
     named = [passage(answered.replace("crane", "Goliath"), "Who may use the Goliath?")]
     assert [one.text for one in make_questions(named, PAGE)] == ["Who may use the Goliath?"]
     inner = [passage(answered, "Cranes › Who may use the crane?")]
-    assert [one.text for one in make_questions(inner, PAGE)] == ["Harbour ferry, Cranes: who may use the crane?"]
+    assert [question.text for question in make_questions(inner, PAGE)] == [
+        "Harbour ferry, Cranes: who may use the crane?"
+    ]
     listed = "- The licences of all the cranes of the yard\n- The crane of the second pier, and how it is moved"
     links = [passage(listed, "Who may use the crane?")]
     assert list(make_questions(links, PAGE)) == []
@@ -215,7 +217,7 @@ LOG, LINES = (
 )
 def test_a_page_is_named_once_and_never_tells_the_answer(title: str, section: str, text: str, asked: list[str]) -> None:
     page = replace(PAGE, title=title)
-    assert [one.text for one in make_questions([passage(text, section)], page)] == asked
+    assert [question.text for question in make_questions([passage(text, section)], page)] == asked
 
 
 def test_a_row_is_asked_for_by_the_heads_of_columns_where_its_value_is_no_other_rows() -> None:
@@ -223,7 +225,7 @@ def test_a_row_is_asked_for_by_the_heads_of_columns_where_its_value_is_no_other_
     told = "Office: Cobh; The company pays: 9 percent\nVersion: 1.0; Date: 2026-01-01\nJob: Cook; Crew: see above"
     told = f"{told}\nFlag: Red; Use: Storm; Fire"
 
-    assert [(one.text, one.answer) for one in ask_rows(rows)] == [
+    assert [(row.text, row.answer) for row in ask_rows(rows)] == [
         ("What is the address of the office “Cobh”?", ("3 Hawser Lane",))
     ]
     assert list(ask_rows(told)) == []

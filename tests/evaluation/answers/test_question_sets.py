@@ -33,7 +33,7 @@ def test_a_file_over_a_handbook_is_an_exam(tmp_path: Path) -> None:
     exam = read_exam(path)
 
     assert (exam.name, exam.corpus, exam.removable) == ("mine", "mine", False)
-    assert [(one.text, one.answers, one.documents) for one in exam.questions] == [
+    assert [(question.text, question.answers, question.documents) for question in exam.questions] == [
         ("How many days?", (("25", "days"),), frozenset({"leave.md"})),
         ("How tall is it?", (), frozenset()),
     ]
@@ -46,7 +46,10 @@ def test_conversations_are_asked_turn_by_turn(tmp_path: Path) -> None:
 
     exam = read_exam(path)
 
-    assert [[turn.text for turn in one.talk.turns] for one in exam.questions] == [["When?"], ["When?", "And where?"]]
+    assert [[turn.text for turn in question.talk.turns] for question in exam.questions] == [
+        ["When?"],
+        ["When?", "And where?"],
+    ]
 
 
 def test_a_question_set_brings_its_texts(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_a_message_stands_alone_whose_rewrite_says_the_same(tmp_path: Path, caps
 
     messages = read_messages(path)
     assert [one.stands_alone for one in messages] == [True, False, True]
-    assert [one.taken for one in messages] == [True, False, True]
+    assert [message.taken for message in messages] == [True, False, True]
     assert count_taken(messages) == (3, 2, 2, "1.000", "1.000")
     standalone([path], listed=True)
     assert "| cast | later | 2 | 1 | 1 | 1.000 | 1.000 |" in (said := capsys.readouterr().out)
@@ -39,5 +39,5 @@ def test_others_are_labelled_beside_them(tmp_path: Path) -> None:
     for name, found, key in (("inscit", inscit, dialogue), ("mtrag", mtrag, task)):
         (path := tmp_path / name).write_text(json.dumps(found), encoding="utf-8")
         messages = read_messages(path)
-        assert [one.stands_alone for one in messages] == [True, labels[key][1] == "1"]
+        assert [message.stands_alone for message in messages] == [True, labels[key][1] == "1"]
         assert [turn.speaker for turn in messages[1].talk.turns] == ["user", "bot", "user"]

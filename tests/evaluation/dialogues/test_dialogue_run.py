@@ -91,7 +91,7 @@ async def test_a_run_is_held_and_judged_and_goes_on_where_it_was_cut(app, manife
         "retrieve-then-generate": {"answered"},
         "model-alone": {"unchecked"},
     }
-    asked = next(one for one in dialogues if one.system == "retrieve-then-generate").turns[0]
+    asked = next(dialogue for dialogue in dialogues if dialogue.system == "retrieve-then-generate").turns[0]
     assert asked.calls
     assert asked.knowledge
     assert asked.withheld == 1  # the false statement

@@ -68,7 +68,7 @@ def reply(*sentences, status="answered"):
 
 async def test_each_claim_is_held_against_five_passages():
     judged, searched = await judge(reply(("The pier is 90 metres long.", (1,)), ("It is red.", (2,))))
-    assert [(one.text.strip(), one.verdict, one.evidence) for one in judged.claims] == [
+    assert [(claim.text.strip(), claim.verdict, claim.evidence) for claim in judged.claims] == [
         ("The pier is 90 metres long.", Verdict.SUPPORTS, ("p9",)),
         ("It is red.", Verdict.NOT_ENOUGH_INFO, ("p9",)),
     ]
@@ -107,7 +107,7 @@ async def test_where_nothing_is_found_no_page_answers_and_no_claim_is_supported(
     judged, _ = await judge(DialogueTurn("How long?", "I do not know.", "abstained"), hits=())
     assert judged.answerable is False
     judged, _ = await judge(reply(("It is long.", (1,))), hits=())
-    assert [one.verdict for one in judged.claims] == [Verdict.NOT_ENOUGH_INFO]
+    assert [claim.verdict for claim in judged.claims] == [Verdict.NOT_ENOUGH_INFO]
 
 
 async def test_what_the_judge_could_not_say_is_missing_and_named():
@@ -144,7 +144,7 @@ async def test_what_a_model_said_alone_is_judged_by_its_claims_alone():
         DialogueTurn("How long?", "The pier is 90 metres long.", "unchecked"), earlier=(Turn("user", "Hi"),)
     )
     assert judged.citations == CitationCounts()
-    assert [one.verdict for one in judged.claims] == [Verdict.SUPPORTS]
+    assert [claim.verdict for claim in judged.claims] == [Verdict.SUPPORTS]
 
 
 @pytest.mark.parametrize(

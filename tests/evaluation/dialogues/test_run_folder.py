@@ -112,7 +112,9 @@ def test_what_threads_keep_at_once_is_kept(folder):
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(keep, names))
-    assert [(one.id, one.turns) for one in folder.read_dialogues()] == [(name, (turn,)) for name in names]
+    assert [(dialogue.id, dialogue.turns) for dialogue in folder.read_dialogues()] == [
+        (name, (turn,)) for name in names
+    ]
     assert len(folder.read_judgements()) == len(names)
 
 

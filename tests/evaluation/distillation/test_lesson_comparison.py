@@ -37,7 +37,7 @@ async def test_a_student_that_says_what_it_was_taught_agrees_in_all():
     replies = await ask_all(LESSONS, Student([one.output for one in LESSONS]), at_once=2)
     *stages, every = summarise(replies)
     assert [one["template"] for one in stages] == ["answer", "generate", "query", "verify"]
-    assert {one["agrees"] for one in stages} == {1.0, None}
+    assert {stage["agrees"] for stage in stages} == {1.0, None}
     assert (every["format_kept"], every["agrees"], every["words_in_common"]) == (1.0, 1.0, 1.0)
     assert (every["reply_tokens"], every["seconds"], every["no_reply"]) == (10, 0.5, 0)
 

@@ -84,7 +84,10 @@ SPLITTERS: Mapping[str, Callable[[], ReplySplitter[Any]]] = {
 
 def asked(template: str, *, schema: bool = False) -> dict[str, Any]:
     prompt = render_prompt(template, FACTS[template], PromptMode(structured=schema), NOW, Random(1))
-    body = {"model": "any", "messages": [{"role": one.role, "content": one.text} for one in prompt.messages]}
+    body = {
+        "model": "any",
+        "messages": [{"role": message.role, "content": message.text} for message in prompt.messages],
+    }
     if not schema:
         return body
     return body | {"response_format": {"type": "json_schema", "json_schema": {"schema": FORMS[template].schema}}}
@@ -139,7 +142,7 @@ def test_what_is_replied() -> None:
     ]  # fmt: skip
     assert verdict.verdict is Verdict.SUPPORTS
     assert len({one.text for one in claims}) == 3
-    assert all(any(sign.isdigit() for sign in one.text) for one in claims)
+    assert all(any(sign.isdigit() for sign in claim.text) for claim in claims)
     assert replied("refine").text == DRAFT
     assert replied("draft").text.startswith(
         "The bell was cast in 1887, and that is so [1]. It hangs on the quay, and that is so [2]."

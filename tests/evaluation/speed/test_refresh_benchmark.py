@@ -62,7 +62,7 @@ def test_a_dump_is_changed_in_four_ways_and_nothing_else(tmp_path):
 
     changed = change_dump(before, after, 0.2, Random(1))
 
-    old, new = ({one.key: one for one in WikipediaDump(path).documents()} for path in (before, after))
+    old, new = ({document.key: document for document in WikipediaDump(path).documents()} for path in (before, after))
     both = old.keys() & new.keys()
     assert (changed, len(new), len(old.keys() - new.keys()), len(new.keys() - old.keys())) == (4, 20, 1, 1)
     assert sum(old[key].fingerprint != new[key].fingerprint for key in both) == 2
