@@ -56,7 +56,7 @@ async def taken(settings: Settings, tell: Callable[[Event], None]) -> tuple[Turn
         done = await answer(replace(app, llm=build_scripted_model()), asked, tell)
         if done.failure:
             raise CommandError(explain_failure(done.failure))
-        found = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}
+        found = {claim.claim.text: claim.verdict for claim in done.answer.claims if claim.claim.origin == "model"}
         if done.answer.withheld or found != {text: one.verdict for text, one in CLAIMS.items()}:
             raise HandbookChanged("the answer is another one")
         return done, await app.audit.turn(done.answer_id)

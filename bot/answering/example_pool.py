@@ -54,14 +54,18 @@ def build_demo(entries: Sequence[LogEntry]) -> Demonstration:
         record.turn_id,
         (*_read_earlier(entries), ("user", record.question)),
         (record.at or datetime.now(UTC)).date(),
-        tuple(DemoNote(one.quote, one.title, one.section, one.date) for one in answer.citations),
+        tuple(
+            DemoNote(citation.quote, citation.title, citation.section, citation.date) for citation in answer.citations
+        ),
         _write_answer(answer),
         tuple(
             DemoClaim(
-                one.claim.text, one.verdict, tuple(sorted({numbers[key] for key in one.evidence if key in numbers}))
+                claim.claim.text,
+                claim.verdict,
+                tuple(sorted({numbers[key] for key in claim.evidence if key in numbers})),
             )
-            for one in answer.claims
-            if not numbers.keys().isdisjoint(one.evidence)
+            for claim in answer.claims
+            if not numbers.keys().isdisjoint(claim.evidence)
         ),
         query.text if query else "",
         str((query and query.time) or "none"),
@@ -78,16 +82,16 @@ def _find_unfitness(record: TurnRecord, answer: Answer) -> Unfit | None:
         return "retracted"
     if answer.status is not Status.ANSWERED:
         return "unanswered"
-    confirmed = answer.claims and all(one.verdict is Verdict.SUPPORTS for one in answer.claims)
+    confirmed = answer.claims and all(claim.verdict is Verdict.SUPPORTS for claim in answer.claims)
     return None if confirmed and not answer.withheld else "unconfirmed"
 
 
 def _write_answer(answer: Answer) -> str:
     """Return an answer as a model writes it: the numbers in brackets before the full stop."""
     said = []
-    for one in answer.sentences:
-        body = one.text.rstrip(".!?。")
-        said.append(f"{body} {render_marks(one.citations)}{one.text[len(body) :]}")
+    for sentence in answer.sentences:
+        body = sentence.text.rstrip(".!?。")
+        said.append(f"{body} {render_marks(sentence.citations)}{sentence.text[len(body) :]}")
     return " ".join(said)
 
 

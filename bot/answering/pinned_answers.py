@@ -80,7 +80,7 @@ class PinnedAnswer:
 
     @property
     def passage_ids(self) -> frozenset[str]:
-        return frozenset(quote.passage_id for one in self.sentences for quote in one.quotes)
+        return frozenset(quote.passage_id for sentence in self.sentences for quote in sentence.quotes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ async def build_pinned(
         raise UnfitAnswer("changed")
     offered = [_list_evidence(one.quote, *there[one.passage_id]) for one in citations]
     if text:
-        whole = [collect_sentences([Hit(*there[one.passage_id], 1.0)]) for one in citations]
+        whole = [collect_sentences([Hit(*there[citation.passage_id], 1.0)]) for citation in citations]
         sentences = [_narrow_evidence(cite_sentence(one, whole)) for one in split_sentences(text, len(whole))]
         gate = _open_gate(there, record.question, supports, verify)
         await _require_support(sentences, gate)
@@ -138,12 +138,12 @@ async def build_pinned(
         raise UnfitAnswer("empty")
     kept = tuple(
         PinnedSentence(
-            one.text,
-            tuple(PinnedQuote(piece.passage.id, piece.passage.hash, piece.span) for piece in one.evidence),
-            one.note,
-            one.paragraph,
+            sentence.text,
+            tuple(PinnedQuote(piece.passage.id, piece.passage.hash, piece.span) for piece in sentence.evidence),
+            sentence.note,
+            sentence.paragraph,
         )
-        for one in sentences
+        for sentence in sentences
     )
     scope, documents = tuple(sorted(record.corpora)), tuple(sorted(record.documents))
     return PinnedAnswer(record.turn_id, record.question, name, day, kept, scope, documents)
@@ -183,7 +183,7 @@ def _narrow_evidence(sentence: CitedSentence) -> CitedSentence:
     for pieces in by_passage.values():
         (nearest, *_) = select_closest(sentence.text, [[one.text for one in pieces]])
         chosen = [one for one in pieces if one.text in near]
-        kept += chosen or [one for one in pieces if one.text == nearest]
+        kept += chosen or [piece for piece in pieces if piece.text == nearest]
     return replace(sentence, evidence=tuple(kept))
 
 
@@ -197,17 +197,17 @@ def _open_gate(
 async def _require_support(sentences: Sequence[CitedSentence], gate: Gate) -> None:
     gate.end_draft()
     before = ""
-    for one in sentences:
-        await gate.judge(one, before)
-        await gate.say(one)
-        before = one.text
+    for sentence in sentences:
+        await gate.judge(sentence, before)
+        await gate.say(sentence)
+        before = sentence.text
     if gate.withheld:
         raise UnsupportedText([(one.text, one.reason) for one in gate.withheld])
 
 
 def build_pin_entry(pinned: PinnedAnswer, by: str, state: str) -> LogEntry:
     """Return what is on record of a pin: who, for whom, and the text."""
-    said = " ".join(one.text for one in pinned.sentences)
+    said = " ".join(sentence.text for sentence in pinned.sentences)
     facts = {"what": "answer", "by": by, "where": "", "state": state, "name": pinned.name, "text": said}
     return LogEntry(pinned.turn_id, EntryKind.FEEDBACK, facts)
 
@@ -243,15 +243,18 @@ async def find_pinned(
 
 async def restore(pinned: PinnedAnswer, scope: Collection[str], recall: RecallPassages) -> StandingAnswer | None:
     """Return a pinned answer with its passages; None where one is gone, changed, or in no corpus of the scope."""
-    there = await recall(pinned.passage_ids, [one for one in pinned.documents if one[0] in scope])
+    there = await recall(pinned.passage_ids, [document for document in pinned.documents if document[0] in scope])
     quotes = [quote for one in pinned.sentences for quote in one.quotes]
     if any(quote.passage_id not in there or there[quote.passage_id][0].hash != quote.hash for quote in quotes):
         return None
     sentences = tuple(
         CitedSentence(
-            one.text, tuple(_cite(quote, *there[quote.passage_id]) for quote in one.quotes), one.note, one.paragraph
+            sentence.text,
+            tuple(_cite(quote, *there[quote.passage_id]) for quote in sentence.quotes),
+            sentence.note,
+            sentence.paragraph,
         )
-        for one in pinned.sentences
+        for sentence in pinned.sentences
     )
     return StandingAnswer(pinned, tuple(Hit(*there[one], 1.0) for one in sorted(there)), sentences)
 

@@ -80,7 +80,7 @@ def build_opening(
         "language": talk.question.language,
         "earlier": [turn.text for turn in talk.earlier],
         "earlier_corpora": sorted({corpus for turn in talk.earlier for corpus in turn.corpora}),
-        "earlier_documents": sorted({one for turn in talk.earlier for one in turn.documents}),
+        "earlier_documents": sorted({document for turn in talk.earlier for document in turn.documents}),
         "corpora": corpora,
         **({"taken": request.taken} if request.taken else {}),
         **ran,

@@ -92,7 +92,7 @@ class AnswerActions:
             rows = await self._app.queue.conversation(conversation, limit=_MAX_QUESTIONS)
             turns = [turn for row in rows if (turn := await self._load_visible_turn(row, by))]
             results = [turn.result for turn in turns if turn.result]
-            cited = [one for result in results for one in result.answer.citations if one.corpus in here]
+            cited = [citation for result in results for citation in result.answer.citations if citation.corpus in here]
             gone = await find_forgotten_documents(self._app.manifest, {(one.corpus, one.document) for one in cited})
             pages = _list_pages(one for one in cited if (one.corpus, one.document) not in gone)
             # In what language somebody asked is not told to whom nothing else is.

@@ -74,7 +74,7 @@ def is_count(line: str) -> bool:
 @cache
 def _load_counts() -> re.Pattern[str]:
     templates = (table[key] for table in _load_catalog().values() for key in ("withheld", "statements"))
-    return re.compile("|".join(r"\d+".join(map(re.escape, re.split(r"\{\w+\}", one))) for one in templates))
+    return re.compile("|".join(r"\d+".join(map(re.escape, re.split(r"\{\w+\}", template))) for template in templates))
 
 
 def render_answer_text(answer: Answer, question: Turn) -> str:
@@ -145,7 +145,7 @@ def render_reason(found: CheckedClaim, language: str, citations: Iterable[Citati
 
     Where rules give no reasons, as a model gave the verdict, what its evidence says is quoted from `citations`.
     """
-    because = (found.because, _quote_evidence(found, {one.passage_id: one.quote for one in citations}))
+    because = (found.because, _quote_evidence(found, {citation.passage_id: citation.quote for citation in citations}))
     return next(filter(None, (_render_reasons(some, language) for some in because)), "")
 
 
@@ -163,7 +163,7 @@ def _quote_evidence(found: CheckedClaim, quotes: Mapping[str, str]) -> tuple[Ver
 
 
 def _render_reasons(reasons: Iterable[VerdictReason], language: str) -> str:
-    return " ".join(sentence for one in reasons if (sentence := _render_reason_sentence(one, language)))
+    return " ".join(sentence for reason in reasons if (sentence := _render_reason_sentence(reason, language)))
 
 
 def _render_reason_sentence(reason: VerdictReason, language: str) -> str:

@@ -32,7 +32,7 @@ class Fault(NamedTuple):
 
     def redacted(self, redact: Callable[[str], str]) -> "Fault":
         """Return it with each text passed through `redact`."""
-        others = tuple(one.redacted(redact) for one in self.others)
+        others = tuple(other.redacted(redact) for other in self.others)
         return Fault(self.kind, redact(self.message), redact(self.hint), others)
 
 

@@ -124,7 +124,7 @@ def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
         yield from _build_lines(PartKind.LABEL, view.quote_label)
         yield ViewBlock(PartKind.QUOTE, (_build_numbered(replace(view.quote, number=0), zone),))
     yield from _build_lines(PartKind.TEXT, view.text)
-    yield from (block for one in view.judgements for block in _lay_out_verdict(one))
+    yield from (block for judgement in view.judgements for block in _lay_out_verdict(judgement))
     yield from _build_paragraphs(view.sentences)
     yield from _build_lines(PartKind.LEFT_OUT, view.left_out)
     yield from _build_sources(PartKind.SOURCES, view.sources, zone)
@@ -133,7 +133,7 @@ def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
         yield from _build_sources(PartKind.NEAREST, view.nearest, zone)
     yield from _build_lines(PartKind.COLLAPSED, view.collapsed)
     if view.mentions:
-        people = tuple((TextRun(one, TextStyle.PERSON), TextRun(" ")) for one in view.mentions)
+        people = tuple((TextRun(mention, TextStyle.PERSON), TextRun(" ")) for mention in view.mentions)
         yield ViewBlock(PartKind.MENTIONS, people)
 
 

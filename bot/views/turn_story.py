@@ -138,7 +138,7 @@ def list_passages(entries: Iterable[LogEntry]) -> tuple[frozenset[str], frozense
     """Return the ids of the passages that a turn was given, and the documents that they are of."""
     steps = (entry.body for entry in entries if entry.kind is EntryKind.STEP)
     hits = [_read_hit(one) for body in steps for one in _list(body.get("hits"))]
-    named = [one for one in hits if one.id and one.document]
+    named = [hit for hit in hits if hit.id and hit.document]
     return frozenset(one.id for one in named), frozenset((one.corpus, one.document) for one in named)
 
 
@@ -180,7 +180,7 @@ def build_story(entries: Sequence[LogEntry], found: Found) -> TurnStory | None:
         _object(said.get("failure")),
         _object(said.get("usage")),
         events,
-        any(one.kind == EntryKind.EDITED.value and one.facts.get("retracted") for one in events),
+        any(event.kind == EntryKind.EDITED.value and event.facts.get("retracted") for event in events),
         tuple(f"entry {entry.seq}: {entry.damaged}" for entry in entries if entry.damaged),
     )
 
@@ -227,7 +227,7 @@ def _read_step(body: Mapping[str, Any], known: Mapping[str, StoryPassage]) -> St
         _text(body.get("stage")),
         _number(body.get("milliseconds")),
         _text(body.get("query")),
-        tuple(_join(known, one) for one in hits),
+        tuple(_join(known, hit) for hit in hits),
         "template" not in body,
         _text(body.get("model")),
         int(_number(body.get("prompt_tokens")) + _number(body.get("completion_tokens"))),
@@ -253,7 +253,7 @@ def _read_claim(body: Mapping[str, Any], known: Mapping[str, StoryPassage]) -> S
 
     def named(name: str) -> tuple[StoryPassage, ...]:
         ids = dict.fromkeys(map(_text, _list(body.get(name))))
-        return tuple(known.get(one) or StoryPassage(one, "", "") for one in ids if one)
+        return tuple(known.get(id_) or StoryPassage(id_, "", "") for id_ in ids if id_)
 
     verdict, reasoning = _text(body.get("verdict")), _text(body.get("reasoning"))
     return StoryClaim(

@@ -109,7 +109,9 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
         text="" if sentences else result.text,
         sentences=sentences,
         left_out=render_left_out(answer.withheld, total, language) if sentences and answer.withheld else "",
-        sources=tuple(replace(build_cited_source(one), quote="") for one in answer.citations) if answered else (),
+        sources=tuple(replace(build_cited_source(citation), quote="") for citation in answer.citations)
+        if answered
+        else (),
         nearest_label=translate("nearest", language) if nearest else "",
         nearest=nearest,
         buttons=build_answer_buttons(view.ticket, language, answer.status, only_asker=only_asker, ask=ask),
@@ -136,7 +138,7 @@ def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = Fals
 def _show_verdict(found: CheckedClaim, citations: Sequence[Citation], language: str) -> ShownVerdict:
     """Return a claim with its verdict, why, and the footnotes of the passages that show it or come nearest."""
     shown = {*found.evidence, *found.looked_at}
-    numbers = tuple(one.number for one in citations if one.passage_id in shown)
+    numbers = tuple(citation.number for citation in citations if citation.passage_id in shown)
     verdict, reason = render_verdict(found.verdict, language), render_reason(found, language, citations)
     return ShownVerdict(verdict, found.claim.text, reason, numbers)
 
@@ -255,7 +257,7 @@ def build_evidence_view(
 
     `found` are the other passages that its claims name, by id, as they are now; one that is gone is not shown.
     """
-    cited = {one.passage_id: build_cited_source(one) for one in result.answer.citations}
+    cited = {citation.passage_id: build_cited_source(citation) for citation in result.answer.citations}
     known = {one: _page_source(*row, quote=row[0].text) for one, row in found.items()} | cited
     items = tuple(_build_evidence_items(result.answer.claims, known, language))
     quoted = {source.number for item in items for source in item.sources if source.quote}
@@ -275,7 +277,7 @@ def _build_evidence_items(
 ) -> Iterator[EvidenceItem]:
     """Yield the claims that somebody asked about, or else the answer's; then those of the model alone."""
     by_origin = {
-        origin: [one for one in claims if one.claim.origin == origin] for origin in ("user", "retrieved", "model")
+        origin: [claim for claim in claims if claim.claim.origin == origin] for origin in ("user", "retrieved", "model")
     }
     stated, model = by_origin["user"] or by_origin["retrieved"], by_origin["model"]
     headings = (translate("evidence_answer", language) if model else "", translate("evidence_model", language))
@@ -331,7 +333,7 @@ def build_example_button(ticket: int, language: str) -> Button:
 
 def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
     """Return the buttons where there is nobody to share an answer with, as in a DM."""
-    return tuple(one for one in buttons if one.action is not ButtonAction.SHARE)
+    return tuple(button for button in buttons if button.action is not ButtonAction.SHARE)
 
 
 def build_confirmation(action: ButtonAction, language: str) -> Confirmation:
