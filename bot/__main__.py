@@ -1,6 +1,6 @@
 """`python -m bot`, and the console script `footnote`.
 
-Imports are made within, so that who presses Ctrl-C as early as that sees no traceback.
+The command line is imported inside `main`, so that pressing Ctrl-C during the import shows no traceback.
 """
 
 import sys

@@ -38,7 +38,7 @@ class WebCorpus(Protocol):
 
 @dataclass(frozen=True)
 class Records:
-    """The log and the manifest, which can be read while another process owns the home."""
+    """The parts of the record that can be read while another process owns the home."""
 
     audit: AuditLog
     manifest: Manifest

@@ -16,7 +16,7 @@ from storage.types import DocumentId
 
 MAX_EARLIER_TURNS = 20  # how many turns of a conversation are remembered at least
 TaskKind = Literal["ask", "check"]
-"""What is done with what somebody wrote: it is answered, or fact-checked as a claim."""
+"""Whether a message is answered as a question or fact-checked as a claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,36 +25,36 @@ class Place:
 
     platform: str
     workspace: str
-    channel: str  # the channel or DM that settings know; of a Discord thread, its parent
+    channel: str  # the channel or DM of the settings; the parent of a Discord thread
     thread: str = ""  # the thread in it; empty for the channel itself
 
     @property
     def channel_id(self) -> str:
-        """The channel as settings name it, such as `slack:T1/C1`."""
+        """The channel's id in the settings, such as `slack:T1/C1`."""
         return f"{self.platform}:{self.workspace}/{self.channel}"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with all that is needed to answer it, also after a restart."""
+    """A question with everything needed to answer it, also after a restart."""
 
     key: str
-    """Unique over everything that is ever taken, and made of the platform's own ids: the same message, however often
-    and by whichever event it arrives, has the same key."""
+    """Unique over all questions ever accepted, and made of the platform's own ids: a message has the same key however
+    often and by whichever event it arrives."""
     task: TaskKind
     text: str
     asker: Asker
     place: Place  # where the answer goes
     conversation: str
-    """What belongs together: questions of one conversation remember each other and are answered one after another.
-    Unique over all platforms, such as `slack:T1/C1/1700000000.000100`."""
+    """Questions of one conversation remember each other and are answered one after another. Unique over all platforms,
+    such as `slack:T1/C1/1700000000.000100`."""
     at: datetime  # when it was asked, by the platform's clock
-    message: str = ""  # the id of the message that asks, which replies refer to; empty for commands
-    only_asker: bool = False  # whether the answer is shown to the asker alone
-    unasked: bool = False  # whether nobody addressed the bot: nothing is posted unless it is answered
+    message: str = ""  # the id of the asking message, which replies refer to; empty for commands
+    only_asker: bool = False  # whether only the asker sees the answer
+    unasked: bool = False  # whether the message did not address the bot: without an answer, nothing is posted
     handle: str = ""
-    """What else the platform needs to answer, such as an interaction's token. A secret: it is in no log and no record,
-    and it is forgotten when the question is done."""
+    """A secret that the platform needs to answer, such as an interaction's token: never logged or recorded, and deleted
+    when the question is done."""
 
     @property
     def language(self) -> str:
@@ -68,7 +68,7 @@ class PostedMessages:
 
     messages: tuple[str, ...] = ()
     begun: bool = False
-    """Whether more is to be posted once these are stored: what a platform could not find again is filled after that."""
+    """Whether these are empty: a platform that cannot find a message again fills it after its id is stored."""
 
     def __bool__(self) -> bool:
         return bool(self.messages)
@@ -86,34 +86,33 @@ class ConversationMessage:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryCapabilities:
-    """What the platform can do with the answer to one question."""
+    """Features of the platform for the answer to one question."""
 
-    edits: bool = True
-    """Whether what was posted can be changed. Where not, the answer is posted once, when it is whole."""
+    edits: bool = True  # whether posts can be edited; otherwise the answer is posted once, when it is complete
     reads_back: bool = True
-    """Whether the platform can be asked what we posted. Where not, an answer that was perhaps posted is not posted
-    again, and the record says so."""
-    pace: float = 1.0  # how many seconds lie at least between two changes of a post, the last one excepted
+    """Whether the platform can return our posts. Otherwise an answer that may have been posted is not posted again, and
+    the record says so."""
+    pace: float = 1.0  # minimum seconds between two edits of a post, except before the last
 
 
 class ProgressSign(StrEnum):
-    """What tells an asker, besides messages, that their question was taken."""
+    """How an asker sees, without a message, that their question was accepted."""
 
     NONE = ""
-    SHOWN = "shown"  # they see that something is done, such as that we are typing
-    WORDED = "worded"  # they can read how it stands
+    SHOWN = "shown"  # they see an activity, such as that the bot is typing
+    WORDED = "worded"  # they can read the progress
 
 
 class IntakeStatus(StrEnum):
-    """What became of a question at intake."""
+    """The outcome of a question's intake."""
 
-    NEW = "new"  # it is on the disk, and will be answered
-    KNOWN = "known"  # it was taken before
-    REFUSED = "refused"  # it could not be kept; the asker was told if there was a way to
+    NEW = "new"  # stored on disk, and will be answered
+    KNOWN = "known"  # accepted before
+    REFUSED = "refused"  # not stored; asker notified if possible
 
 
 class QuestionState(StrEnum):
-    """Where a question stands in the queue."""
+    """The state of a question in the queue."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -124,39 +123,39 @@ class DeliveryOutcome(StrEnum):
     """How a question ended."""
 
     DELIVERED = "delivered"
-    SILENT = "silent"  # nobody had asked the bot, and it had nothing to say
-    STOPPED = "stopped"  # somebody stopped it; what was posted says so
-    RETRACTED = "retracted"  # the question or its answer was taken back; what was posted is gone
+    SILENT = "silent"  # the message did not address the bot, and nothing was found to answer
+    STOPPED = "stopped"  # a user stopped it; the post says so
+    RETRACTED = "retracted"  # the question or its answer was retracted, and its posts deleted
     UNCERTAIN = "uncertain"
-    """The answer was perhaps posted before a crash, where the platform cannot be asked: it was not posted again."""
-    UNDELIVERABLE = "undeliverable"  # the platform refuses posts there for good, such as in an archived channel
+    """The answer may have been posted before a crash; the platform cannot be asked, so it was not posted again."""
+    UNDELIVERABLE = "undeliverable"  # the platform permanently refuses posts there, such as in an archived channel
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """A question, who asks it, and what came before it."""
+    """A question, its asker, and the conversation before it."""
 
     text: str
     asker: Asker
     thread: str = ""
     earlier: tuple[Turn, ...] = ()
-    corpora: tuple[str, ...] = ()  # which corpora to look in; empty for all that the asker may read
+    corpora: tuple[str, ...] = ()  # corpora to search; empty for all that the asker may read
     system: str = ""
-    tone: str | None = None  # how a model words the answer; None as settings say for all
-    effort: Effort | None = None  # how much is done for the answer; None likewise
+    tone: str | None = None  # how a model words the answer; default from settings
+    effort: Effort | None = None  # how much is done for the answer; default from settings
     id: str = ""  # the turn's id in the record; empty for a new one
-    message: str = ""  # the platform's id of the message that asks
-    ticket: int = 0  # the question's number at the desk; 0 for one that never stood there
-    taken: datetime | None = None  # when the desk took it; None where this is not its first turn
+    message: str = ""  # the platform's id of the asking message
+    ticket: int = 0  # the question's number at the desk; 0 if it was never there
+    taken: datetime | None = None  # when the desk accepted it; None if this is not its first turn
     within: tuple[str, ...] | None = None
-    """What a channel narrows its scope to; None for all. Unlike `corpora`, what cannot be read is passed over."""
-    because: str = ""  # why this system answers and not the usual one, such as a budget that is spent; for the record
-    seed: str = ""  # what chance in the turn follows from; empty: its id
+    """The corpora of the channel's settings; None for all. Unlike `corpora`, unreadable ones are ignored."""
+    because: str = ""  # why another system than usual answers, such as a spent budget; for the record
+    seed: str = ""  # the random seed of the turn; default: its id
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a turn failed or was refused: a kind for programs, a line for people, and what to do."""
+    """Why a turn failed or was refused: a kind for programs, a line for users, and a hint."""
 
     kind: str
     message: str
@@ -165,29 +164,29 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class PinMark:
-    """Whose answer it is, where an admin pinned one to the question."""
+    """Who pinned the answer to the question, and when."""
 
-    turn_id: str  # the turn that was answered first
+    turn_id: str  # the turn whose answer was pinned
     name: str
     day: str  # in ISO 8601
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """An answer as it is delivered, and what it took."""
+    """An answer as it is delivered, and its cost."""
 
     answer_id: str
     answer: Answer
-    text: str  # with footnote marks where it was answered; one of our own templates otherwise
+    text: str  # the answer with footnote marks, or a sentence of `bot.views.words` if there is none
     system: str
     model: str | None
     usage: Usage
     seconds: float
     failure: Failure | None = None
     remembered: frozenset[DocumentId] = frozenset()
-    """What the earlier turns stand on that it remembered. The record keeps it with the question."""
-    pinned: PinMark | None = None  # where the answer was pinned, and no system asked
-    effort: Effort | None = None  # how much was done for an answer; None of a check, and of what was never begun
+    """Documents behind the earlier turns that it remembered; the record stores them with the question."""
+    pinned: PinMark | None = None  # set if a pinned answer was shown and no system was run
+    effort: Effort | None = None  # how much was done for an answer; None for a check, or if none was started
 
     @property
     def cited_documents(self) -> frozenset[DocumentId]:
@@ -195,7 +194,7 @@ class TurnResult:
 
     @property
     def cited_titles(self) -> tuple[str, ...]:
-        """The titles of the pages that it cites, most cited first."""
+        """The titles of the cited pages, most cited first."""
         titles = {citation.number: citation.title for citation in self.answer.citations}
         counted = Counter(titles[number] for sentence in self.answer.sentences for number in sentence.citations)
         return tuple(title for title, _ in counted.most_common())
@@ -218,13 +217,13 @@ log = logging.getLogger(__name__)
 def log_event(
     level: int, event: str, question: Question | None = None, error: BaseException | None = None, **facts: object
 ) -> None:
-    """Log an event with its facts as fields and its cause as text."""
+    """Log an event with its facts as fields and the error's traceback as text."""
     about = {"key": question.key, "channel": question.place.channel_id} if question else {}
     cause = {"cause": _format_cause(error, question.handle if question else "")} if error else {}
     log.log(level, event, extra={**about, **facts, **cause})
 
 
 def _format_cause(error: BaseException, secret: str) -> str:
-    """Return the error with its traceback, which names no values, and without the secret."""
+    """Return the error's traceback, without the values of variables and without the secret."""
     text = "".join(traceback.format_exception(error)).strip()
     return text.replace(secret, "…") if secret else text

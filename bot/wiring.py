@@ -1,8 +1,7 @@
-"""The composition root: open storage, indexes and models, and build what one turn works with.
+"""The composition root: open storage, indexes and models, and build the application from them.
 
 `open_records` is for commands that only read the record: it takes no lock and loads no model. `open_app` owns the
-home. `build_kit` makes a turn's kit, gate and recorder, all new for each turn, with one budget for all that is asked
-of a model.
+home.
 """
 
 import asyncio
@@ -52,11 +51,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_records(settings: Settings) -> AsyncIterator[Records]:
-    """Open the database alone.
-
-    Raises:
-        StorageError: the database cannot be used; the message says what to do.
-    """
+    """Open only the database. Raises `StorageError`, whose message says what to do, if it cannot be used."""
     with open_record_database(settings) as database:
         yield build_records(database)
 
@@ -67,7 +62,7 @@ def build_records(database: Database) -> Records:
 
 @contextmanager
 def open_record_database(settings: Settings) -> Iterator[Database]:
-    """Open the database for whoever only reads the record. Blocks; raises as `open_records` does."""
+    """Open the database for reading the record. Blocks; raises as `open_records` does."""
     _refuse_lost_database(settings)
     with open_record(settings.database, home=settings.home) as database:
         yield database
@@ -82,11 +77,11 @@ def _refuse_lost_database(settings: Settings) -> None:
 async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> AsyncIterator[App]:
     """Take the home's lock and open the database, the indexes and the embedder.
 
-    With `rebuilding`, the home's indexes are about to be made again, whatever their state.
+    With `rebuilding`, the home's indexes are about to be rebuilt, so their state does not matter.
 
     Raises:
         HomeLocked: another process owns the home.
-        StorageError: something there cannot be used; the message says what to do.
+        StorageError: the database or an index cannot be used; the message says what to do.
     """
     live = source if isinstance(source, LiveSettings) else LiveSettings(source)
     settings = live.current
@@ -95,7 +90,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
         await asyncio.to_thread(_refuse_lost_database, settings)
         database = stack.enter_context(open_database(settings.database, home=settings.home))
         if not settings.database:
-            # Whoever held one is gone: the home's lock is ours, and nobody else has its database.
+            # We have the home's lock, so the process that held a lease has ended.
             await Leases(database).clear()
         manifest = Manifest(database)
         indexes = stack.enter_context(ExitStack())
@@ -126,7 +121,7 @@ async def open_app(source: SettingsSource, *, rebuilding: bool = False) -> Async
 
 
 def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChecker, SupportChecker]:
-    """Return the local checks of answers, and of claims that somebody asks about."""
+    """Return the local checks of answers, and of claims that users ask about."""
     states = LazyReader(load_token_states, threads)
     strictness, names = settings.support.strictness, settings.support.names
     answers = SupportChecker(states, strictness or "normal", names)
@@ -150,7 +145,7 @@ def open_web_search(search: SearchEngineSettings) -> "WebSearch | None":
 
 @asynccontextmanager
 async def open_text_check(settings: Settings, question: str) -> AsyncIterator[tuple[Supports, Verify | None]]:
-    """Give what a gate holds an answer to that a person wrote: the local check, and the model where there is one."""
+    """Open the checks of an answer that a person wrote: the local check, and the model if one is configured."""
     async with AsyncExitStack() as stack:
         supports, _ = _build_checkers(settings, stack.enter_context(ThreadPool("states")))
         verify: Verify | None = None
@@ -174,7 +169,7 @@ def _open_store(live: LiveSettings, manifest: Manifest, stack: ExitStack, *, reb
     stack.callback(dense.close)
     lexical = LexicalIndex(settings.home / "lexical", rebuilding=rebuilding)
     stack.callback(lexical.close)
-    # They end first: what was cancelled may still be in the middle of a commit.
+    # The threads end before the indexes close: a cancelled task may still be committing.
     threads = IndexThreads.start(stack)
 
     def own_first() -> float:

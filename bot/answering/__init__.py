@@ -1,1 +1,1 @@
-"""Answer one question: from a conversation to a system, the record and an answer."""
+"""Answer one question: from a conversation through a system to a recorded answer."""

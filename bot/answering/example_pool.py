@@ -1,7 +1,7 @@
-"""Make worked examples of answers that an admin approves, and load those that a turn may show.
+"""Make worked examples from answers that an admin approves, and load those that a turn may show to a model.
 
-Only an answer whose every statement was confirmed becomes one. An example is shown only where all that it was made from
-may be read, and while none of it is forgotten or was taken back.
+Only an answer whose statements were all confirmed becomes an example. An example is shown only if all its corpora may
+be read, none of its documents is forgotten, and its answer was not retracted.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -22,7 +22,7 @@ from pipeline.types import Answer, DemoClaim, DemoNote, Demonstration, Status
 from storage.record.admin_choices import ApprovedExamples
 from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, SearchQuery, Verdict
 
-MAX_EARLIER = 4  # earlier turns that an example shows
+MAX_EARLIER = 4  # earlier turns in an example
 ADDED, DROPPED, PINNED, UNPINNED = "added", "dropped", "pinned", "unpinned"
 Unfit = Literal["unknown", "check", "unanswered", "retracted", "unconfirmed", "forgotten"]
 
@@ -36,11 +36,11 @@ class UnfitExample(Exception):
 
 
 def build_demo(entries: Sequence[LogEntry]) -> Demonstration:
-    """Return the example that a turn of the log makes; pure.
+    """Return the example made from a recorded turn; pure.
 
     Raises:
-        UnfitExample: It was not answered, not everything in it was confirmed, or it was taken back.
-        ValueError: The record is not as any version wrote it.
+        UnfitExample: It was not answered, not fully confirmed, or retracted.
+        ValueError: The record has a format that no version wrote.
     """
     record = read_turn_record(entries)
     if not record or not record.result:
@@ -49,7 +49,7 @@ def build_demo(entries: Sequence[LogEntry]) -> Demonstration:
     if reason := _find_unfitness(record, answer):
         raise UnfitExample(reason)
     query = _find_query(entries)
-    numbers = {one.passage_id: one.number for one in answer.citations}
+    numbers = {citation.passage_id: citation.number for citation in answer.citations}
     return Demonstration(
         record.turn_id,
         (*_read_earlier(entries), ("user", record.question)),
@@ -87,23 +87,23 @@ def _find_unfitness(record: TurnRecord, answer: Answer) -> Unfit | None:
 
 
 def _write_answer(answer: Answer) -> str:
-    """Return an answer as a model writes it: the numbers in brackets before the full stop."""
-    said = []
+    """Return an answer as a model writes it: with the numbers in brackets before the full stop."""
+    written = []
     for sentence in answer.sentences:
         body = sentence.text.rstrip(".!?。")
-        said.append(f"{body} {render_marks(sentence.citations)}{sentence.text[len(body) :]}")
-    return " ".join(said)
+        written.append(f"{body} {render_marks(sentence.citations)}{sentence.text[len(body) :]}")
+    return " ".join(written)
 
 
 def _read_earlier(entries: Sequence[LogEntry]) -> tuple[tuple[Literal["user", "bot"], str], ...]:
-    """Return the last of what was said before; the last of that is the bot's."""
+    """Return the last turns before the question; the bot has the last of them."""
     opened = next(entry.body for entry in entries if entry.kind is EntryKind.TURN_OPENED)
-    said = [str(text) for text in opened.get("earlier", ())][-MAX_EARLIER:]
-    return tuple(("user" if (len(said) - place) % 2 == 0 else "bot", text) for place, text in enumerate(said))
+    texts = [str(text) for text in opened.get("earlier", ())][-MAX_EARLIER:]
+    return tuple(("user" if (len(texts) - place) % 2 == 0 else "bot", text) for place, text in enumerate(texts))
 
 
 def _find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
-    """Return what the model looked up; of a turn that asked none for it, what was searched for first."""
+    """Return the query that the model wrote, or else the first search of the turn."""
     steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
     for step in steps:
         if step.get("stage") == "query" and (query := _read_query(step)):
@@ -130,12 +130,12 @@ FindForgotten = Callable[[Collection[DocumentId]], Awaitable[frozenset[DocumentI
 async def approve_turn(
     entries: Sequence[LogEntry], pool: ApprovedExamples, by: str, find_forgotten: FindForgotten, *, where: str = ""
 ) -> bool:
-    """Keep a turn as an example, and return whether it was none before.
+    """Store a turn as an example, and return whether it is new.
 
     Raises:
-        UnfitExample: It cannot be one.
-        StorageError: It could not be kept.
-        ValueError: The record is not as any version wrote it.
+        UnfitExample: It cannot be an example.
+        StorageError: It could not be stored.
+        ValueError: The record has a format that no version wrote.
     """
     demo = build_demo(entries)
     if await find_forgotten(demo.documents):
@@ -146,18 +146,18 @@ async def approve_turn(
 async def load_demos(
     pool: ApprovedExamples, scope: Collection[str], find_forgotten: FindForgotten
 ) -> tuple[Demonstration, ...]:
-    """Return the examples that a turn of this scope may show: the approved ones, newest first, and ours.
+    """Return the examples that a turn of this scope may show: the approved ones, newest first, and the built-in ones.
 
     Raises `StorageError`.
     """
-    kept = [demo for one in await pool.all() if (demo := read_demo(one))]
-    admitted = [one for one in kept if one.corpora and set(one.corpora) <= set(scope)]
-    gone = await find_forgotten({document for one in admitted for document in one.documents})
-    return (*(one for one in admitted if gone.isdisjoint(one.documents)), *load_own_demos())
+    demos = filter(None, map(read_demo, await pool.all()))
+    admitted = [demo for demo in demos if demo.corpora and set(demo.corpora) <= set(scope)]
+    gone = await find_forgotten({document for demo in admitted for document in demo.documents})
+    return (*(demo for demo in admitted if gone.isdisjoint(demo.documents)), *load_own_demos())
 
 
 def read_demo(example: ApprovedExample) -> Demonstration | None:
-    """Return an approved example; None for one that this version cannot read."""
+    """Return an approved example; None if this version cannot read it."""
     try:
         demo: Demonstration = _adapter().validate_python(example.body)
     except ValidationError:

@@ -1,7 +1,7 @@
-"""Pin an answer to its question, and find the one that is pinned to what is asked.
+"""Pin an answer to its question, and find the answer that is pinned to a question.
 
-A pinned answer is said again while the passages that it cites stand as they stood, within the scope of all that its
-turn was made from. Another question is never taken for its own: they must be the same, word for word.
+A pinned answer is shown again while the passages that it cites are unchanged, to askers who may read everything that
+its turn was made from. The questions must be the same, word for word.
 """
 
 import unicodedata
@@ -28,7 +28,7 @@ from storage.types import ApprovedExample, Document, DocumentId, EntryKind, Evid
 
 Unpinnable = Literal["unknown", "check", "unanswered", "retracted", "follow_up", "forgotten", "changed", "empty"]
 RecallPassages = Callable[[Collection[str], Collection[DocumentId]], Awaitable[Mapping[str, tuple[Passage, Document]]]]
-"""Returns by id those of the passages that stand in these documents now. Raises `StorageError`."""
+"""Returns by id those of the passages that these documents contain now. Raises `StorageError`."""
 
 
 class UnfitAnswer(Exception):
@@ -40,7 +40,7 @@ class UnfitAnswer(Exception):
 
 
 class UnsupportedText(Exception):
-    """A corrected text does not hold: the sentences that were refused, each with why."""
+    """A corrected text is not supported. `refused` has each refused sentence with the reason."""
 
     def __init__(self, refused: Sequence[tuple[str, str]]) -> None:
         super().__init__("; ".join(text for text, _ in refused))
@@ -49,7 +49,7 @@ class UnsupportedText(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PinnedQuote:
-    """What a sentence cites, while its passage has this hash."""
+    """A quotation that a sentence cites, valid while its passage has this hash."""
 
     passage_id: str
     hash: str
@@ -68,10 +68,10 @@ class PinnedSentence:
 class PinnedAnswer:
     turn_id: str
     question: str
-    name: str  # who pinned it, as askers are told
+    name: str  # the name of who pinned it, as askers see it
     day: str  # when, in ISO 8601
     sentences: tuple[PinnedSentence, ...]
-    corpora: tuple[str, ...]  # all that its turn was made from
+    corpora: tuple[str, ...]  # the corpora that its turn was made from
     documents: tuple[DocumentId, ...]
 
     @property
@@ -85,7 +85,7 @@ class PinnedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class StandingAnswer:
-    """A pinned answer all of whose passages stand, with them."""
+    """A pinned answer that is still valid, with its passages."""
 
     pinned: PinnedAnswer
     hits: tuple[Hit, ...]
@@ -103,40 +103,45 @@ async def build_pinned(
     name: str,
     day: str,
 ) -> PinnedAnswer:
-    """Return a turn's answer as it is pinned: as it was said, or in a corrected text with the numbers that it cites.
+    """Return a turn's answer to be pinned: as it was shown, or a corrected `text` with the numbers that it cites.
 
-    Each sentence of a corrected text must pass the gate, by the local check and, where there is one, the model.
+    Each sentence of a corrected text must pass the gate: the local check and, if one is configured, the model.
 
     Raises:
         UnfitAnswer: It cannot be pinned.
-        UnsupportedText: The corrected text has sentences that its passages do not surely support.
+        UnsupportedText: The passages do not certainly support some sentences of the corrected text.
         StorageError: The passages cannot be looked up.
-        ValueError: The record is not as any version wrote it.
+        ValueError: The record has a format that no version wrote.
     """
     record = _require_fit(read_turn_record(entries))
     answer = record.result.answer if record.result else None
     citations = answer.citations if answer else ()
     if await find_forgotten(record.documents):
         raise UnfitAnswer("forgotten")
-    there = await recall({one.passage_id for one in citations}, {(one.corpus, one.document) for one in citations})
-    if any(one.passage_id not in there or there[one.passage_id][0].hash != one.passage_hash for one in citations):
+    ids = {citation.passage_id for citation in citations}
+    passages = await recall(ids, {(citation.corpus, citation.document) for citation in citations})
+    hashes = {key: passage.hash for key, (passage, _) in passages.items()}
+    if any(hashes.get(citation.passage_id) != citation.passage_hash for citation in citations):
         raise UnfitAnswer("changed")
-    offered = [_list_evidence(one.quote, *there[one.passage_id]) for one in citations]
+    offered = [_list_evidence(citation.quote, *passages[citation.passage_id]) for citation in citations]
     if text:
-        whole = [collect_sentences([Hit(*there[citation.passage_id], 1.0)]) for citation in citations]
-        sentences = [_narrow_evidence(cite_sentence(one, whole)) for one in split_sentences(text, len(whole))]
-        gate = _open_gate(there, record.question, supports, verify)
+        whole = [collect_sentences([Hit(*passages[citation.passage_id], 1.0)]) for citation in citations]
+        sentences = [_narrow_evidence(cite_sentence(draft, whole)) for draft in split_sentences(text, len(whole))]
+        gate = _open_gate(passages, record.question, supports, verify)
         await _require_support(sentences, gate)
     else:
         sentences = [
             CitedSentence(
-                one.text, tuple(piece for n in one.citations for piece in offered[n - 1]), one.note, one.paragraph
+                sentence.text,
+                tuple(piece for number in sentence.citations for piece in offered[number - 1]),
+                sentence.note,
+                sentence.paragraph,
             )
-            for one in (answer.sentences if answer else ())
+            for sentence in (answer.sentences if answer else ())
         ]
     if not sentences:
         raise UnfitAnswer("empty")
-    kept = tuple(
+    pinned = tuple(
         PinnedSentence(
             sentence.text,
             tuple(PinnedQuote(piece.passage.id, piece.passage.hash, piece.span) for piece in sentence.evidence),
@@ -146,7 +151,7 @@ async def build_pinned(
         for sentence in sentences
     )
     scope, documents = tuple(sorted(record.corpora)), tuple(sorted(record.documents))
-    return PinnedAnswer(record.turn_id, record.question, name, day, kept, scope, documents)
+    return PinnedAnswer(record.turn_id, record.question, name, day, pinned, scope, documents)
 
 
 def _require_fit(record: TurnRecord | None) -> TurnRecord:
@@ -167,30 +172,32 @@ def _require_fit(record: TurnRecord | None) -> TurnRecord:
 
 
 def _list_evidence(quote: str, passage: Passage, document: Document) -> tuple[Evidence, ...]:
-    """Return what a footnote quotes; its quote may be of several sentences that do not follow each other."""
+    """Return the evidence of a footnote; its quote may join sentences that do not follow each other."""
     pieces = (quote,) if quote in passage.text else quote.split(QUOTE_JOIN)
     starts = [(passage.text.find(piece), piece) for piece in pieces]
-    return tuple(Evidence(piece, passage, document, (at, at + len(piece))) for at, piece in starts if at >= 0)
+    return tuple(
+        Evidence(piece, passage, document, (start, start + len(piece))) for start, piece in starts if start >= 0
+    )
 
 
 def _narrow_evidence(sentence: CitedSentence) -> CitedSentence:
-    """Return a sentence with what says most of it in the passages that it cites, of each at least one sentence."""
+    """Return a sentence with only the closest evidence, at least one sentence of each passage that it cites."""
     by_passage = defaultdict[str, list[Evidence]](list)
-    for one in sentence.evidence:
-        by_passage[one.passage.id].append(one)
-    near = set(select_closest(sentence.text, [[one.text for one in sentence.evidence]])) if by_passage else set()
-    kept = []
+    for piece in sentence.evidence:
+        by_passage[piece.passage.id].append(piece)
+    near = set(select_closest(sentence.text, [[piece.text for piece in sentence.evidence]])) if by_passage else set()
+    narrowed = []
     for pieces in by_passage.values():
-        (nearest, *_) = select_closest(sentence.text, [[one.text for one in pieces]])
-        chosen = [one for one in pieces if one.text in near]
-        kept += chosen or [piece for piece in pieces if piece.text == nearest]
-    return replace(sentence, evidence=tuple(kept))
+        (nearest, *_) = select_closest(sentence.text, [[piece.text for piece in pieces]])
+        chosen = [piece for piece in pieces if piece.text in near]
+        narrowed += chosen or [piece for piece in pieces if piece.text == nearest]
+    return replace(sentence, evidence=tuple(narrowed))
 
 
 def _open_gate(
-    there: Mapping[str, tuple[Passage, Document]], question: str, supports: Supports, verify: Verify | None
+    passages: Mapping[str, tuple[Passage, Document]], question: str, supports: Supports, verify: Verify | None
 ) -> Gate:
-    found = {one: Hit(passage, document, 1.0) for one, (passage, document) in there.items()}
+    found = {key: Hit(passage, document, 1.0) for key, (passage, document) in passages.items()}
     return Gate(found=found, supports=supports, tell=lambda _: None, verify=verify, asked=(question,))
 
 
@@ -202,20 +209,20 @@ async def _require_support(sentences: Sequence[CitedSentence], gate: Gate) -> No
         await gate.say(sentence)
         before = sentence.text
     if gate.withheld:
-        raise UnsupportedText([(one.text, one.reason) for one in gate.withheld])
+        raise UnsupportedText([(sentence.text, sentence.reason) for sentence in gate.withheld])
 
 
 def build_pin_entry(pinned: PinnedAnswer, by: str, state: str) -> LogEntry:
-    """Return what is on record of a pin: who, for whom, and the text."""
-    said = " ".join(sentence.text for sentence in pinned.sentences)
-    facts = {"what": "answer", "by": by, "where": "", "state": state, "name": pinned.name, "text": said}
+    """Return the record entry of a pin: who pinned it, in whose name, and the text."""
+    text = " ".join(sentence.text for sentence in pinned.sentences)
+    facts = {"what": "answer", "by": by, "where": "", "state": state, "name": pinned.name, "text": text}
     return LogEntry(pinned.turn_id, EntryKind.FEEDBACK, facts)
 
 
-def read_pinned(kept: ApprovedExample) -> PinnedAnswer | None:
-    """Return a pinned answer; None for one that this version cannot read."""
+def read_pinned(example: ApprovedExample) -> PinnedAnswer | None:
+    """Return a pinned answer; None if this version cannot read it."""
     try:
-        return _adapter().validate_python(kept.body)
+        return _adapter().validate_python(example.body)
     except ValidationError:
         return None
 
@@ -242,21 +249,22 @@ async def find_pinned(
 
 
 async def restore(pinned: PinnedAnswer, scope: Collection[str], recall: RecallPassages) -> StandingAnswer | None:
-    """Return a pinned answer with its passages; None where one is gone, changed, or in no corpus of the scope."""
-    there = await recall(pinned.passage_ids, [document for document in pinned.documents if document[0] in scope])
-    quotes = [quote for one in pinned.sentences for quote in one.quotes]
-    if any(quote.passage_id not in there or there[quote.passage_id][0].hash != quote.hash for quote in quotes):
+    """Return a pinned answer with its passages; None if one was deleted, changed, or is in no corpus of the scope."""
+    passages = await recall(pinned.passage_ids, [document for document in pinned.documents if document[0] in scope])
+    quotes = [quote for sentence in pinned.sentences for quote in sentence.quotes]
+    hashes = {key: passage.hash for key, (passage, _) in passages.items()}
+    if any(hashes.get(quote.passage_id) != quote.hash for quote in quotes):
         return None
     sentences = tuple(
         CitedSentence(
             sentence.text,
-            tuple(_cite(quote, *there[quote.passage_id]) for quote in sentence.quotes),
+            tuple(_cite(quote, *passages[quote.passage_id]) for quote in sentence.quotes),
             sentence.note,
             sentence.paragraph,
         )
         for sentence in pinned.sentences
     )
-    return StandingAnswer(pinned, tuple(Hit(*there[one], 1.0) for one in sorted(there)), sentences)
+    return StandingAnswer(pinned, tuple(Hit(*passages[key], 1.0) for key in sorted(passages)), sentences)
 
 
 def _cite(quote: PinnedQuote, passage: Passage, document: Document) -> Evidence:
@@ -265,10 +273,10 @@ def _cite(quote: PinnedQuote, passage: Passage, document: Document) -> Evidence:
 
 
 def normalize_question(text: str) -> str:
-    """Return a question without what does not tell it from another: spaces, case but of acronyms, and its end. Pure."""
+    """Return a question normalised for comparison: spaces, case except of acronyms, and final punctuation; pure."""
     plain = unicodedata.normalize("NFKC", text).strip(" \t\r\n?!.…。؟")
-    shouted = plain.isupper()
-    words = (word if len(word) > 1 and word.isupper() and not shouted else word.casefold() for word in plain.split())
+    capitals = plain.isupper()
+    words = (word if len(word) > 1 and word.isupper() and not capitals else word.casefold() for word in plain.split())
     return " ".join(words)
 
 

@@ -64,11 +64,11 @@ def digest_files(package: str, *endings: str) -> str:
 def build_opening(
     request: TurnRequest, talk: Conversation, corpora: Mapping[str, datetime | None], ran: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return what is known before anything is answered: who asks what, what may be read, and what will answer.
+    """Return the body of a turn's opening entry: who asks what, which corpora may be read, and what will answer.
 
-    `corpora` are those that may be read, each with its last refresh; `ran` names the task, the system, the models that
-    may be asked, and the versions of everything. What was said earlier may come from other corpora than may be read
-    now: whoever sees how this answer was made sees something of them, so they are named.
+    `corpora` are those that may be read, each with its last refresh; `ran` has the task, the system, the models that
+    may be called, and all versions. Earlier turns may come from corpora that cannot be read now; these corpora are
+    listed, because the evidence view of this turn shows something of them.
     """
     return {
         "asker": request.asker,
@@ -93,10 +93,10 @@ def build_closing_entries(
     withheld: Sequence[WithheldSentence],
     spoken: Sequence[AnsweredSentence],
 ) -> tuple[LogEntry, ...]:
-    """Return the turn's steps, and how it ended: all that was said, on what, and what was not let through.
+    """Return the entries of a turn's steps and of its end: its answer, its evidence, and the withheld sentences.
 
-    `spoken` are the sentences that were shown as they passed the gate. They are the answer's, but of a turn that broke
-    off, whose answer has none.
+    `spoken` are the sentences that were shown as they passed the gate; they are recorded only for a turn that broke off
+    and therefore has no answer.
     """
     answer = result.answer
     body = {
@@ -120,7 +120,7 @@ def build_closing_entries(
 
 
 def build_interruption(opened: LogEntry) -> LogEntry:
-    """Return the end of a turn that its process did not live to close. What it had done is not known."""
+    """Return the end of a turn whose process ended before it; its steps are unknown."""
     hint = "The question is asked again." if opened.body.get("ticket") else "Ask again."
     failure = Failure(INTERRUPTED, "The process ended before the turn did.", hint)
     text = translate("failed", str(opened.body.get("language", "")))
@@ -128,7 +128,7 @@ def build_interruption(opened: LogEntry) -> LogEntry:
 
 
 def build_unanswered(turn_id: str, status: Status, failure: Failure, text: str = "") -> LogEntry:
-    """Return the end of a turn without an answer. `text` is what was said instead, where that is not the failure's."""
+    """Return the end of a turn without an answer. `text` is the reply; default: the failure's message."""
     result = TurnResult(turn_id, Answer(status), text or failure.message, "", None, Usage(), 0.0, failure)
     (closed,) = build_closing_entries(result, (), (), ())
     return closed
@@ -140,14 +140,14 @@ def _build_step(turn_id: str, step: Step) -> LogEntry:
 
 
 def _keep_page(hit: Hit) -> Mapping[str, Any]:
-    """Return a page whole, so that it can be shown again; the first three are what a list of pages shows."""
+    """Return everything about a page, so that it can be shown again; lists of pages read the first three fields."""
     named = {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}
     return named | {part.name: getattr(hit, part.name) for part in fields(hit)}
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn as the log has it."""
+    """A turn as recorded in the log."""
 
     turn_id: str
     task: TaskKind
@@ -159,50 +159,50 @@ class TurnRecord:
     message: str = ""  # the message that asked
     ticket: int = 0
     because: str = ""
-    result: TurnResult | None = None  # what was answered; None of a turn that was never closed
-    delivered: tuple[str, ...] = ()  # the messages that show it; none once it was taken back
+    result: TurnResult | None = None  # None if the turn was never closed
+    delivered: tuple[str, ...] = ()  # the messages that show it; empty if it was retracted
     retracted: bool = False
     cited: frozenset[str] = field(default_factory=frozenset)  # the corpora that the answer cites
     touched: frozenset[str] = field(default_factory=frozenset)
-    """The corpora of all that it was made from: cited, found, checked, or said earlier in its conversation."""
-    stated: frozenset[DocumentId] = field(default_factory=frozenset)  # what its words stand on: what the answer cites
+    """All corpora behind it: cited, found, checked, or used earlier in its conversation."""
+    stated: frozenset[DocumentId] = field(default_factory=frozenset)  # the documents that the answer cites
     weighed: frozenset[DocumentId] = field(default_factory=frozenset)
-    """What its claims were held against, and what was said earlier in its conversation stands on."""
+    """The documents that its claims were compared with, and those behind the earlier turns."""
 
     @property
     def documents(self) -> frozenset[DocumentId]:
-        """What must not be forgotten for whoever is to see how it was made."""
+        """The documents that must not be forgotten for its evidence to be shown."""
         return self.stated | self.weighed
 
     @property
     def corpora(self) -> frozenset[str]:
-        """All corpora that must be readable to whoever is to see how it was made."""
+        """The corpora that must be readable for its evidence to be shown."""
         return self.cited | self.touched
 
     def may_show_answer(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
-        """Return whether the answer may be seen where these corpora are readable: all that it cites is among them.
+        """Return whether the answer may be shown where the corpora `here` are readable and `gone` is forgotten.
 
-        Nor may it cite what is `gone`. A fact-check gives reasons in words that are held to no footnote: all that it
-        was made from must be readable.
+        All cited corpora must be readable and no cited document forgotten. A fact-check gives reasons without
+        footnotes, so everything that it was made from must be readable.
         """
         if self.task == "check":
             return self.may_show_evidence(here, gone)
         return not self.retracted and self.cited <= set(here) and self.stated.isdisjoint(gone)
 
     def may_show_evidence(self, here: Collection[str], gone: Collection[DocumentId] = ()) -> bool:
-        """Return whether all that it was made from is readable there; a corpus that nobody knows is not."""
+        """Return whether everything that it was made from is readable there; an unknown corpus is not."""
         return not self.retracted and self.corpora <= set(here) and self.documents.isdisjoint(gone)
 
     def asks(self, text: str) -> bool:
-        """Return whether this is its question, as far as the record can tell."""
+        """Return whether this is its question, as far as the record shows."""
         return bool(self.question == _repair_surrogates(text))
 
 
 def read_turn_record(entries: Sequence[LogEntry]) -> TurnRecord | None:
-    """Return what the entries of one turn, oldest first, say of it; None where it was never opened.
+    """Return a turn from its entries, oldest first; None if it was never opened.
 
     Raises:
-        ValueError: An entry is not as any version wrote it.
+        ValueError: An entry has a format that no version wrote.
     """
     opened = _find_first(entries, EntryKind.TURN_OPENED)
     if not opened:
@@ -239,9 +239,9 @@ def _find_first(entries: Iterable[LogEntry], kind: EntryKind) -> LogEntry | None
 
 
 def _read_asker(body: object) -> Asker:
-    """Return who asked; somebody who may read nothing where it is not recorded."""
-    known = body if isinstance(body, Mapping) and body.get("platform") and body.get("kind") else None
-    asker: Asker = _adapter(Asker).validate_python(_repair_surrogates(known or {"platform": "slack", "kind": "dm"}))
+    """Return who asked; if that is not recorded, an asker who may read nothing."""
+    recorded = body if isinstance(body, Mapping) and body.get("platform") and body.get("kind") else None
+    asker: Asker = _adapter(Asker).validate_python(_repair_surrogates(recorded or {"platform": "slack", "kind": "dm"}))
     return asker
 
 
@@ -272,7 +272,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
 
 
 def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one of the nearest pages; of an older entry, which only names it, one that nobody may read."""
+    """Return one of the nearest pages; an older entry only has its title, so its corpus cannot be readable."""
     if "passage" in page:
         return page
     passage: dict[str, Any] = dict.fromkeys(("corpus", "document", "section", "text", "hash"), "")
@@ -282,19 +282,18 @@ def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_kept_passages(entries: Iterable[LogEntry]) -> Mapping[str, tuple[Passage, Document]]:
-    """Return by id the passages that the record alone keeps, of pages of the web, each with its page."""
+    """Return by id the passages of web pages, which only the record stores, each with its page."""
     kept = [hit for entry in entries if entry.kind is EntryKind.STEP for hit in entry.body.get("kept", ())]
     hits: list[Hit] = _adapter(list[Hit]).validate_python(_repair_surrogates(kept))
     return {hit.passage.id: (hit.passage, hit.document) for hit in hits}
 
 
 def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]) -> frozenset[str]:
-    """Return the corpora of all that was found, of what was said earlier, and of the examples that were shown."""
+    """Return the corpora of all found passages, of the earlier turns, and of the examples shown to the model."""
     readable, earlier = frozenset(opened.get("corpora", ())), frozenset(opened.get("earlier_corpora", ()))
     hits = _list_hits(entries)
-    shown = {
-        str(one) for entry in entries if entry.kind is EntryKind.STEP for one in entry.body.get("demo_corpora", ())
-    }
+    steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
+    shown = {str(corpus) for body in steps for corpus in body.get("demo_corpora", ())}
     unnamed = any(len(hit) <= _HIT_FIELDS.index("corpus") for hit in hits) or (
         opened.get("earlier") and "earlier_corpora" not in opened
     )
@@ -304,20 +303,20 @@ def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]
 def _find_weighed_documents(
     opened: Mapping[str, Any], entries: Iterable[LogEntry], result: TurnResult | None
 ) -> frozenset[DocumentId]:
-    """Return the documents of what its claims were held against, and of what was said earlier."""
+    """Return the documents that its claims were compared with, and those behind the earlier turns."""
     unknown = (opened.get("earlier_corpora") or ()) if "earlier_documents" not in opened else ()
-    earlier = {(str(corpus), str(key)) for corpus, key in opened.get("earlier_documents", ())}
+    earlier = {*opened.get("earlier_documents", ()), *((corpus, "") for corpus in unknown)}
     claims = result.answer.claims if result else ()
-    weighed = {one for checked in claims for one in (*checked.evidence, *checked.looked_at)}
-    found = {(*hit, "", "")[_HIT_FIELDS.index("corpus") :][:2] for hit in _list_hits(entries) if hit[0] in weighed}
-    return frozenset({*earlier, *((str(one), "") for one in unknown), *((str(one), str(key)) for one, key in found)})
+    passages = {passage for checked in claims for passage in (*checked.evidence, *checked.looked_at)}
+    weighed = {(*hit, "", "")[_HIT_FIELDS.index("corpus") :][:2] for hit in _list_hits(entries) if hit[0] in passages}
+    return frozenset((str(corpus), str(key)) for corpus, key in (*earlier, *weighed))
 
 
 def _list_hits(entries: Iterable[LogEntry]) -> list[Sequence[Any]]:
     return [hit for entry in entries if entry.kind is EntryKind.STEP for hit in entry.body.get("hits", ())]
 
 
-_HIT_FIELDS = ("passage", "score", "corpus", "document")  # what a step says of each hit; older ones leave out the last
+_HIT_FIELDS = ("passage", "score", "corpus", "document")  # the fields of a step's hits; older steps lack the last ones
 
 
 def _find_delivered(entries: Iterable[LogEntry]) -> tuple[str, ...]:
@@ -326,7 +325,7 @@ def _find_delivered(entries: Iterable[LogEntry]) -> tuple[str, ...]:
 
 
 def _repair_surrogates(value: Any) -> Any:
-    """Return a JSON value with half surrogate pairs replaced, so that its texts can be written as UTF-8."""
+    """Return a JSON value with lone surrogates replaced, so that its texts can be encoded as UTF-8."""
     match value:
         case str() if not value.isascii():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

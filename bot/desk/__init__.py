@@ -1,1 +1,1 @@
-"""From a question in the queue to an answer that is delivered exactly once."""
+"""Take questions from platforms, and deliver each answer exactly once."""

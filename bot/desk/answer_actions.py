@@ -1,7 +1,7 @@
-"""Run what people do with an answer: see its evidence and sources, rate it, share it, ask a person.
+"""Run the actions on an answer: show its evidence and sources, rate it, share it, ask a person.
 
-`AnswerActions` is the one face for platforms. A ticket is all that a button knows, so that it works after a restart
-too. Everything is held to what may be read where somebody stands, at that moment.
+`AnswerActions` is the interface for platforms. A button knows only its ticket, so that it also works after a restart.
+Every action shows only what may be read in the user's place at that moment.
 """
 
 import logging
@@ -50,17 +50,17 @@ from pipeline.types import Status
 from storage.errors import StorageError
 from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
 
-MAX_COMMENT = 2_000  # characters of a comment that are kept
+MAX_COMMENT = 2_000  # characters of a comment that are stored
 MAX_NAME = 80
-_ROOT_SHOWN = 16  # how many characters of a checkpoint's root a receipt names
-_MAX_QUESTIONS = 100  # how many of a conversation's last questions are looked through for their sources
+_ROOT_SHOWN = 16  # characters of a checkpoint's root in a receipt
+_MAX_QUESTIONS = 100  # last questions of a conversation whose sources are listed
 
 
 class AnswerActions:
-    """What people do. Every method raises `ActionDenied`, whose words are for whoever pressed, and nothing else.
+    """The actions. Every method raises only `ActionDenied`, whose words are shown to the user.
 
-    `language` is theirs, where the platform knows it; without it they are answered in the question's, and refused in
-    English, so that a refusal does not tell whether there is a question.
+    `language` is the user's, if the platform knows it. Otherwise replies are in the question's language, and refusals
+    in English, so that a refusal does not reveal whether the question exists.
     """
 
     def __init__(self, app: App, platforms: Mapping[str, Platform]) -> None:
@@ -68,24 +68,24 @@ class AnswerActions:
         self._busy: set[int] = set()
 
     async def evidence(self, ticket: int, by: Asker, *, language: str = "") -> EvidenceView:
-        """Return what a turn checked, and the passages it stands on; all that it was made from must be readable."""
+        """Return the checked claims of a turn and their passages; everything that it was made from must be readable."""
         async with self._deny_outage(language):
             turn = await authorize_turn(self._app, ticket, by, language)
             if not turn.shows_evidence:
                 raise turn.nothing
             answer = turn.result.answer
             cited = {citation.passage_id for citation in answer.citations}
-            wanted = {one for checked in answer.claims for one in (*checked.evidence, *checked.looked_at)} - cited
-            kept = {one: row for one, row in read_kept_passages(turn.entries).items() if one in wanted}
-            documents = [one for one in list_passages(turn.entries)[1] if one[0] in turn.here]
-            passages = {**kept, **await self._app.manifest.recall(wanted, documents)}
+            named = {passage for checked in answer.claims for passage in (*checked.evidence, *checked.looked_at)}
+            recorded = {key: row for key, row in read_kept_passages(turn.entries).items() if key in named - cited}
+            documents = [document for document in list_passages(turn.entries)[1] if document[0] in turn.here]
+            passages = {**recorded, **await self._app.manifest.recall(named - cited, documents)}
             view = build_evidence_view(turn.result, passages, turn.record.question, turn.language)
-            return replace(view, receipt=await self._word_receipt(turn))
+            return replace(view, receipt=await self._render_receipt(turn))
 
     async def sources(self, conversation: str, by: Asker, *, language: str = "") -> EvidenceView:
-        """Return all pages that a conversation's answers cite, each once, as far as they may be read here now.
+        """Return each page that the conversation's answers cite and that may be read here now.
 
-        Our own words where there are none that may be seen, whatever keeps them away.
+        If there are none, the view has the same text whatever the reason.
         """
         async with self._deny_outage(language):
             here = await find_searchable_corpora(self._app, by)
@@ -93,31 +93,29 @@ class AnswerActions:
             turns = [turn for row in rows if (turn := await self._load_visible_turn(row, by))]
             results = [turn.result for turn in turns if turn.result]
             cited = [citation for result in results for citation in result.answer.citations if citation.corpus in here]
-            gone = await find_forgotten_documents(self._app.manifest, {(one.corpus, one.document) for one in cited})
-            pages = _list_pages(one for one in cited if (one.corpus, one.document) not in gone)
-            # In what language somebody asked is not told to whom nothing else is.
-            spoken = language or (turns[-1].language if pages else "") or "en"
-            text = "" if pages else translate("sources_none", spoken)
-            return EvidenceView(translate("sources_heading", spoken), "", (), pages, text)
+            documents = {(citation.corpus, citation.document) for citation in cited}
+            gone = await find_forgotten_documents(self._app.manifest, documents)
+            pages = _list_pages(citation for citation in cited if (citation.corpus, citation.document) not in gone)
+            # The question's language is not revealed to users who see nothing else of it.
+            language = language or (turns[-1].language if pages else "") or "en"
+            text = "" if pages else translate("sources_none", language)
+            return EvidenceView(translate("sources_heading", language), "", (), pages, text)
 
     async def feedback(
         self, ticket: int, by: Asker, what: Literal["up", "down"], comment: str = "", *, language: str = ""
     ) -> str:
-        """Record what somebody thinks of an answer, and return our thanks.
-
-        The same opinion again, with no new word, is known. Who changes their mind adds an entry.
-        """
+        """Record a user's rating of an answer, and return the thanks. A repeated rating is not recorded again."""
         async with self._act(ticket, by, language) as turn:
             if turn.record.result is None:
                 raise turn.denied("acting_later")
             comment = comment.strip()
-            kept, known = comment[:MAX_COMMENT], find_opinion(turn.entries, by)
-            if (known.get("what"), known.get("comment")) != (what, kept) and (comment or known.get("what") != what):
-                await self._record(turn, what, comment=kept)
-            return translate("feedback_cut" if kept != comment else "feedback_noted", turn.language, most=MAX_COMMENT)
+            stored, known = comment[:MAX_COMMENT], find_opinion(turn.entries, by)
+            if (known.get("what"), known.get("comment")) != (what, stored) and (comment or known.get("what") != what):
+                await self._record(turn, what, comment=stored)
+            return translate("feedback_cut" if stored != comment else "feedback_noted", turn.language, most=MAX_COMMENT)
 
     async def offers_example(self, ticket: int, by: Asker) -> bool:
-        """Return whether somebody is offered to approve an answer as an example: an admin, of one that can be."""
+        """Return whether to offer this user to approve the answer as an example: an admin, and the answer qualifies."""
         if not is_admin(self._app.settings, by):
             return False
         async with self._act(ticket, by, "") as turn:
@@ -125,10 +123,10 @@ class AnswerActions:
                 build_demo(turn.entries)
             except UnfitExample:
                 return False
-            return turn.record.turn_id not in {one.turn_id for one in await self._app.examples.all()}
+            return turn.record.turn_id not in {example.turn_id for example in await self._app.examples.all()}
 
     async def approve(self, ticket: int, by: Asker, *, language: str = "") -> str:
-        """Make an answer an example for those to come, and return what the admin is told; it is on record."""
+        """Record an answer as an example for later ones, and return the reply to the admin."""
         async with self._act(ticket, by, language) as turn:
             if not is_admin(self._app.settings, by):
                 raise turn.denied("example_admins")
@@ -142,11 +140,10 @@ class AnswerActions:
             return translate("example_done" if new else "example_known", turn.language)
 
     async def ask_person(self, ticket: int, by: Asker, *, language: str = "") -> str:
-        """Call the people whom the channel's settings name to a question, and return what whoever wanted it is told.
+        """Mention the contact people of the channel's settings on a question, and return the reply to the user.
 
-        It is on record before they are called, so that they are called once at most; a call that the platform refused
-        may be tried again. Nobody else is called, ever, nor is the asker of a question that nobody else sees: they are
-        asked before it is posted, and may answer beneath it.
+        It is recorded before they are mentioned, so that they are mentioned at most once; after a refusal by the
+        platform it may be tried again. No other person is ever mentioned.
         """
         async with self._act_once(ticket, by, language) as turn:
             platform, place = self._find_platform(turn), turn.question.place
@@ -158,7 +155,7 @@ class AnswerActions:
             await self._record(turn, "ask", state=ACTION_BEGUN, people=people)
             text = translate("ask_call", turn.record.language or "en", question=shorten_question(turn.question.text))
             try:
-                # Settings name people such as `slack:T1/U1`, the platform knows them as `U1`.
+                # Settings name a person `slack:T1/U1`, the platform `U1`.
                 posted = await platform.call(place, text, tuple(person.rpartition("/")[2] for person in people))
             except PlatformError as error:
                 await self._record(turn, "ask", state=ACTION_FAILED, reason=str(error))
@@ -167,11 +164,11 @@ class AnswerActions:
             return translate("ask_done", turn.language)
 
     async def share(self, ticket: int, by: Asker, *, language: str = "", name: str = "") -> str:
-        """Show the channel an answer that the asker alone was shown, once, and return what its asker is told.
+        """Post an answer that only the asker saw to the channel, once, and return the reply to the asker.
 
-        Above it stands the question, and whose it is, by the `name` that the platform shows of them. What may be read
-        in the channel is decided again. The post has a key of its own by which the platform finds it, so that whoever
-        presses again after a crash completes it and does not repeat it.
+        The post begins with the question and the asker's `name` on the platform. The channel's rights are checked
+        again. The post has its own key by which the platform finds it, so that pressing again after a crash completes
+        the post and does not repeat it.
         """
         async with self._act_once(ticket, by, language) as turn:
             platform = self._find_platform(turn)
@@ -188,7 +185,7 @@ class AnswerActions:
                     view = simplify_view(view)[0]
                     posted = await platform.show(question, view, posted)
             except PlatformError as error:
-                # Where nobody answered it may be posted all the same. Who asks us to wait has posted nothing.
+                # Without a reply it may have been posted. A platform that asks us to wait has posted nothing.
                 if not (isinstance(error, PlatformUnavailable) and error.seconds is None):
                     await self._record(turn, "share", state=ACTION_FAILED, reason=str(error))
                 raise turn.denied("share_failed") from error
@@ -196,7 +193,7 @@ class AnswerActions:
             await self._record(turn, "share", state=ACTION_DONE, **facts)
             return translate("share_done", turn.language)
 
-    async def _word_receipt(self, turn: AuthorizedTurn) -> str:
+    async def _render_receipt(self, turn: AuthorizedTurn) -> str:
         turn_id = turn.record.turn_id
         position = await self._app.find_position(turn_id)
         if not position:
@@ -205,7 +202,7 @@ class AnswerActions:
         return translate("receipt" if position.size else "receipt_unsigned", turn.language, **facts)
 
     def _find_platform(self, turn: AuthorizedTurn) -> Platform:
-        """Return where a question stands; whoever acts may be elsewhere, such as at the terminal."""
+        """Return the platform of the question; the user may be elsewhere, such as at the terminal."""
         if platform := self._platforms.get(turn.question.place.platform):
             return platform
         raise turn.denied("acting_unavailable")
@@ -214,7 +211,7 @@ class AnswerActions:
         await self._app.audit.append(build_action_entry(turn.record.turn_id, what, turn.by, **facts))
 
     async def _load_visible_turn(self, row: QueuedQuestion, by: Asker) -> TurnRecord | None:
-        """Return the turn that answered a question; None where it was taken back, or was not for them to see."""
+        """Return the turn that answered a question; None if it was retracted or this user may not see it."""
         entries = await self._app.audit.turn(row.turn_id) if row.turn_id else ()
         question, record = decode_without_handle(row), read_turn_record(entries)
         if not record or record.retracted or row.outcome == DeliveryOutcome.RETRACTED:
@@ -223,14 +220,14 @@ class AnswerActions:
 
     @asynccontextmanager
     async def _act_once(self, ticket: int, by: Asker, language: str) -> AsyncIterator[AuthorizedTurn]:
-        """Load a turn for what is done once: whoever presses twice does not start it twice."""
+        """Load a turn for an action that is done once, and let no second one start meanwhile."""
         async with self._act(ticket, by, language) as turn:
-            pass  # Who may not see it is told that first.
+            pass  # a user who may not see the turn is refused first
         if ticket in self._busy:
             raise turn.denied("acting_busy")
         self._busy.add(ticket)
         try:
-            # What was done meanwhile counts.
+            # Loaded again, as it may have been done meanwhile.
             async with self._act(ticket, by, language) as turn:
                 yield turn
         finally:
@@ -243,7 +240,7 @@ class AnswerActions:
         try:
             yield turn
         except StorageError as error:
-            log_event(logging.ERROR, "an act could not be recorded", turn.question, error)
+            log_event(logging.ERROR, "cannot record an action", turn.question, error)
             raise turn.denied("acting_unrecorded") from error
 
     @asynccontextmanager
@@ -251,12 +248,12 @@ class AnswerActions:
         try:
             yield
         except (StorageError, ValueError) as error:
-            log_event(logging.ERROR, "a turn could not be looked up", error=error)
+            log_event(logging.ERROR, "cannot look up a turn", error=error)
             raise ActionDenied(translate("acting_unavailable", language or "en")) from error
 
 
 async def load_evidence_or_denial(evidence: Awaitable[EvidenceView], heading: str) -> EvidenceView:
-    """Return the evidence, or our words for why there is none."""
+    """Return the evidence, or a view with the reason why it is denied."""
     try:
         return await evidence
     except ActionDenied as denied:
@@ -264,10 +261,10 @@ async def load_evidence_or_denial(evidence: Awaitable[EvidenceView], heading: st
 
 
 async def remove_shared_answer(platform: Platform, question: Question, entries: Sequence[LogEntry]) -> tuple[str, ...]:
-    """Remove what sharing a question's answer posted, and return the messages' ids; for who takes the answer back.
+    """Delete the posts by which an answer was shared, and return their ids; for retracting the answer.
 
     Raises:
-        PlatformError: The platform refuses, or is away.
+        PlatformError: The platform refuses, or is unreachable.
     """
     action, shared = find_last_action(entries, "share"), _build_shared_question(question, question.asker)
     messages = tuple(map(str, action.get("messages", ())))
@@ -279,19 +276,19 @@ async def remove_shared_answer(platform: Platform, question: Question, entries: 
 
 
 def build_note_question(question: Question) -> Question:
-    """Return a question as a note stands beneath it that its answer no longer holds."""
+    """Return the question under which the note is posted that its answer no longer holds."""
     return replace(question, key=f"{question.key}#recheck", only_asker=False, unasked=False, handle="")
 
 
 async def remove_notes(
     platform: Platform, question: Question, entries: Sequence[LogEntry], named: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Remove the notes that an answer no longer holds, and return the messages' ids; raises as above.
+    """Delete the notes that an answer no longer holds, and return their ids. Raises `PlatformError`.
 
-    `named` are messages beside an answer whose entries are erased.
+    `named` are further messages whose record entries are erased.
     """
     bodies = [entry.body for entry in entries if entry.kind is EntryKind.RECHECK]
-    noted = [str(one) for body in bodies for one in body.get("messages", ())]
+    noted = [str(message) for body in bodies for message in body.get("messages", ())]
     messages = tuple(dict.fromkeys((*noted, *named)))
     if messages:
         await platform.remove(build_note_question(question), PostedMessages(messages))
@@ -299,7 +296,7 @@ async def remove_notes(
 
 
 def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
-    """Return each page that is cited once, by its first citation, numbered anew and without its words."""
+    """Return each cited page once, by its first citation, renumbered and without quotation."""
     first: dict[tuple[str, str], Citation] = {}
     for citation in citations:
         first.setdefault((citation.corpus, citation.document), citation)
@@ -308,12 +305,12 @@ def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
 
 
 def _build_shared_question(question: Question, by: Asker) -> Question:
-    """Return the question as it stands in the channel when its answer is shared: whoever is there may see that."""
+    """Return the question as it is posted in the channel when its answer is shared, for everyone there to see."""
     return replace(question, key=f"{question.key}#shared", asker=by, only_asker=False, unasked=False, handle="")
 
 
 def _build_shared_view(turn: AuthorizedTurn, name: str, *, ask: bool) -> View:
-    """Return what everybody is shown. What it counts is left out where not all that was counted is readable now."""
+    """Return the view for the channel, without counts of claims if their passages are not all readable now."""
     checks, language = turn.record.task == "check", turn.record.language
     who = shorten_line(name, MAX_NAME) or translate("share_somebody", language)
     asked = {"name": who, "question": shorten_question(turn.question.text)}
@@ -327,7 +324,7 @@ def _require_shareable(turn: AuthorizedTurn) -> None:
     asker = turn.question.asker
     if not (turn.question.only_asker and is_same_person(asker, turn.by)):
         raise turn.denied("share_public")
-    # Only to whom stands in the channel itself is it known what may be read there now.
+    # What may be read in the channel now is known only for a user who is in it.
     if not is_same_channel(asker, turn.by):
         raise turn.nothing
     if turn.result.answer.status is not Status.ANSWERED:
@@ -335,7 +332,7 @@ def _require_shareable(turn: AuthorizedTurn) -> None:
 
 
 async def _find_earlier_share(platform: Platform, turn: AuthorizedTurn, question: Question) -> PostedMessages:
-    """Return what an earlier attempt left. Raises `ActionDenied` where it was shared, or nobody can tell."""
+    """Return the posts of an earlier attempt. Raises `ActionDenied` if it was shared, or may have been."""
     before, reads_back = find_last_action(turn.entries, "share"), platform.ways(question).reads_back
     if before.get("state") == ACTION_DONE:
         raise turn.denied("share_already")

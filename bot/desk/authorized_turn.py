@@ -1,7 +1,6 @@
-"""Decide who may see a turn again, and load it for them.
+"""Decide who may see a turn again, load it, and read from its log entries what users did with the answer.
 
-A ticket is a number that anybody can guess. To whoever may not see its turn there is nothing: they are told the same
-as of a ticket that was never given out. What people did with an answer is read from the log here too.
+Tickets can be guessed. Inaccessible tickets are refused exactly like unknown ones.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,7 +17,7 @@ from bot.views.catalog import translate
 from storage.types import DocumentId, EntryKind, LogEntry, QueuedQuestion
 
 ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
-"""The state of what is done once and may fail: begun before it is tried, done or failed after."""
+"""The states of an action that is done once and may fail: begun before it is tried, done or failed after."""
 
 
 def build_action_entry(turn_id: str, what: str, by: Asker, **facts: object) -> LogEntry:
@@ -27,20 +26,20 @@ def build_action_entry(turn_id: str, what: str, by: Asker, **facts: object) -> L
 
 
 def has_tried(entries: Iterable[LogEntry], what: str) -> bool:
-    """Return whether an action was ever begun, however it ended."""
+    """Return whether an action was ever begun, whatever its outcome."""
     return bool(_select_actions(entries, {what}))
 
 
 def find_last_action(entries: Iterable[LogEntry], what: str) -> Mapping[str, Any]:
-    """Return the last entry of an action that is done once; empty where it never was, or failed."""
-    found = _select_actions(entries, {what})
-    return found[-1] if found and found[-1].get("state") != ACTION_FAILED else {}
+    """Return the last entry of an action that is done once; empty if it was never begun, or failed."""
+    actions = _select_actions(entries, {what})
+    return actions[-1] if actions and actions[-1].get("state") != ACTION_FAILED else {}
 
 
 def find_opinion(entries: Iterable[LogEntry], by: Asker) -> Mapping[str, Any]:
-    """Return the last entry of what somebody thought of an answer; empty where there is none."""
-    found = [body for body in _select_actions(entries, {"up", "down"}) if body.get("by") == by.user_id]
-    return found[-1] if found else {}
+    """Return a user's last rating of an answer; empty if there is none."""
+    ratings = [body for body in _select_actions(entries, {"up", "down"}) if body.get("by") == by.user_id]
+    return ratings[-1] if ratings else {}
 
 
 def _select_actions(entries: Iterable[LogEntry], whats: Collection[str]) -> list[Mapping[str, Any]]:
@@ -48,7 +47,7 @@ def _select_actions(entries: Iterable[LogEntry], whats: Collection[str]) -> list
 
 
 class ActionDenied(Exception):
-    """An action is not done. `words` tell whoever wanted it so, and nothing of what they may not see."""
+    """An action is refused. `words` are the reason for the user; they reveal nothing that the user may not see."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words)
@@ -56,25 +55,25 @@ class ActionDenied(Exception):
 
 
 def deny_unseen(language: str) -> ActionDenied:
-    """Return what is said where there is nothing to see, for whatever reason.
+    """Return the refusal of a turn that is inaccessible or unknown.
 
-    `language` is that of whoever looks. It must not be the question's: that would tell that there is one.
+    `language` is the user's; the question's would reveal that the question exists.
     """
     return ActionDenied(translate("not_here", language or "en"))
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizedTurn:
-    """A question, its turn, and who looks at it."""
+    """A question and its turn, loaded for a user who may see them."""
 
     row: QueuedQuestion
     question: Question
     entries: tuple[LogEntry, ...]
     record: TurnRecord
     by: Asker
-    theirs: str  # the language of whoever looks; empty where it is not known
-    here: frozenset[str]  # the corpora that may be read where `by` stands, now
-    gone: frozenset[DocumentId]  # of what it was made from, what was forgotten since
+    theirs: str  # the user's language; empty if unknown
+    here: frozenset[str]  # the corpora that may be read in the user's place now
+    gone: frozenset[DocumentId]  # the forgotten ones of the documents that it was made from
 
     @property
     def language(self) -> str:
@@ -82,16 +81,16 @@ class AuthorizedTurn:
 
     @property
     def shows_evidence(self) -> bool:
-        """Whether all that it was made from may be seen there now."""
+        """Whether everything that it was made from may be shown there now."""
         return self.record.may_show_evidence(self.here, self.gone)
 
     @property
     def nothing(self) -> ActionDenied:
-        """The denial of what they may not see: the same as of a ticket that does not exist."""
+        """The refusal of anything that the user may not see: the same as for an unknown ticket."""
         return deny_unseen(self.theirs)
 
     def denied(self, occasion: str) -> ActionDenied:
-        """Return the denial of an action to somebody who may see the answer, and so be told why."""
+        """Return the refusal of an action, with the reason, as this user may see the answer."""
         return ActionDenied(translate(occasion, self.language))
 
     @property
@@ -103,13 +102,13 @@ class AuthorizedTurn:
 
 
 async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> AuthorizedTurn:
-    """Look up a turn for somebody.
+    """Load a turn for a user.
 
     Raises:
-        ActionDenied: There is no such ticket, or they may not see its answer, or it cites a page that was forgotten:
-            in the same words.
+        ActionDenied: The ticket is unknown, or this user may not see its answer, or it cites a forgotten page; all in
+            the same words.
         StorageError: It cannot be looked up.
-        ValueError: The record is not as any version wrote it.
+        ValueError: The record has a format that no version wrote.
     """
     here = await find_searchable_corpora(app, by)
     row = await app.queue.get(ticket)
@@ -128,10 +127,10 @@ async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> Aut
 
 
 def decode_without_handle(row: QueuedQuestion) -> Question:
-    """Return a question without its secret, which only the desk needs to answer it."""
+    """Return a question without its secret, which is needed only to answer it."""
     return replace(decode_question(row), handle="")
 
 
 def is_asker_only(question: Question, entries: tuple[LogEntry, ...]) -> bool:
-    """Return whether an answer is shown to the asker alone; one that they shared is the channel's."""
+    """Return whether only the asker sees the answer; a shared answer is visible to the channel."""
     return question.only_asker and not find_last_action(entries, "share")

@@ -1,10 +1,10 @@
-"""Do what an admin writes after `/footnote`: show and change their channel's settings, or list what was not answered.
+"""Run the admin commands of `/footnote`: show and change the channel's settings, or list unanswered questions.
 
-The digest has questions that stand in the channel for all to see, and names corpora that may be read there.
+The digest contains only questions that everyone in the channel can see, and only corpora that may be read there.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bot.access import Asker, may_view_turn
@@ -27,24 +27,24 @@ from storage.errors import StorageError
 from storage.record.question_groups import QuestionGroup, group_questions
 from storage.record.record_search import RecordFilter, RecordSearch, TurnSummary
 
-SHOW_WORDS = ("", "settings", "help")  # what asks to see the settings; "set" before a key may be left out
-DIGEST = "digest"  # what asks for what was not answered
+SHOW_WORDS = ("", "settings", "help")  # commands that show the settings; "set" before a key may be omitted
+DIGEST = "digest"  # the command that lists unanswered questions
 DIGEST_DAYS = 7
-MAX_LISTED = 12  # questions in a digest: what Discord takes in one message
-_MAX_READ = 200  # questions of the week that are looked at, the newest: the platform waits three seconds
+MAX_LISTED = 12  # questions in a digest, limited by one Discord message
+_MAX_READ = 200  # newest questions that are read for a digest: the platform waits three seconds
 _MAX_QUESTION = 90
 
 Nearest = Mapping[int, Sequence[str]]
 
 
 class ChannelCommand:
-    """Serves the channels of one workspace."""
+    """Runs the commands of one workspace's channels."""
 
     def __init__(self, app: App, is_admin: Callable[[Asker], bool]) -> None:
         self._app, self._is_admin = app, is_admin
 
     async def answer(self, written: str, by: Asker, language: str) -> str:
-        """Do what an admin writes, and return what they are told; why not, where it is not done."""
+        """Run a command, and return the reply to the admin, or the reason why it was refused."""
         key, value = parse_setting(written)
         try:
             if key == DIGEST:
@@ -62,7 +62,7 @@ class ChannelCommand:
 
 
 def parse_setting(written: str) -> tuple[str, str]:
-    """Return the key and the value that somebody wrote, with or without "set" before them."""
+    """Return the key and the value of a command, with or without "set" before them."""
     head, _, rest = " ".join(written.split()).partition(" ")
     if head.lower() == "set":
         head, _, rest = rest.partition(" ")
@@ -70,14 +70,14 @@ def parse_setting(written: str) -> tuple[str, str]:
 
 
 async def write_digest(app: App, by: Asker, now: datetime, language: str) -> str:
-    """Return the digest of the channel where somebody stands. Raises `StorageError`."""
+    """Return the digest of the admin's channel. Raises `StorageError`."""
     search, here = RecordSearch(app.audit.database), await find_searchable_corpora(app, by)
     since = now - timedelta(days=DIGEST_DAYS)
     asked = await search.find(
         RecordFilter(channel=by.channel_id, since=since, until=now, status=Status.ABSTAINED, limit=_MAX_READ)
     )
     nearest = await search.nearest_corpora([turn.seq for turn in asked])
-    shown = [turn for turn in asked if _is_within(nearest.get(turn.seq, ()), here) and await _is_open_to(app, turn, by)]
+    shown = [turn for turn in asked if here >= set(nearest.get(turn.seq, ())) and await _is_open_to(app, turn, by)]
     owners = {corpus.name: corpus.owner for corpus in app.settings.corpus}
     return render_digest(group_questions(shown, lambda turn: turn.question), nearest, owners, language)
 
@@ -85,7 +85,7 @@ async def write_digest(app: App, by: Asker, now: datetime, language: str) -> str
 def render_digest(
     groups: Sequence[QuestionGroup[TurnSummary]], nearest: Nearest, owners: Mapping[str, str], language: str
 ) -> str:
-    """Return the groups as lines beneath the corpus that most of each came near to; pure."""
+    """Return the groups as lines, each under the corpus that most of its questions were nearest to; pure."""
     if not groups:
         return translate("digest_none", language, days=DIGEST_DAYS)
     by_corpus = defaultdict[str, list[str]](list)
@@ -94,22 +94,19 @@ def render_digest(
         times = f" ×{len(group.members)}" if len(group.members) > 1 else ""
         line = f"• “{shorten_line(group.members[0].question, _MAX_QUESTION)}”{times}"
         by_corpus[near.most_common(1)[0][0] if near else ""].append(line)
-    lines = [translate("digest_heading", language, days=DIGEST_DAYS, count=sum(len(one.members) for one in groups))]
+    count = sum(len(group.members) for group in groups)
+    lines = [translate("digest_heading", language, days=DIGEST_DAYS, count=count)]
     for corpus in sorted(by_corpus, key=lambda name: (not name, name)):
         owner = owners.get(corpus, "")
         named = f"{corpus} · {owner}" if owner else corpus
         lines += [f"{named or translate('digest_nowhere', language)}:", *by_corpus[corpus]]
-    if left := len(groups) - MAX_LISTED:
-        lines += [translate("digest_more", language, count=left)] * (left > 0)
+    if len(groups) > MAX_LISTED:
+        lines.append(translate("digest_more", language, count=len(groups) - MAX_LISTED))
     return "\n".join(lines)
 
 
-def _is_within(corpora: Collection[str], here: Collection[str]) -> bool:
-    return set(corpora) <= set(here)
-
-
 async def _is_open_to(app: App, turn: TurnSummary, by: Asker) -> bool:
-    """Return whether a question was asked of the bot, for all in the channel to see, and stands there still."""
+    """Return whether a question addressed the bot, publicly in this channel, and was not retracted."""
     record = None if turn.erased or turn.retracted else read_turn_record(await app.audit.turn(turn.turn_id))
     row = await app.queue.get(record.ticket) if record and record.task == "ask" else None
     if row is None or row.outcome == DeliveryOutcome.RETRACTED or read_retraction(row):
