@@ -21,7 +21,7 @@ from tools.training.answer_weights import (
 RANDOM = np.random.default_rng(5)
 
 
-def test_the_weights_of_a_known_choice_are_found() -> None:
+def test_choice_weights_recover_a_known_law() -> None:
     """Candidates are right where two features outweigh each other 3 to 1; the third is noise."""
     law = np.array([3.0, -1.0, 0.0])
     choices = []
@@ -38,15 +38,13 @@ def test_the_weights_of_a_known_choice_are_found() -> None:
 
 
 def test_questions_of_any_number_of_candidates_are_fitted_together() -> None:
-    """One right of two, two right of five: what counts is that any right one is chosen."""
     few = CandidateChoice(np.array([[1.0], [0.0]]), np.array([True, False]))
     many = CandidateChoice(np.array([[1.0], [0.9], [0.1], [0.2], [0.0]]), np.array([True, True, False, False, False]))
 
     assert fit_choice([few, many])[0] > 0
 
 
-def test_a_judge_of_a_known_law_is_found() -> None:
-    """The odds rise by two for each unit of the first sign, from odds of minus one."""
+def test_logistic_regression_recovers_a_known_law() -> None:
     signs = RANDOM.normal(size=(4_000, 2))
     true = RANDOM.random(4_000) < 1 / (1 + np.exp(1 - 2 * signs[:, 0]))
 
@@ -55,8 +53,7 @@ def test_a_judge_of_a_known_law_is_found() -> None:
     assert (bias, first, second) == pytest.approx((-1, 2, 0), abs=0.2)
 
 
-def test_weights_count_as_repetitions() -> None:
-    """An example of weight three is three of them."""
+def test_example_weights_count_as_repetitions() -> None:
     signs, true = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([False, True, False, True])
     again = np.array([0, 1, 1, 1, 2, 3])
 
@@ -67,21 +64,17 @@ def test_weights_count_as_repetitions() -> None:
     assert weighed == pytest.approx(repeated, rel=1e-3)
 
 
-def test_a_sign_that_never_varies_does_no_harm() -> None:
-    """Nothing is divided by nothing."""
+def test_constant_sign_gives_finite_weights() -> None:
     found = fit_judge(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]), np.array([False, True, True]), np.ones(3))
 
     assert np.isfinite(found).all()
 
 
-def test_a_group_is_in_one_fold() -> None:
-    """Groups take turns, in the order in which they appear."""
+def test_groups_stay_in_one_fold() -> None:
     assert assign_folds(["a", "a", "b", "c", "a", "d"], 3).tolist() == [0, 0, 1, 2, 0, 0]
 
 
-def test_a_regime_with_few_questions_is_not_fitted() -> None:
-    """As of a handbook, a few of whose questions are taken for another language."""
-
+def test_regime_with_few_questions_is_not_fitted() -> None:
     def example(language: str) -> ExamExample:
         posed = ExamQuestion("Is it open?", (), frozenset(), "", earlier=())
         considered = RankedQuotes(weigh_question(posed.text, "", language, ()), (), (), 0.0)

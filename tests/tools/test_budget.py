@@ -9,7 +9,6 @@ from tools.budget import compare_figures, find_circles, measure_tree
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Make a repository of two modules that import each other, one of them in a function too."""
     for room in ("bot", "pipeline", "ingest", "storage", "evaluation", "tools", "examples", "tests", "docs"):
         (tmp_path / room).mkdir()
     (tmp_path / "bot" / "desk.py").write_text("from bot import queue\n")

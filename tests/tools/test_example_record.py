@@ -26,13 +26,12 @@ def run(home: Path, line: str) -> Result:
     return CliRunner().invoke(app, arguments, obj=CliState(), prog_name="footnote", env={"FOOTNOTE_HOME": str(home)})
 
 
-def test_the_guide_asks_ten_questions() -> None:
+def test_guide_has_ten_commands() -> None:
     assert len(ASKED) >= 10
 
 
 @pytest.mark.parametrize("line", ASKED)
-def test_what_the_guide_shows_is_what_is_printed(home: Path, line: str) -> None:
-    """Word for word, as far as the guide shows it."""
+def test_guide_output_is_printed(home: Path, line: str) -> None:
     guide = GUIDE.read_text(encoding="utf-8")
     shown = guide.partition(f"    $ footnote {line}\n")[2]
     lines = re.match(r"(?:    (?!\$ ).*\n|\n(?=    (?!\$ )))*", shown)

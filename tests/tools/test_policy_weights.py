@@ -13,7 +13,7 @@ def recorded(place: int) -> RecordedTurn:
     return RecordedTurn(f"talk {place // 3}", signs, float(not lacks), 1.0)
 
 
-def test_the_learned_policy_takes_the_reward_of_both() -> None:
+def test_learned_policy_earns_the_best_reward() -> None:
     turns = [recorded(place) for place in range(120)]
     found = cross_validate(turns)
 
@@ -22,7 +22,7 @@ def test_the_learned_policy_takes_the_reward_of_both() -> None:
     assert found["learned"] == found["best possible"] == {"utility": 1.0, "calls": 0.25, "reward": 1 - PRICE / 4}
 
 
-def test_a_fit_is_the_same_each_time_and_decides_by_its_weights() -> None:
+def test_fit_is_deterministic_and_decides_by_its_weights() -> None:
     turns = [recorded(place) for place in range(40)]
     weights = fit_policy(turns)
 

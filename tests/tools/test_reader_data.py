@@ -42,7 +42,7 @@ def _answer(context: str, text: str) -> dict[str, Any]:
     return {"text": text, "answer_start": context.index(text)}
 
 
-def test_the_tokens_of_an_answer_are_found_in_its_passage_alone(read: Any) -> None:
+def test_answer_tokens_are_found_in_their_passage_only(read: Any) -> None:
     questions, passages = read
 
     *answered, unknown = questions
@@ -57,7 +57,7 @@ def test_the_tokens_of_an_answer_are_found_in_its_passage_alone(read: Any) -> No
 
 
 @given(seed=st.integers(0, 999))
-def test_a_part_of_a_passage_holds_what_answers(read: Any, seed: int) -> None:
+def test_cropped_passage_keeps_the_answer(read: Any, seed: int) -> None:
     questions, passages = read
     chance = random.Random(seed)
     for question in questions[:-1]:

@@ -18,7 +18,7 @@ def repo(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_docstring_alone_is_no_module(repo: Path) -> None:
+def test_file_with_only_a_docstring_is_not_counted(repo: Path) -> None:
     assert not is_module(repo / "bot" / "__init__.py")
     assert is_module(repo / "bot" / "module0.py")
 
@@ -30,7 +30,7 @@ def test_lines_and_modules_are_counted_by_room(repo: Path, capsys: pytest.Captur
     assert rows["five"] == ["rooms", "37", "16", "2", "2"]
 
 
-def test_crowded_folders_and_repeated_names_are_said(repo: Path, capsys: pytest.CaptureFixture) -> None:
+def test_crowded_folders_and_repeated_names_are_listed(repo: Path, capsys: pytest.CaptureFixture) -> None:
     print_folders(repo)
     print_names(repo)
     said = capsys.readouterr().out

@@ -38,12 +38,10 @@ CLAIMS = [
 
 @pytest.fixture
 async def examples() -> ClaimFeatures:
-    """The claims, read."""
     return await collect_features(CLAIMS)
 
 
-async def test_claims_are_read_as_the_gate_reads_them(examples: ClaimFeatures) -> None:
-    """One row of all signs a claim; what a rule decides against is known beside it."""
+async def test_training_features_match_the_gate(examples: ClaimFeatures) -> None:
     assert examples.rows.shape == (len(CLAIMS), len(examples.names))
     assert set(load_scorer().names) == set(examples.names)
     assert examples.denied.tolist() == [False, False, False, True, False, False, True, False]
@@ -65,7 +63,6 @@ async def test_figures_are_those_of_the_scores(examples: ClaimFeatures) -> None:
 
 
 def test_the_scorer_survives_its_file() -> None:
-    """Written and read again, it scores the same."""
     scorer = load_scorer()
     again = parse_scorer(json.loads(json.dumps(dump_scorer(scorer))))
     rows = np.random.default_rng(1).normal(scorer.means, scorer.deviations, (20, len(scorer.names)))
@@ -73,8 +70,7 @@ def test_the_scorer_survives_its_file() -> None:
     assert np.array_equal(scorer.scores(rows), again.scores(rows))
 
 
-def test_what_training_needs_is_said(tmp_path: Path) -> None:
-    """Without scikit-learn, which nothing else needs, it says how to get it."""
+def test_missing_scikit_learn_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "claims.jsonl"
     rows = [{"claim": one.claim, "evidence": [PASSAGE], "label": one.label.value, "group": one.group} for one in CLAIMS]
     file.write_text("\n".join(map(json.dumps, rows)))

@@ -7,22 +7,22 @@ import pytest
 from tools.surface import compare, describe_json, flatten, inline, normalize, normalize_ids, parse_body
 
 
-def test_ids_times_and_paths_are_made_alike() -> None:
+def test_ids_times_and_paths_are_normalized() -> None:
     assert normalize_ids("1700000000.000100 at 127.0.0.1:5000, 2026-11-22") == "TS at HOST, DATE"
     assert normalize("/tmp/x/home took 3.2 s at 12:05", Path("/tmp/x")) == "SCRATCH/home took NUMBER s at CLOCK"
 
 
-def test_a_body_is_the_same_as_json_and_as_a_form() -> None:
+def test_json_and_form_bodies_are_normalized_alike() -> None:
     assert parse_body('{"blocks": [{"type": "divider"}], "token": "x"}') == '{"blocks": [{"type": "divider"}]}'
     assert parse_body("blocks=%5B%7B%22type%22%3A+%22divider%22%7D%5D") == '{"blocks": [{"type": "divider"}]}'
 
 
-def test_a_document_is_described_by_its_keys_and_types() -> None:
+def test_json_is_described_by_keys_and_types() -> None:
     assert describe_json('[0]\n{"hits": [{"score": 1.5}, {"score": 2.5}]}') == "$.hits[].score: float"
     assert describe_json("[0]\nno document") == ""
 
 
-def test_a_schema_says_nothing_of_the_names_of_classes() -> None:
+def test_schema_description_omits_class_names() -> None:
     schema = {"$defs": {"Any": {"title": "Any", "type": "string"}}, "properties": {"key": {"$ref": "#/$defs/Any"}}}
     assert dict(flatten(inline(schema, schema))) == {".properties.key.type": "string"}
 

@@ -54,16 +54,14 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ExamOutcome], li
     return asyncio.run(asked(tmp_path_factory.mktemp("zoo")))
 
 
-async def test_what_was_said_is_held_against_the_answers(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    """Each question finds its sentence, through the system's own steps and the gate."""
+async def test_exam_outcomes_are_compared_with_the_answers(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     outcomes, _ = zoo
 
     assert all(outcome.right_first and outcome.right and outcome.verbatim for outcome in outcomes)
     assert [outcome.sentences[0].text for outcome in outcomes[:1]] == ["The otter eats 11 fish a day."]
 
 
-async def test_documents_can_be_left_out(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    """Then nothing of them is found, and what is left answers with less chance."""
+async def test_left_out_documents_are_not_found(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     outcomes, without = zoo
 
     for before, after in zip(outcomes, without, strict=True):
@@ -73,8 +71,7 @@ async def test_documents_can_be_left_out(zoo: tuple[list[ExamOutcome], list[Exam
         assert after.considered.chance < before.considered.chance
 
 
-async def test_a_report_counts_both_sides(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    """What is quoted, what is abstained from, and the curve between them."""
+async def test_report_counts_answers_and_abstentions(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     found = report_answers(ExamRun(EXAM, *zoo))
 
     assert (found["answerable"], found["unanswerable"]) == (10, 10)
@@ -84,8 +81,7 @@ async def test_a_report_counts_both_sides(zoo: tuple[list[ExamOutcome], list[Exa
     assert found["caught at false abstentions of"]["0.05"] == 1.0
 
 
-async def test_a_report_of_no_questions_is_empty_not_broken() -> None:
-    """Shares of nothing are left open."""
+async def test_report_of_no_questions_is_empty() -> None:
     found = report_answers(ExamRun(replace(EXAM, questions=()), [], []))
 
     assert found["if it never abstained"]["right in the reply"] is None
@@ -93,7 +89,6 @@ async def test_a_report_of_no_questions_is_empty_not_broken() -> None:
 
 
 async def test_conversations_carry_their_earlier_questions(tmp_path: Path) -> None:
-    """A follow-up is asked at the end of its conversation."""
     first = "How many fish does the heron eat?"
     posed = ExamQuestion(
         "And when does it sleep at noon?", (("noon",),), frozenset({"heron.md"}), "talk", earlier=(first,)
@@ -104,15 +99,13 @@ async def test_conversations_carry_their_earlier_questions(tmp_path: Path) -> No
     assert outcomes[0].considered.ranked[0].candidate.hit.document.title == "Heron"
 
 
-def test_the_curve_trades_one_mistake_for_the_other() -> None:
-    """At a tenth of false abstentions the line lies at the answerable questions' lowest tenth."""
+def test_abstention_curve_trades_one_error_for_the_other() -> None:
     known = [place / 10 for place in range(11)]
 
     assert abstention_curve(known, [0.0, 0.05, 0.5, 0.9])["0.10"] == 0.5
 
 
-def test_an_embedder_remembers() -> None:
-    """Each text is embedded once, and comes back in its place."""
+def test_embedder_caches_texts() -> None:
     inner = WordEmbedder()
     quick = CachingEmbedder(inner)
 
@@ -131,10 +124,9 @@ def examples(outcomes: list[ExamOutcome], without: list[ExamOutcome]) -> list[Ex
     ]
 
 
-async def test_a_calibration_gives_a_weight_to_every_feature_and_sign(
+async def test_calibration_weighs_every_feature_and_sign(
     zoo: tuple[list[ExamOutcome], list[ExamOutcome]],
 ) -> None:
-    """And the same ones each time."""
     found = fit_regimes(examples(*zoo), abstain=0.1)
 
     assert found == fit_regimes(examples(*zoo), abstain=0.1)
@@ -142,8 +134,7 @@ async def test_a_calibration_gives_a_weight_to_every_feature_and_sign(
     assert set(found.judges["trusted"].weights) == set(AnswerFeatures.__dataclass_fields__)
 
 
-async def test_the_point_of_operation_is_the_share_asked_for(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    """That share of the answerable questions is abstained from."""
+async def test_calibration_abstains_from_the_requested_share(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     found = fit_regimes(examples(*zoo), abstain=0.2)
 
     again = [rescore(example, found.scores["trusted"]) for example in examples(*zoo)]
@@ -155,8 +146,7 @@ async def test_the_point_of_operation_is_the_share_asked_for(zoo: tuple[list[Exa
     assert sum(chance < 0.5 for chance in chances) == pytest.approx(2, abs=1)
 
 
-async def test_other_weights_order_the_candidates_anew(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
-    """Features stay as they are."""
+async def test_other_weights_reorder_the_candidates(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     example = examples(*zoo)[0]
 
     again = rescore(example, {"behind": 1.0, "news": -1.0}).outcome.considered.ranked

@@ -14,8 +14,7 @@ from storage.types import DenseMode
 TEXTS = {"gate": "The harbour gate opens at seven and closes at nine in the evening.", "cat": "A cat sat on the mat."}
 
 
-def test_both_say_what_they_found(tmp_path: Path) -> None:
-    """All depths find the only page that answers; a home keeps what its questions embed."""
+def test_lazy_commands_report_recall_and_times(tmp_path: Path) -> None:
     file = tmp_path / "set.json"
     texts = [{"id": key, "title": "", "text": text} for key, text in TEXTS.items()]
     question = {"id": "1", "text": "When does the gate open?", "relevant": {"gate": 1}}

@@ -42,8 +42,7 @@ def run(home: Path, *said: str) -> Result:
     return CliRunner().invoke(app, ["--config", str(home / "footnote.toml"), "evaluate", "mine", *said])
 
 
-def test_questions_are_made_asked_and_kept_as_people_edited_them(handbook: Path, tmp_path: Path) -> None:
-    """Of the example handbook, without a model; one that was found bad is not made again, one written by hand stays."""
+def test_questions_are_made_asked_and_keep_edits(handbook: Path, tmp_path: Path) -> None:
     home, file = copy_home(handbook, tmp_path / "home"), tmp_path / "mine" / "questions.json"
     made = run(home, str(file), "--count", "8", "--no-ask", "--seed", "3")
     assert made.exit_code == 0, made.output
@@ -90,7 +89,7 @@ def test_questions_are_made_asked_and_kept_as_people_edited_them(handbook: Path,
         ),
     ],
 )
-def test_a_damaged_file_is_refused_and_stays_as_it_is(damaged: str, told: str, tmp_path: Path) -> None:
+def test_damaged_file_is_refused_unchanged(damaged: str, told: str, tmp_path: Path) -> None:
     file = tmp_path / "questions.json"
     file.write_text(damaged, encoding="utf-8")
 
@@ -105,8 +104,7 @@ def test_a_damaged_file_is_refused_and_stays_as_it_is(damaged: str, told: str, t
         read_questions(tmp_path)
 
 
-def test_what_people_wrote_is_kept(tmp_path: Path) -> None:
-    """An answer that is one string is one string; a field of theirs stays, in a row and beside the rows."""
+def test_edits_in_the_question_file_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "questions.json"
     row = {"question": "How long?", "answer": "14 days", "note": ["ask Ann"], "use": False}
     file.write_text(json.dumps({"owner": "Ann", "questions": [row]}), encoding="utf-8")
@@ -138,7 +136,7 @@ def test_what_people_wrote_is_kept(tmp_path: Path) -> None:
         (HOW, "answered", "So.", [("other", "pier.md", "Pier")], False),
     ],
 )
-def test_a_reply_is_right_that_says_what_is_expected_or_cites_its_section(
+def test_reply_is_right_by_its_strings_or_its_citation(
     question: OwnQuestion, status: str, text: str, cited: list[tuple[str, str, str]], right: object
 ) -> None:
     assert is_right(question, status, text, cited) is right
@@ -148,8 +146,7 @@ def outcome(question: OwnQuestion, status: str, *, right: bool) -> OwnOutcome:
     return OwnOutcome(question, status, "It is long.", right, 0.5, 2.0, 100, 0.01)
 
 
-def test_figures_and_the_setting_that_follows() -> None:
-    """A system is recommended only where its lead is surely no chance."""
+def test_figures_lead_to_a_recommended_setting() -> None:
     good = [*[outcome(PIER, "answered", right=True)] * 14, outcome(NOBODY, "abstained", right=True)]
     poor = [*[outcome(PIER, "answered", right=False)] * 12, *[outcome(PIER, "abstained", right=False)] * 2]
     poor.append(outcome(NOBODY, "answered", right=False))
@@ -189,7 +186,7 @@ SENTENCE = Evidence(
         ("None.", []),
     ],
 )
-def test_of_a_models_questions_those_count_whose_answer_stands_in_the_passage(reply: str, made: list[Any]) -> None:
+def test_model_questions_need_an_answer_in_the_passage(reply: str, made: list[Any]) -> None:
     found = own_questions_format([SENTENCE]).from_text(reply)
 
     assert [(one.question, one.answer) for one in found] == made
@@ -224,8 +221,7 @@ class Examiner:
         raise NotImplementedError
 
 
-async def test_a_model_makes_questions_and_few_near_misses(handbook: Path, tmp_path: Path) -> None:
-    """No question whose answer does not stand in its passage; of near misses half of what nothing answers."""
+async def test_model_makes_questions_and_few_near_misses(handbook: Path, tmp_path: Path) -> None:
     told = list[tuple[int, int]]()
     async with open_home(copy_home(handbook, tmp_path)) as home:
         making = QuestionMaking(
@@ -248,7 +244,7 @@ async def test_a_model_makes_questions_and_few_near_misses(handbook: Path, tmp_p
 
 
 @pytest.mark.parametrize(("patience", "least"), [(9, 1), (0, 0)])
-async def test_where_the_model_goes_away_what_it_made_is_kept(
+async def test_questions_made_before_an_outage_are_kept(
     handbook: Path, tmp_path: Path, patience: int, least: int
 ) -> None:
     async with open_home(copy_home(handbook, tmp_path)) as home:
@@ -261,7 +257,7 @@ async def test_where_the_model_goes_away_what_it_made_is_kept(
     assert least <= sum(one.kind == "model" for one in made) <= patience
 
 
-def test_a_reply_that_keeps_no_format_is_asked_for_again() -> None:
+def test_reply_without_the_format_is_unreadable() -> None:
     with pytest.raises(UnreadableReply):
         own_questions_format([SENTENCE]).from_text("Here are some questions you might ask.")
     rows = {"questions": [{"question": "How long?", "answer": "90 metres", "sentence": 1}], "unanswered": ""}

@@ -21,14 +21,12 @@ ABSENT = {"question", "answerable", "kind", "held"}
 
 @pytest.fixture(params=sorted(QUESTIONS.glob("*.json")), ids=lambda path: path.name)
 def file(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Each file of questions or conversations."""
     values: dict[str, Any] = json.loads(request.param.read_text(encoding="utf-8"))
     return values
 
 
 @pytest.fixture
 def pages(file: dict[str, Any]) -> dict[str, str]:
-    """The folded text of each Markdown document or article that the file asks about, by its key."""
     if "dump" in file:
         return _articles(Path(file["dump"].replace("$FOOTNOTE_DATA", str(DATA))))
     folder = ROOT / file["folder"].replace("$FOOTNOTE_DATA", str(DATA))
@@ -72,8 +70,7 @@ def _stands(string: str, folded: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(_folded(string))}(?!\w)", folded) is not None
 
 
-def test_a_file_has_the_documented_form(file: dict[str, Any]) -> None:
-    """All files are read by the same code."""
+def test_question_file_has_the_documented_form(file: dict[str, Any]) -> None:
     assert file.keys() in (
         {"corpus", "folder", "questions"},
         {"corpus", "folder", "conversations"},
@@ -84,15 +81,13 @@ def test_a_file_has_the_documented_form(file: dict[str, Any]) -> None:
     assert all(row["answer"] for row in _answerable(file))
 
 
-def test_what_is_not_answerable_names_neither_answer_nor_document(file: dict[str, Any]) -> None:
-    """No page holds the answer, so none can be named."""
+def test_unanswerable_questions_have_no_answer_or_document(file: dict[str, Any]) -> None:
     absent = [row for row in _rows(file) if not row.get("answerable", True)]
 
     assert all(row.keys() <= ABSENT for row in absent)
 
 
-def test_every_answer_stands_in_its_document(file: dict[str, Any], pages: dict[str, str]) -> None:
-    """A wrong answer here would count against every system; without a document, some page must hold it."""
+def test_every_answer_is_in_its_document(file: dict[str, Any], pages: dict[str, str]) -> None:
     wrong = [
         row["question"]
         for row in _answerable(file)
@@ -105,8 +100,7 @@ def test_every_answer_stands_in_its_document(file: dict[str, Any], pages: dict[s
     assert wrong == []
 
 
-def test_strings_that_disagree_stand_in_different_documents(file: dict[str, Any], pages: dict[str, str]) -> None:
-    """A page that contradicts itself would be no test of two sources."""
+def test_disagreeing_strings_are_in_different_documents(file: dict[str, Any], pages: dict[str, str]) -> None:
     for row in (row for row in _rows(file) if "disagreement" in row):
         newer, older = row["disagreement"]
 
@@ -115,8 +109,7 @@ def test_strings_that_disagree_stand_in_different_documents(file: dict[str, Any]
         assert any(_stands(older, text) for text in pages.values())
 
 
-def test_there_are_enough_of_both_kinds_and_no_question_twice(file: dict[str, Any]) -> None:
-    """Quality is measured on both sides: what is answered, and what is not."""
+def test_question_files_have_both_kinds_without_duplicates(file: dict[str, Any]) -> None:
     assert all(2 <= len(talk["turns"]) <= 3 for talk in file.get("conversations", ()))
     if "questions" not in file:
         assert len(file["conversations"]) >= 6

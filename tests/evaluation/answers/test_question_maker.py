@@ -83,7 +83,7 @@ def passage(text: str, section: str = "", kind: PassageKind = PassageKind.PROSE,
         ("HarbourLog is a notebook in which skippers write.", "What is HarbourLog?", ()),
     ],
 )
-def test_a_statement_is_asked_for_its_value(sentence: str, asked: str, answer: tuple[str, ...]) -> None:
+def test_statement_becomes_a_question_for_its_value(sentence: str, asked: str, answer: tuple[str, ...]) -> None:
     assert [(one.text, one.answer) for one in ask_sentence(sentence, Prose.read(sentence))] == [(asked, answer)]
 
 
@@ -103,7 +103,7 @@ def test_a_statement_is_asked_for_its_value(sentence: str, asked: str, answer: t
         "The Deck team should follow our policy of travel.",  # so does everybody
     ],
 )
-def test_of_a_sentence_that_points_elsewhere_nothing_is_asked(sentence: str) -> None:
+def test_context_dependent_sentence_yields_no_question(sentence: str) -> None:
     assert list(ask_sentence(sentence, Prose.read(sentence))) == []
 
 
@@ -132,12 +132,11 @@ def test_of_a_sentence_that_points_elsewhere_nothing_is_asked(sentence: str) -> 
         ("Why?", ""),
     ],
 )
-def test_a_heading_that_asks_is_taken(heading: str, asked: str) -> None:
+def test_heading_becomes_a_question(heading: str, asked: str) -> None:
     assert ask_heading(heading) == asked
 
 
-def test_a_question_of_a_heading_stands_alone_and_its_section_answers_it() -> None:
-    """It gets the name of the page where it has none; not of a section that speaks of something else."""
+def test_heading_question_is_self_contained_and_answered_by_its_section() -> None:
     answered = "The crane may be used by whoever has a licence of the yard. The licence is shown at the gate each time."
     told = [
         passage(answered, "Who may use the crane?"),
@@ -193,7 +192,7 @@ def test_a_question_of_a_heading_stands_alone_and_its_section_answers_it() -> No
         ),
     ],
 )
-def test_a_section_that_does_not_say_it_is_not_asked(section: str, text: str, asked: object) -> None:
+def test_section_without_the_answer_is_not_asked(section: str, text: str, asked: object) -> None:
     assert bool(list(make_questions([passage(text, section)], PAGE))) is asked
 
 
@@ -215,12 +214,12 @@ LOG, LINES = (
         ("Care of mooring lines", "", LINES, ["Who is responsible for the mooring lines?"]),
     ],
 )
-def test_a_page_is_named_once_and_never_tells_the_answer(title: str, section: str, text: str, asked: list[str]) -> None:
+def test_page_title_is_added_once_without_the_answer(title: str, section: str, text: str, asked: list[str]) -> None:
     page = replace(PAGE, title=title)
     assert [question.text for question in make_questions([passage(text, section)], page)] == asked
 
 
-def test_a_row_is_asked_for_by_the_heads_of_columns_where_its_value_is_no_other_rows() -> None:
+def test_table_row_with_a_unique_value_becomes_a_question() -> None:
     rows = "Office: Cobh; Address: 3 Hawser Lane\nOffice: Bergen; Address: Pier 4\nOffice: Hull; Address: Pier 4"
     told = "Office: Cobh; The company pays: 9 percent\nVersion: 1.0; Date: 2026-01-01\nJob: Cook; Crew: see above"
     told = f"{told}\nFlag: Red; Use: Storm; Fire"
@@ -231,8 +230,7 @@ def test_a_row_is_asked_for_by_the_heads_of_columns_where_its_value_is_no_other_
     assert list(ask_rows(told)) == []
 
 
-def test_what_two_documents_say_is_not_asked_and_kinds_take_turns() -> None:
-    """Few are asked in the same words; headings and sentences come before tables."""
+def test_duplicate_facts_are_not_asked_and_kinds_alternate() -> None:
     one = MadeQuestion("How long is the pier?", ("90",), "count", "It is.", "p", "a.md")
     twice = [one, MadeQuestion("How deep is it?", ("9",), "count", "Deep.", "q", "a.md")]
     twice.append(MadeQuestion("Ferry: how deep is it?", ("9",), "count", "Deep.", "r", "b.md"))

@@ -22,8 +22,7 @@ def sentence(text: str, key: str = "leave.md") -> CitedSentence:
     return CitedSentence(text, (Evidence(text, found.passage, found.document, (0, len(text))),))
 
 
-def test_a_file_over_a_handbook_is_an_exam(tmp_path: Path) -> None:
-    """Answerable questions ask for all their strings, in their document; the others for none."""
+def test_handbook_file_becomes_an_exam(tmp_path: Path) -> None:
     questions = [
         {"question": "How many days?", "answer": ["25", "days"], "document": "leave.md"},
         {"question": "How tall is it?", "answerable": False},
@@ -39,8 +38,7 @@ def test_a_file_over_a_handbook_is_an_exam(tmp_path: Path) -> None:
     ]
 
 
-def test_conversations_are_asked_turn_by_turn(tmp_path: Path) -> None:
-    """Each question comes after those before it."""
+def test_conversation_becomes_a_question_a_turn(tmp_path: Path) -> None:
     turns = [{"question": "When?", "answer": ["1911"]}, {"question": "And where?", "answer": ["Cobh"]}]
     path = written(tmp_path / "c.json", {"corpus": "c", "folder": str(tmp_path), "conversations": [{"turns": turns}]})
 
@@ -52,8 +50,7 @@ def test_conversations_are_asked_turn_by_turn(tmp_path: Path) -> None:
     ]
 
 
-def test_a_question_set_brings_its_texts(tmp_path: Path) -> None:
-    """Any of its answers is right, and without its paragraph nothing is."""
+def test_question_set_includes_its_texts(tmp_path: Path) -> None:
     answers = [{"text": "25 days"}, {"text": "twenty-five"}]
     asked = {"id": "q", "question": "How many days?", "answers": answers}
     article = {"title": "Leave", "paragraphs": [{"context": "Everyone has 25 days.", "qas": [asked]}]}
@@ -69,8 +66,7 @@ def test_a_question_set_brings_its_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["no json", '{"folder": "."}', '{"folder": 7, "corpus": "x", "questions": []}', "[]"]
 )
-def test_a_file_that_is_neither_is_told_in_one_line(tmp_path: Path, content: str) -> None:
-    """With a hint at where the forms are described."""
+def test_unknown_file_is_refused_in_one_line(tmp_path: Path, content: str) -> None:
     path = tmp_path / "odd.json"
     path.write_text(content)
 
@@ -81,8 +77,7 @@ def test_a_file_that_is_neither_is_told_in_one_line(tmp_path: Path, content: str
     assert error.value.hint
 
 
-def test_documents_that_are_not_there_are_missed(tmp_path: Path) -> None:
-    """The hint names the variable that says where data lie."""
+def test_missing_documents_are_refused_with_a_hint(tmp_path: Path) -> None:
     path = written(tmp_path / "m.json", {"corpus": "m", "folder": str(tmp_path / "gone"), "questions": []})
 
     with pytest.raises(UnreadableSet) as error:
@@ -102,13 +97,11 @@ def test_documents_that_are_not_there_are_missed(tmp_path: Path) -> None:
         ([], "anything", True),
     ],
 )
-def test_strings_stand_as_whole_words(strings: list[str], text: str, *, right: bool) -> None:
-    """Marks of emphasis, case and white space are no difference."""
+def test_strings_match_whole_words(strings: list[str], text: str, *, right: bool) -> None:
     assert has_all_strings(strings, text) is right
 
 
-def test_a_right_sentence_in_the_wrong_document_is_wrong() -> None:
-    """The footnote would lead to a page that is about something else."""
+def test_right_sentence_in_the_wrong_document_is_wrong() -> None:
     posed = ExamQuestion("How many days?", (("25 days",),), frozenset({"leave.md"}), "g")
 
     assert posed.answered_by(sentence("You get 25 days."))
@@ -116,8 +109,7 @@ def test_a_right_sentence_in_the_wrong_document_is_wrong() -> None:
     assert not posed.answered_by(sentence("You get 26 days."))
 
 
-def test_a_disagreement_must_open_the_reply_in_order() -> None:
-    """The newer sentence first."""
+def test_disagreement_must_open_the_reply_in_order() -> None:
     posed = ExamQuestion("How much?", (("45",),), frozenset(), "g", disagreement=("45", "38"))
     new, old = sentence("It is 45."), sentence("It is 38.")
 

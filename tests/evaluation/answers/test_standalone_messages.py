@@ -10,8 +10,9 @@ from evaluation.answers.standalone_messages import LABELS, count_taken, read_mes
 ASKED = ("Which ferries sail to Skarholm?", "Which of them is faster?", "Does Larkspur Ferries carry bicycles?")
 
 
-def test_a_message_stands_alone_whose_rewrite_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Up to case and marks; the first always does. Of those, the rule takes two."""
+def test_message_is_standalone_if_its_rewrite_has_the_same_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rewritten = (ASKED[0], "Which ferry to Skarholm is faster?", "Utterance: does larkspur ferries carry bicycles")
     turns = [
         {"raw_utterance": one, "manual_rewritten_utterance": other} for one, other in zip(ASKED, rewritten, strict=True)
@@ -27,8 +28,7 @@ def test_a_message_stands_alone_whose_rewrite_says_the_same(tmp_path: Path, caps
     assert f"taken: {ASKED[2]}" in said
 
 
-def test_others_are_labelled_beside_them(tmp_path: Path) -> None:
-    """By conversation and turn, as both are published."""
+def test_published_messages_have_labels(tmp_path: Path) -> None:
     labels = json.loads(LABELS.read_text(encoding="utf-8"))
     dialogue, task = (next(key for key in labels if ("_" in key) == under) for under in (True, False))
     inscit = {dialogue: {"turns": [{"context": [ASKED[0]]}, {"context": [ASKED[0], "Two.", ASKED[1]]}]}}

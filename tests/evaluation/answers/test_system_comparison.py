@@ -27,8 +27,7 @@ KNOWN = ScriptedConversation(POSED, ("The pier is 90 metres long.",), ("The pier
 SPOKEN = SystemReply("wikichat", "answered", frozenset(KNOWN.true), 1, {KNOWN.false[0]: Verdict.REFUTES}, 9)
 
 
-def test_what_the_model_knows_is_true_and_then_false() -> None:
-    """The sentence that answers, with another number beside it; of what nothing answers, something made up."""
+def test_falsified_statement_differs_in_one_number() -> None:
     vain = replace(POSED, text="Who painted it?", answers=())
     found = choose_conversations([POSED, vain], ["It rains.", "The pier is 90 metres long."], 5)
 
@@ -36,8 +35,7 @@ def test_what_the_model_knows_is_true_and_then_false() -> None:
     assert (found[1].posed, found[1].true) == (vain, ())
 
 
-def test_what_only_one_of_them_says_is_listed() -> None:
-    """With verdicts, ends and what was withheld; false statements by themselves."""
+def test_differences_between_systems_are_listed() -> None:
     other = SystemReply("wikichat-fast", "answered", frozenset(KNOWN.false), 2, {KNOWN.false[0]: Verdict.SUPPORTS}, 7)
     told = ComparedReplies(KNOWN, (SPOKEN, other), UncheckedReply(" ".join(KNOWN.false), 9, 9))
 
@@ -55,10 +53,7 @@ def test_what_only_one_of_them_says_is_listed() -> None:
     assert ComparedReplies(KNOWN, (SPOKEN, SPOKEN)).differences == ()
 
 
-async def test_no_system_says_what_the_model_makes_up_and_alone_it_says_all_of_it(
-    handbook: Path, tmp_path: Path
-) -> None:
-    """Over the example handbook, with a model that lies where it may; two systems say the very same."""
+async def test_no_system_says_false_statements_and_the_model_alone_says_all(handbook: Path, tmp_path: Path) -> None:
     home = copy_home(handbook, tmp_path)
     names = ("wikichat", "wikichat-fast", *({*SYSTEMS} - {"wikichat", "wikichat-fast"}))
     told = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 4, names, home, alone=True)
@@ -70,8 +65,7 @@ async def test_no_system_says_what_the_model_makes_up_and_alone_it_says_all_of_i
     assert all(text in one.alone.unchecked for one in told if one.alone for text in one.known.false)
 
 
-def test_the_model_alone_is_no_system_for_anybody(tmp_path: Path) -> None:
-    """No name of it is known, by command or by settings; and its reply is of no use where an answer is wanted."""
+def test_model_alone_is_not_a_registered_system(tmp_path: Path) -> None:
     (tmp_path / "footnote.toml").write_text(f'home = "{tmp_path}"\nsystem = "model-alone"\n', encoding="utf-8")
     told = [
         CliRunner().invoke(app, ["--config", str(tmp_path / "footnote.toml"), "ask", *named, "Who?"])

@@ -32,8 +32,7 @@ def made(claim: str, *evidence: str, label: Verdict = SUPPORTS, source: str = "s
     return LabelledClaim(claim, source, claim, evidence, label, group or claim)
 
 
-def test_our_own_form_is_named_after_its_file(tmp_path: Path) -> None:
-    """Evidence may be one text or several, and a verdict is known in any spelling."""
+def test_plain_form_is_named_after_its_file(tmp_path: Path) -> None:
     path = lines(
         tmp_path / "ours.jsonl",
         {"claim": "The kiln is hot.", "evidence": ["It glows.", " "], "label": "SUPPORTS", "id": "k", "group": "kiln"},
@@ -52,8 +51,7 @@ def test_our_own_form_is_named_after_its_file(tmp_path: Path) -> None:
     assert (found[0].id, found[0].group, found[1].id) == ("k", "kiln", "2")
 
 
-def test_fever_symmetric_is_put_together_again(tmp_path: Path) -> None:
-    """Brackets, quotes and marks stand as a person would have written them."""
+def test_fever_symmetric_is_detokenized(tmp_path: Path) -> None:
     row = {
         "id": "7",
         "claim": "Ada Quill did n't sing `` Low Tide '' .",
@@ -73,15 +71,13 @@ def test_fever_symmetric_is_put_together_again(tmp_path: Path) -> None:
     ]
 
 
-def test_the_older_fever_symmetric_names_its_sentence_otherwise(tmp_path: Path) -> None:
-    """It says `evidence_sentence` and `label`."""
+def test_older_fever_symmetric_fields_are_read(tmp_path: Path) -> None:
     row = {"id": 7, "claim": "Geese fly .", "evidence_sentence": "Geese fly south .", "label": "SUPPORTS"}
 
     assert seen(read_claims(lines(tmp_path / "x", row))) == [("Geese fly.", ("Geese fly south.",), SUPPORTS)]
 
 
-def test_fool_me_twice_offers_what_decides(tmp_path: Path) -> None:
-    """The page is the group and the title; what else was found is offered only where its form is asked for."""
+def test_fool_me_twice_reads_gold_and_retrieved_evidence(tmp_path: Path) -> None:
     row = {
         "id": "a1",
         "text": "Brasker is an island.",
@@ -121,7 +117,7 @@ PAGE = [
 ]
 
 
-def test_wice_offers_the_passages_around_the_supporting_sentences(tmp_path: Path) -> None:
+def test_wice_takes_passages_around_supporting_sentences(tmp_path: Path) -> None:
     """The set of sentences that lies closest together is taken, and passages stay within 120 words."""
     (found,) = read_claims(lines(tmp_path / "x", wice("supported", [[1, 5, 9], [5, 9]], PAGE)))
 
@@ -135,7 +131,6 @@ def test_wice_offers_the_passages_around_the_supporting_sentences(tmp_path: Path
 
 
 def test_wice_packs_scattered_sentences(tmp_path: Path) -> None:
-    """Where they lie in too many passages, they are offered without their neighbours."""
     page = [text for number in range(5) for text in (f"Sailing number {number}.", "Filler " * 118)]
 
     (found,) = read_claims(lines(tmp_path / "x", wice("partially_supported", [[0, 2, 4, 6, 8]], page)))
@@ -144,8 +139,7 @@ def test_wice_packs_scattered_sentences(tmp_path: Path) -> None:
     assert found.evidence == ("\n".join(f"Sailing number {number}." for number in range(5)),)
 
 
-def test_wice_offers_what_is_most_alike_where_nothing_supports(tmp_path: Path) -> None:
-    """At most three passages, those that share most words with the claim, in the order of the page."""
+def test_wice_takes_similar_passages_without_support(tmp_path: Path) -> None:
     page = ["Nothing here. " * 50, "The ferry was painted. " * 25, "Brasker has a ferry. " * 25, "A day. " * 50] * 2
 
     (found,) = read_claims(lines(tmp_path / "x", wice("not_supported", [[], [2]], page)))
@@ -159,14 +153,12 @@ def test_wice_offers_what_is_most_alike_where_nothing_supports(tmp_path: Path) -
     ("sets", "complaint"),
     [([[99]], "supporting_sentences"), ([[]], "supporting_sentences"), (["x"], "supporting_sentences")],
 )
-def test_wice_complains_of_sentences_that_are_not_there(tmp_path: Path, sets: Any, complaint: str) -> None:
-    """Numbers must be those of sentences, and a label of support needs some."""
+def test_wice_rejects_invalid_sentence_numbers(tmp_path: Path, sets: Any, complaint: str) -> None:
     with pytest.raises(UnreadableClaims, match=complaint):
         read_claims(lines(tmp_path / "x", wice("supported", sets, ["One.", "Two."])))
 
 
-def test_begin_leaves_out_what_claims_nothing(tmp_path: Path) -> None:
-    """Columns are parted by tabs, quotation marks mean nothing, and tokens are joined."""
+def test_begin_skips_generic_replies(tmp_path: Path) -> None:
     header = "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label"
     rows = [
         'm\tw\tThe "Low Tide" is a song.\thi\tIt is a song .\tFully attributable',
@@ -182,8 +174,7 @@ def test_begin_leaves_out_what_claims_nothing(tmp_path: Path) -> None:
     ]
 
 
-def test_faithdial_takes_the_uncooperative_for_supported(tmp_path: Path) -> None:
-    """They say what their sentence says, only not what was asked."""
+def test_faithdial_counts_uncooperative_as_supported(tmp_path: Path) -> None:
     rows = [
         "evidence,history,response,BEGIN,VRM",
         '"Geese fly, mostly.",hi,They fly.,Entailment,x',
@@ -201,8 +192,7 @@ def test_faithdial_takes_the_uncooperative_for_supported(tmp_path: Path) -> None
     ]
 
 
-def test_stances_are_of_one_passage(tmp_path: Path) -> None:
-    """Partial support is not enough."""
+def test_stances_map_to_verdicts(tmp_path: Path) -> None:
     words = ["completely-support", "partially-support", "irrelevant", "refute"]
     rows = [{"claim": "Geese fly.", "evidence": f"Passage {word}", "stance": word} for word in words]
 
@@ -219,8 +209,7 @@ def benchmark(stances: list[list[str]]) -> dict[str, Any]:
     return {"prompt": "Do geese fly?", "sentences": {"sentence1": sentence}}
 
 
-def test_the_benchmark_takes_the_clearest_passage(tmp_path: Path) -> None:
-    """Claims whose passages contradict each other, or were not judged, are left out."""
+def test_factcheck_benchmark_takes_the_clearest_passage(tmp_path: Path) -> None:
     row = benchmark(
         [
             ["irrelevant", "completely-support"],
@@ -243,8 +232,6 @@ def test_the_benchmark_takes_the_clearest_passage(tmp_path: Path) -> None:
 
 
 def test_qags_counts_votes(tmp_path: Path) -> None:
-    """Most votes decide, and passages of the article are offered."""
-
     def said(text: str, *votes: str) -> dict[str, Any]:
         return {"sentence": text, "responses": [{"worker_id": 1, "response": vote} for vote in votes]}
 
@@ -279,8 +266,7 @@ def test_qags_counts_votes(tmp_path: Path) -> None:
         ('{"text": "a", "label": "SUPPORTS", "gold_evidence": ["x"]}', '"gold_evidence" should be objects'),
     ],
 )
-def test_a_malformed_row_is_told_with_its_line(tmp_path: Path, content: str, complaint: str) -> None:
-    """One plain line names the file, the line and what is wrong."""
+def test_malformed_row_is_reported_with_its_line(tmp_path: Path, content: str, complaint: str) -> None:
     path = tmp_path / "odd.jsonl"
     path.write_text(content)
 
@@ -292,8 +278,7 @@ def test_a_malformed_row_is_told_with_its_line(tmp_path: Path, content: str, com
 
 
 @pytest.mark.parametrize("content", ["no table", '{"question": "x"}', "a,b\n1,2", "[1, 2]"])
-def test_an_unknown_form_is_told_with_those_that_are_known(tmp_path: Path, content: str) -> None:
-    """The hint lists every form."""
+def test_unknown_form_error_lists_the_known_ones(tmp_path: Path, content: str) -> None:
     path = tmp_path / "odd.txt"
     path.write_text(content)
 
@@ -303,8 +288,7 @@ def test_an_unknown_form_is_told_with_those_that_are_known(tmp_path: Path, conte
     assert all(form.says in error.value.hint for form in CLAIM_FORMATS.values())
 
 
-def test_bytes_that_are_no_text_and_files_that_are_not_there_are_told(tmp_path: Path) -> None:
-    """So is a form that does not exist."""
+def test_undecodable_and_missing_files_and_unknown_forms_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "odd.bin"
     path.write_bytes(b'{"claim": "\xff\xfe"}')
 
@@ -319,16 +303,14 @@ def test_bytes_that_are_no_text_and_files_that_are_not_there_are_told(tmp_path: 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "\ufeff"])
 @pytest.mark.parametrize("form", ["", "plain"])
-def test_an_empty_file_is_called_empty(tmp_path: Path, text: str, form: str) -> None:
-    """Whether its form is named or not."""
+def test_empty_file_is_reported_as_empty(tmp_path: Path, text: str, form: str) -> None:
     with pytest.raises(UnreadableClaims, match="is empty") as caught:
         read_claims(lines(tmp_path / "none.jsonl", text), form)
 
     assert caught.value.hint
 
 
-def test_a_form_can_be_named(tmp_path: Path) -> None:
-    """Then the first row is not asked."""
+def test_named_form_overrides_detection(tmp_path: Path) -> None:
     row = {"claim": "Geese fly.", "evidence": "Geese fly south.", "label": "SUPPORTS"}
 
     (found,) = read_claims(lines(tmp_path / "x", row), "fever-symmetric")
@@ -336,8 +318,7 @@ def test_a_form_can_be_named(tmp_path: Path) -> None:
     assert found.source == "fever-symmetric"
 
 
-def test_a_folder_is_read_as_far_as_it_holds_claims(tmp_path: Path) -> None:
-    """Other files in it are passed by; an empty one yields nothing."""
+def test_folder_yields_only_its_claim_files(tmp_path: Path) -> None:
     lines(tmp_path / "a.jsonl", {"claim": "Geese fly.", "evidence": "Geese fly.", "label": "SUPPORTS"})
     lines(tmp_path / "README.md", "# About")
     (tmp_path / "folder").mkdir()
@@ -346,15 +327,13 @@ def test_a_folder_is_read_as_far_as_it_holds_claims(tmp_path: Path) -> None:
     assert read_all([tmp_path / "folder"]) == ()
 
 
-def test_what_is_said_twice_is_kept_once_and_what_is_contradicted_is_dropped() -> None:
-    """Within a source and over the same evidence."""
+def test_duplicate_claims_are_merged_and_contradictory_ones_dropped() -> None:
     one, other = made("a", "x"), made("b", "x")
 
     assert drop_duplicates([one, one, other, made("b", "x", label=REFUTES)]) == (one,)
 
 
 def test_claims_that_share_a_passage_share_a_group() -> None:
-    """Also over a third claim; other families are left alone."""
     claims = [made("a", "x"), made("b", "x", "y"), made("c", "y"), made("d", "z"), made("e", "x", source="t")]
 
     groups = [claim.group for claim in link_groups(claims)]
@@ -363,7 +342,7 @@ def test_claims_that_share_a_passage_share_a_group() -> None:
     assert len(set(groups)) == 3
 
 
-def test_our_own_form_tells_kind_question_and_what_was_held_back(tmp_path: Path) -> None:
+def test_plain_form_reads_kind_question_and_held(tmp_path: Path) -> None:
     row = {"claim": "It glows.", "evidence": "It glows.", "label": "SUPPORTS"}
     path = lines(tmp_path / "ours.jsonl", {**row, "kind": "asked", "asked": "Does it glow?"}, {**row, "held": True})
 

@@ -38,7 +38,6 @@ def test_balanced_accuracy_is_the_mean_of_both_kinds() -> None:
 
 @pytest.mark.parametrize("supported", [[True, True], [False, False]])
 def test_one_kind_of_claims_has_no_balance(supported: list[bool]) -> None:
-    """Nor a curve."""
     one = ScoredClaims(np.array([0.1, 0.9]), np.array(supported))
 
     assert balanced_accuracy(np.array([True, False]), one.supported) is None
@@ -47,21 +46,19 @@ def test_one_kind_of_claims_has_no_balance(supported: list[bool]) -> None:
     assert cross_validate_accuracy(one, ["a", "b"]) is None
 
 
-def test_the_area_counts_ties_half() -> None:
+def test_area_counts_ties_half() -> None:
     """Of the pairs (.9 .5), (.9 .1), (.5 .5), (.5 .1) three are right and one is tied: 3.5 / 4."""
     assert roc_auc(scored([0.9, 0.5], [0.5, 0.1])) == pytest.approx(0.875)
 
 
 @given(scores, scores)
-def test_the_area_is_the_share_of_pairs_in_order(kept: list[float], others: list[float]) -> None:
-    """Whatever the scores."""
+def test_area_is_the_share_of_ordered_pairs(kept: list[float], others: list[float]) -> None:
     pairs = [(a > b) + (a == b) / 2 for a in kept for b in others]
 
     assert roc_auc(scored(kept, others)) == pytest.approx(sum(pairs) / len(pairs))
 
 
-def test_a_threshold_loses_no_more_than_it_may() -> None:
-    """Of ten supported claims one may be lost; of two with the same score neither."""
+def test_threshold_stays_within_the_allowed_loss() -> None:
     ten = scored([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0], [0.15])
 
     assert find_threshold_losing([ten], 0.1) == pytest.approx(0.2)
@@ -73,7 +70,6 @@ def test_a_threshold_loses_no_more_than_it_may() -> None:
 
 @given(scores, scores, st.floats(0, 0.99))
 def test_the_next_threshold_would_lose_more(kept: list[float], others: list[float], share: float) -> None:
-    """It is the highest of the scores that keeps within the share."""
     source = scored(kept, others)
     found = find_threshold_losing([source], share)
     higher = [value for value in kept if value > found]
@@ -83,26 +79,23 @@ def test_the_next_threshold_would_lose_more(kept: list[float], others: list[floa
 
 
 def test_sources_count_the_same_however_large() -> None:
-    """A hundred easy claims do not hide that the two of the other source would be lost."""
     large, small = scored([0.9] * 100, [0.1] * 100), scored([0.3, 0.3], [0.1])
 
     assert find_threshold_losing([large, small], 0.1) == pytest.approx(0.3)
     assert find_best_threshold([large, small]) == pytest.approx(0.2)
 
 
-def test_the_best_threshold_lies_halfway() -> None:
+def test_best_threshold_lies_halfway() -> None:
     """Between 0.4 and 0.6 all four are told apart."""
     assert find_best_threshold([scored([0.6, 0.9], [0.1, 0.4])]) == pytest.approx(0.5)
 
 
-def test_where_scores_are_backwards_everything_is_accepted_or_refused() -> None:
-    """No threshold is better than half, and the lowest is taken."""
+def test_inverted_scores_give_the_lowest_threshold() -> None:
     assert find_best_threshold([scored([0.1], [0.9])]) == pytest.approx(0.1)
 
 
 @given(scores, scores)
 def test_no_other_threshold_is_better(kept: list[float], others: list[float]) -> None:
-    """Compared with every score and every middle between two."""
     source = scored(kept, others)
 
     def accuracy(threshold: float) -> float:
@@ -120,7 +113,6 @@ def test_folds_keep_groups_whole() -> None:
 
 
 def test_confusion_counts_verdicts_by_label() -> None:
-    """All nine counts are there."""
     found = count_confusions([SUPPORTS, SUPPORTS, REFUTES], [SUPPORTS, UNKNOWN, REFUTES])
 
     assert found["SUPPORTS"] == {"SUPPORTS": 1, "REFUTES": 0, "NOT ENOUGH INFO": 1}

@@ -37,7 +37,7 @@ SCORING = [
 ]
 
 
-def test_a_threshold_comes_from_other_families() -> None:
+def test_threshold_is_chosen_on_other_families() -> None:
     """That of `a` is 0.5, which refuses all of `b`; that of `b/one` is 0.25, which accepts one too many of `a`."""
     found = report_claims("x", SCORING)
     first, second, third = found["sources"]
@@ -50,8 +50,7 @@ def test_a_threshold_comes_from_other_families() -> None:
     assert found["mean"]["by other sets"]["balanced accuracy"] == 0.625
 
 
-def test_what_is_caught_at_a_loss_is_told_twice() -> None:
-    """At the set's own threshold, and at one of the other sets with what it really loses there."""
+def test_caught_shares_use_own_and_other_thresholds() -> None:
     first, second, third = report_claims("x", SCORING)["sources"]
 
     assert first["caught at lost"] == {"1%": 1.0, "2%": 1.0, "5%": 1.0, "10%": 1.0}
@@ -60,8 +59,7 @@ def test_what_is_caught_at_a_loss_is_told_twice() -> None:
     assert third["caught at lost"] == {}
 
 
-def test_a_single_set_has_no_others() -> None:
-    """Nothing is said of thresholds that could not be chosen."""
+def test_single_set_has_no_threshold_of_others() -> None:
     (found,) = report_claims("x", SCORING[:4])["sources"]
 
     assert found["by other sets"] is None
@@ -78,7 +76,6 @@ DECIDING = [
 
 
 def test_decisions_are_counted() -> None:
-    """Half of the supported is lost, two of three others are caught."""
     (found,) = report_claims("x", DECIDING)["sources"]
 
     assert found["decided"]["balanced accuracy"] == pytest.approx(0.5833)
@@ -88,8 +85,7 @@ def test_decisions_are_counted() -> None:
     assert found["milliseconds"] == {"p50": 2.0, "p95": 2.0}
 
 
-def test_blind_spots_are_wrong_decisions_worst_first() -> None:
-    """Of a verifier that only scores, the worst scores."""
+def test_blind_spots_are_sorted_worst_first() -> None:
     assert [each["score"] for each in list_blind_spots(DECIDING, 5)["false accepts"]] == [0.8]
     assert [each["score"] for each in list_blind_spots(DECIDING, 5)["false drops"]] == [0.2]
     assert [each["score"] for each in list_blind_spots(SCORING, 2)["false accepts"]] == [0.4, 0.2]
@@ -97,7 +93,6 @@ def test_blind_spots_are_wrong_decisions_worst_first() -> None:
 
 
 def test_tables_show_every_set_and_verifier() -> None:
-    """With the means where there are several sets, and the confusion of those that decide."""
     printed = render_claim_tables([report_claims("x", SCORING), report_claims("y", SCORING)])
 
     assert "| a | 4 | 2 | x |" in printed
@@ -108,8 +103,7 @@ def test_tables_show_every_set_and_verifier() -> None:
     assert "mean" not in alone
 
 
-def test_below_the_tables_stands_what_the_figures_do_not_tell() -> None:
-    """A set of one kind of claims is not measured, and `local` has seen the public sets."""
+def test_notes_name_small_sets_and_in_sample_figures() -> None:
     assert "b/two: too few claims to measure" in render_claim_tables([report_claims("x", SCORING)])
     assert "too few" not in render_claim_tables([report_claims("x", DECIDING)])
     assert "Share of unsupported" not in render_claim_tables([report_claims("x", SCORING[:1])])
@@ -120,8 +114,7 @@ def test_below_the_tables_stands_what_the_figures_do_not_tell() -> None:
     )
 
 
-def test_examples_are_told_with_their_reasons() -> None:
-    """A paragraph for either kind."""
+def test_examples_are_rendered_with_reasons() -> None:
     printed = render_mistakes("x", list_blind_spots(DECIDING, 1))
 
     assert "- a a-0.8, REFUTES, scored 0.800: Claim 0.8." in printed
@@ -129,8 +122,7 @@ def test_examples_are_told_with_their_reasons() -> None:
     assert "false drops: none" in render_mistakes("x", {"false drops": []})
 
 
-def test_claims_are_drawn_from_each_source_the_same_each_time() -> None:
-    """All of them where none are asked for."""
+def test_sample_draws_from_each_source_repeatably() -> None:
     claims = [each.claim for each in SCORING]
 
     assert sample_claims(claims, 0) == claims
@@ -138,8 +130,7 @@ def test_claims_are_drawn_from_each_source_the_same_each_time() -> None:
     assert [claim.source for claim in sample_claims(claims, 1)] == ["a", "b/one", "b/two"]
 
 
-def test_a_title_stands_above_the_passage() -> None:
-    """Where there is one."""
+def test_title_is_added_above_the_passage() -> None:
     claim = SCORING[0].claim
 
     assert add_title(claim) is claim
@@ -157,7 +148,6 @@ def mine(tmp_path: Path) -> Path:
 
 
 def test_the_command_prints_one_document(tmp_path: Path) -> None:
-    """With the examples that were asked for."""
     asked = ["claims", str(mine(tmp_path)), "--verifier", "overlap", "--examples", "1", "--json"]
 
     result = CliRunner().invoke(app, asked)
@@ -169,7 +159,6 @@ def test_the_command_prints_one_document(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_tables(tmp_path: Path) -> None:
-    """Of several verifiers, progress apart."""
     asked = ["claims", str(mine(tmp_path)), "--verifier", "overlap", "--verifier", "majority", "--examples", "1"]
 
     result = CliRunner().invoke(app, asked)
@@ -183,8 +172,7 @@ def test_the_command_prints_tables(tmp_path: Path) -> None:
     ("asked", "complaint"),
     [(["--verifier", "oracle"], "No verifier is called"), (["--form", "poem"], "No form is called")],
 )
-def test_what_there_is_none_of_is_told(tmp_path: Path, asked: list[str], complaint: str) -> None:
-    """With the names that there are."""
+def test_unknown_verifier_and_form_are_refused(tmp_path: Path, asked: list[str], complaint: str) -> None:
     result = CliRunner().invoke(app, ["claims", str(mine(tmp_path)), *asked])
 
     assert isinstance(result.exception, EvaluationError)
@@ -192,8 +180,7 @@ def test_what_there_is_none_of_is_told(tmp_path: Path, asked: list[str], complai
     assert result.exception.hint.startswith("There are")
 
 
-def test_without_files_the_folder_of_data_is_read(tmp_path: Path) -> None:
-    """One that is not set, or holds no claims, is told."""
+def test_data_folder_is_the_default(tmp_path: Path) -> None:
     (tmp_path / "claims").mkdir()
     run = CliRunner()
 
@@ -207,8 +194,7 @@ def test_without_files_the_folder_of_data_is_read(tmp_path: Path) -> None:
     assert "| mine | 2 | 1 | overlap |" in found.stdout
 
 
-def test_what_becomes_of_claims_at_the_gate() -> None:
-    """By kind: what is said, quoted instead or withheld without a model, and what one that judges rightly leaves."""
+def test_gate_outcomes_are_counted_by_kind() -> None:
     judged = [
         replace(
             outcome("a", score, label, UNKNOWN),

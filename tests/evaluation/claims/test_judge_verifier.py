@@ -15,7 +15,7 @@ CLAIMS = tuple(
 )
 
 
-async def test_verdicts_are_the_models_and_what_cannot_be_read_leaves_a_claim_undecided():
+async def test_judge_verdicts_are_read_and_unreadable_replies_are_undecided():
     prompts = []
 
     async def write(call):
@@ -35,6 +35,6 @@ async def test_verdicts_are_the_models_and_what_cannot_be_read_leaves_a_claim_un
     assert "From: Pier" in prompts[0]
 
 
-async def test_without_a_model_nothing_judges():
+async def test_judge_without_a_model_is_an_error():
     with pytest.raises(EvaluationError, match="No model judges"):
         await ask_configured_judge(CLAIMS, Settings())

@@ -25,8 +25,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_every_row_is_read(name: str) -> None:
-    """By its own reader, into claims with evidence."""
+def test_every_published_row_is_read(name: str) -> None:
     if not (DATA / name).exists():
         pytest.skip(f"no {name} in {DATA}")
     source, count = ROWS[name]
@@ -40,8 +39,7 @@ def test_every_row_is_read(name: str) -> None:
     assert {claim.supported for claim in found} == {True, False}
 
 
-def test_passages_of_a_long_page_are_short_and_few() -> None:
-    """But for sentences that are long themselves."""
+def test_passages_of_long_pages_are_few_and_short() -> None:
     found = [claim for claim in read_all([DATA]) if claim.source in {"wice", "qags"}]
 
     assert max(len(claim.evidence) for claim in found) <= MOST_PASSAGES
@@ -49,8 +47,7 @@ def test_passages_of_a_long_page_are_short_and_few() -> None:
     assert all(len(passage.split("\n")) == 1 for passage in long)
 
 
-def test_the_folder_holds_nothing_twice() -> None:
-    """The same claim with the same evidence counts once in each set."""
+def test_published_folder_has_no_duplicates() -> None:
     found = read_all([DATA])
 
     counted = Counter((claim.source, claim.claim, claim.evidence) for claim in found)

@@ -26,8 +26,7 @@ def claim(label: Verdict = SUPPORTS) -> LabelledClaim:
     return LabelledClaim("1", "s", "Geese fly south.", ("Geese fly south in autumn.",), label, "g")
 
 
-async def test_majority_says_what_most_are_labelled() -> None:
-    """Whatever it is asked."""
+async def test_majority_returns_the_most_frequent_label() -> None:
     judge = open_majority([claim(REFUTES), claim(REFUTES), claim(SUPPORTS)])
 
     assert (await judge("Anything.", ())).verdict is REFUTES
@@ -35,7 +34,6 @@ async def test_majority_says_what_most_are_labelled() -> None:
 
 
 async def test_overlap_is_the_share_of_terms_found_in_any_passage() -> None:
-    """Of goose, fly and south the last is in neither passage."""
     judge = open_overlap([])
 
     found = await judge("The geese fly south.", ["A goose? Geese!", "It flies."])
@@ -46,7 +44,7 @@ async def test_overlap_is_the_share_of_terms_found_in_any_passage() -> None:
     assert (await judge("It is.", ["It is."])).score == 0.0
 
 
-async def test_likeness_is_that_of_the_best_sentence() -> None:
+async def test_likeness_is_the_cosine_of_the_best_sentence() -> None:
     """And 0 without evidence."""
     judge = build_similarity_verifier(WordEmbedder())
 
@@ -58,8 +56,7 @@ async def test_likeness_is_that_of_the_best_sentence() -> None:
     assert (await judge("ducks swim", ["geese fly south."])).score < 0.6
 
 
-async def test_the_local_check_decides_itself(handbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has a score, a verdict and reasons."""
+async def test_local_check_returns_a_verdict(handbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_HOME", str(handbook))
     judge = open_local([])
 
@@ -70,12 +67,10 @@ async def test_the_local_check_decides_itself(handbook: Path, monkeypatch: pytes
 
 
 def test_verifiers_have_names() -> None:
-    """Those that the command's help lists."""
     assert list(VERIFIERS) == ["majority", "overlap", "likeness", "local"]
 
 
 async def test_claims_are_judged_in_order_and_timed() -> None:
-    """The first is asked twice, as a warm-up that is not kept."""
     read: list[tuple[str, tuple[str, ...]]] = []
 
     async def judge(text: str, evidence: tuple[str, ...], *, asked: tuple[str, ...]) -> ClaimJudgement:
@@ -91,8 +86,7 @@ async def test_claims_are_judged_in_order_and_timed() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system cannot bind a process to a core")
-def test_one_core_is_given_back() -> None:
-    """The process has all of its cores afterwards."""
+def test_pinning_to_one_core_is_undone() -> None:
     before = os.sched_getaffinity(0)
 
     with pin_to_one_core():

@@ -30,7 +30,7 @@ async def listen(model, one):
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_what_was_replied_once_is_replied_again(open_model, asked, streamed):
+async def test_cached_reply_is_reused(open_model, asked, streamed):
     model, spent = open_model(), BudgetMeter()
     first = (await listen(model, call("a")))[-1] if streamed else await model.complete(call("a"), spent)
     again = open_model()
@@ -47,14 +47,14 @@ async def test_what_was_replied_once_is_replied_again(open_model, asked, streame
         ("=== bcdfgh begins ===\nx\n=== bcdfgh ends ===", "=== zzz begins ===\nx\n=== zzz ends ===", True),
     ],
 )
-async def test_the_same_prompt_is_known_whatever_its_delimiter(open_model, asked, one, other, same):
+async def test_cache_ignores_random_delimiters(open_model, asked, one, other, same):
     model = open_model()
     await model.complete(call(one), BudgetMeter())
     await model.complete(call(other), BudgetMeter())
     assert len(asked) == 1 + (not same)
 
 
-async def test_other_settings_another_schema_and_another_length_are_asked(open_model, asked):
+async def test_other_settings_schema_or_length_miss_the_cache(open_model, asked):
     for model, one in (
         (open_model(), call("a")),
         (open_model("b"), call("a")),
@@ -65,7 +65,7 @@ async def test_other_settings_another_schema_and_another_length_are_asked(open_m
     assert len(asked) == 4
 
 
-async def test_a_damaged_file_and_a_stream_that_was_closed_were_never_kept(open_model, asked, tmp_path):
+async def test_damaged_files_and_closed_streams_are_not_reused(open_model, asked, tmp_path):
     stream = open_model().stream(call("a"), BudgetMeter())
     assert not isinstance(await anext(stream), ModelReply)
     await stream.aclose()

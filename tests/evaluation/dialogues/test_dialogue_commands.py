@@ -23,7 +23,7 @@ def run(handbook, tmp_path):
     return call
 
 
-def test_one_command_holds_judges_and_reports_and_people_judge_after_it(run, tmp_path):
+def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
     asked = [
         "dialogues",
         "--system",
@@ -70,7 +70,7 @@ def test_one_command_holds_judges_and_reports_and_people_judge_after_it(run, tmp
     assert len(lines.read_text().splitlines()) == 2
 
 
-def test_what_costs_more_than_settings_allow_is_asked_about_first(run, tmp_path):
+def test_expensive_run_asks_for_confirmation(run, tmp_path):
     model = '[model]\nname = "m"\nbase_url = "http://127.0.0.1:9"\n[model.prices.m]\nprompt = 1000\ncompletion = 1000\n'
     asked = ["dialogues", "--count", "1", "--turns", "1", "--out", str(tmp_path / "run")]
     told = run(*asked, "--estimate", more=model)

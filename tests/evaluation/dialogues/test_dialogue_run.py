@@ -77,8 +77,7 @@ async def judge_all(app, manifest, path):
     await JudgeRun(app, RunFolder(path), manifest, open_rule_judge(app.supports), lambda _: None).judge_all()
 
 
-async def test_a_run_is_held_and_judged_and_goes_on_where_it_was_cut(app, manifest, tmp_path):
-    """What was cut off in the middle of a turn, and of a line, comes to the same as what was not."""
+async def test_interrupted_run_equals_an_uninterrupted_one(app, manifest, tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     for path in (whole, cut):
         RunFolder(path).write_manifest(manifest)
@@ -114,7 +113,7 @@ async def test_a_run_is_held_and_judged_and_goes_on_where_it_was_cut(app, manife
     assert read_plain(cut) == read_plain(whole)
 
 
-async def test_a_model_that_is_gone_stops_the_run_and_nothing_false_is_kept(app, manifest, tmp_path):
+async def test_unreachable_model_stops_the_run_without_stored_turns(app, manifest, tmp_path):
     async def write(_):
         raise ModelUnavailable("The server is gone.")
 
@@ -124,7 +123,7 @@ async def test_a_model_that_is_gone_stops_the_run_and_nothing_false_is_kept(app,
     assert RunFolder(tmp_path / "run").read_dialogues() == ()
 
 
-async def test_topics_are_the_same_for_a_seed_and_of_every_kind_that_there_is(app, tmp_path):
+async def test_topics_are_seeded_and_of_every_kind(app, tmp_path):
     (info,) = await app.manifest.corpora()
     state, survey = await survey_corpus(app.manifest, info, 1)
     assert (state.documents, len(state.digest)) == (info.documents, 16)
@@ -146,11 +145,11 @@ async def test_topics_are_the_same_for_a_seed_and_of_every_kind_that_there_is(ap
         await read_topics(tmp_path / "topics", app.manifest, [survey])
 
 
-def test_parts_of_a_count_come_to_it():
+def test_shares_of_a_count_add_up():
     assert [share_count(20, 3, place) for place in range(3)] == [7, 7, 6]
 
 
-async def test_a_run_names_its_stand_ins_goes_on_under_its_options_and_is_estimated(app, manifest, tmp_path):
+async def test_run_names_its_stand_ins_checks_its_options_and_is_estimated(app, manifest, tmp_path):
     assert manifest.simulator == "scripted user"
     assert len(manifest.stand_ins) == 3
     refuse_other_options(manifest, OPTIONS, tmp_path)
@@ -177,7 +176,7 @@ async def test_a_run_names_its_stand_ins_goes_on_under_its_options_and_is_estima
     assert "at least" in describe_expectation(asked, 4)
 
 
-async def test_what_is_used_first_is_opened_before_the_first_turn(app, manifest, tmp_path):
+async def test_models_are_warmed_up_before_the_first_turn(app, manifest, tmp_path):
     log = []
 
     async def check(sentence, evidence, *, asked=()):
@@ -191,7 +190,7 @@ async def test_what_is_used_first_is_opened_before_the_first_turn(app, manifest,
     assert log == ["check", "turn"]
 
 
-async def test_dialogues_of_another_run_are_not_gone_on_with(manifest, tmp_path):
+async def test_dialogues_of_another_run_are_refused(manifest, tmp_path):
     planned = plan_dialogues(manifest)
     refuse_other_dialogues(manifest, planned, tmp_path)
     other = replace(planned[0], topic=replace(planned[0].topic, title="Elsewhere"))
@@ -199,7 +198,7 @@ async def test_dialogues_of_another_run_are_not_gone_on_with(manifest, tmp_path)
         refuse_other_dialogues(manifest, [other], tmp_path)
 
 
-def test_a_system_is_read_with_its_limits():
+def test_variant_is_parsed_with_its_limits():
     variant = parse_variant("augmenter:policy=always,rounds=2")
     assert (variant.name, variant.limits) == ("augmenter", {"policy": "always", "rounds": "2"})
     with pytest.raises(EvaluationError, match="names the limit 'polcy'"):
@@ -219,12 +218,12 @@ def test_a_system_is_read_with_its_limits():
         ('Why "old"?', 'Why "old"?'),
     ],
 )
-def test_a_message_is_read_without_what_stands_round_it(reply, said):
+def test_user_message_is_parsed_without_wrapping(reply, said):
     assert parse_message(reply) == said
 
 
 @pytest.mark.parametrize("reply", ["", "User: ", "a" * (MAX_MESSAGE + 1)])
-def test_what_is_no_message_is_asked_for_again(reply):
+def test_invalid_message_is_unreadable(reply):
     with pytest.raises(UnreadableReply):
         parse_message(reply)
 
@@ -237,7 +236,7 @@ def test_every_prompt_can_be_rendered(template):
         assert "{" not in message.text
 
 
-async def test_a_variant_runs_under_its_limits(app):
+async def test_variant_applies_its_limits(app):
     usual = app.settings.model_copy(update={"limits": LimitSettings(claims=5)})
     own = replace(app, settings_source=usual)
     settings = parse_variant("augmenter:policy=always,rounds=2,effort=quick").apply(own).settings
@@ -246,7 +245,7 @@ async def test_a_variant_runs_under_its_limits(app):
     assert (limits.policy, limits.rounds, limits.claims) == ("always", 2, 5)
 
 
-async def test_the_history_of_a_dialogue_stands_on_what_it_cited(app, manifest, tmp_path):
+async def test_dialogue_history_carries_cited_documents(app, manifest, tmp_path):
     RunFolder(tmp_path / "run").write_manifest(manifest)
     await open_run(app, replace(manifest, systems=("extractive",), turns=1), tmp_path / "run").hold()
     (dialogue,) = RunFolder(tmp_path / "run").read_dialogues()

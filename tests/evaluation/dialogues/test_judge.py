@@ -66,7 +66,7 @@ def reply(*sentences, status="answered"):
     return DialogueTurn("How long?", text, status, replied, PASSAGES)
 
 
-async def test_each_claim_is_held_against_five_passages():
+async def test_each_claim_is_compared_with_five_passages():
     judged, searched = await judge(reply(("The pier is 90 metres long.", (1,)), ("It is red.", (2,))))
     assert [(claim.text.strip(), claim.verdict, claim.evidence) for claim in judged.claims] == [
         ("The pier is 90 metres long.", Verdict.SUPPORTS, ("p9",)),
@@ -88,14 +88,14 @@ async def test_each_claim_is_held_against_five_passages():
         ((1, 2, 3), 1, 2),
     ],
 )
-async def test_a_citation_is_needed_if_it_says_the_sentence_or_the_others_do_not(cited, supported, needed):
+async def test_citation_is_needed_if_the_others_do_not_support_the_sentence(cited, supported, needed):
     said = "The pier is 90 metres long." if 2 not in cited else "The pier is 90 metres old."
     judged, _ = await judge(reply((said, cited)))
     assert judged.citations == CitationCounts(1, supported, len(cited), needed)
 
 
 @pytest.mark.parametrize("answered", [True, False])
-async def test_of_an_abstention_it_is_asked_whether_a_page_answers(answered):
+async def test_abstention_is_judged_by_whether_a_page_answers(answered):
     judged, searched = await judge(
         DialogueTurn("How long?", "I do not know.", "abstained"), FakeJudge(answerable=answered)
     )
@@ -103,14 +103,14 @@ async def test_of_an_abstention_it_is_asked_whether_a_page_answers(answered):
     assert searched == [("How long?", 5)]
 
 
-async def test_where_nothing_is_found_no_page_answers_and_no_claim_is_supported():
+async def test_without_passages_nothing_is_supported():
     judged, _ = await judge(DialogueTurn("How long?", "I do not know.", "abstained"), hits=())
     assert judged.answerable is False
     judged, _ = await judge(reply(("It is long.", (1,))), hits=())
     assert [claim.verdict for claim in judged.claims] == [Verdict.NOT_ENOUGH_INFO]
 
 
-async def test_what_the_judge_could_not_say_is_missing_and_named():
+async def test_unusable_judgements_are_named():
     judge_of_none = FakeJudge(natural=UnreadableReply("no score"), split=UnreadableReply("no list"))
     judged, _ = await judge(reply(("The pier is old.", (2,))), judge_of_none)
     assert (judged.natural, judged.claims, judged.relevant) == (None, (), 1)
@@ -118,12 +118,12 @@ async def test_what_the_judge_could_not_say_is_missing_and_named():
     assert judged.citations.supported == 1
 
 
-async def test_a_model_that_cannot_be_reached_judges_nothing():
+async def test_unreachable_judge_raises():
     with pytest.raises(ModelUnavailable):
         await judge(reply(("The pier is old.", (2,))), FakeJudge(natural=ModelUnavailable("gone")))
 
 
-async def test_a_refined_reply_is_graded_beside_its_draft():
+async def test_refined_reply_and_its_draft_are_both_graded():
     refined = replace(reply(("The pier is old.", (2,))), draft="The pier is old [12].")
     judged_by = FakeJudge()
     judged, _ = await judge(refined, judged_by)
@@ -133,13 +133,13 @@ async def test_a_refined_reply_is_graded_beside_its_draft():
     assert plain.draft_scores == {}
 
 
-async def test_a_turn_that_failed_is_not_judged():
+async def test_failed_turn_is_not_judged():
     judged, searched = await judge(DialogueTurn("How long?", "Something went wrong.", "failed"))
     assert judged.failure
     assert (judged.relevant, searched) == (None, [])
 
 
-async def test_what_a_model_said_alone_is_judged_by_its_claims_alone():
+async def test_model_alone_is_judged_by_claims_only():
     judged, _ = await judge(
         DialogueTurn("How long?", "The pier is 90 metres long.", "unchecked"), earlier=(Turn("user", "Hi"),)
     )
@@ -156,27 +156,27 @@ async def test_what_a_model_said_alone_is_judged_by_its_claims_alone():
         ("Reasoning: Score 2 would be too low.\nScore: 1", 1),
     ],
 )
-def test_a_grade_is_read(text, score):
+def test_grade_is_parsed(text, score):
     assert grade_format("relevant").from_text(text).score == score
 
 
 @pytest.mark.parametrize("text", ["Score: 0", "Score: 6", "Score: 50/100", "It is good.", "Score: good", ""])
-def test_what_is_no_grade_is_asked_for_again(text):
+def test_invalid_grade_is_unreadable(text):
     with pytest.raises(UnreadableReply):
         grade_format("relevant").from_text(text)
 
 
-def test_a_grade_is_read_from_json_and_time_has_a_scale_of_its_own():
+def test_grade_is_parsed_from_json_and_time_is_binary():
     assert grade_format("temporally_correct").from_json({"reasoning": "", "score": 0}).score == 0
     with pytest.raises(UnreadableReply):
         grade_format("temporally_correct").from_json({"reasoning": "", "score": 2})
 
 
 @pytest.mark.parametrize(("text", "said"), [("Answered: yes", True), ("Reasoning: .\n**Answered:** No.", False)])
-def test_whether_passages_answer_is_read(text, said):
+def test_answerable_reply_is_parsed(text, said):
     assert ANSWERED.from_text(text) is said
 
 
-def test_whether_passages_answer_is_asked_for_again_where_it_is_not_said():
+def test_answerable_reply_without_a_decision_is_unreadable():
     with pytest.raises(UnreadableReply):
         ANSWERED.from_text("Perhaps")

@@ -18,7 +18,7 @@ CLAIMS = tuple(JudgedClaim(f"Claim {n}.", Verdict.SUPPORTS, ("p",), "Hidden reas
 JUDGED = {(DIALOGUE.id, 1): JudgedTurn(CLAIMS, relevant=4), (DIALOGUE.id, 2): JudgedTurn(CLAIMS[:1], relevant=2)}
 
 
-def test_rows_are_drawn_by_chance_and_name_neither_system_nor_verdict():
+def test_sheet_rows_are_random_and_hide_system_and_verdict():
     claims, turns = draw_rows([DIALOGUE], JUDGED, 3, seed=1)
     assert (len(claims), len(turns)) == (3, 2)
     assert (claims, turns) == draw_rows([DIALOGUE], JUDGED, 3, seed=1)
@@ -41,7 +41,7 @@ def write_sheet(path, rows):
     return path
 
 
-def test_what_people_fill_in_is_compared_with_the_judge(tmp_path):
+def test_filled_sheet_is_compared_with_the_judge(tmp_path):
     key = (DIALOGUE.id, 1)
     rows = [
         {"row": name_row(key, 0), "verdict": "supports", "relevant": ""},
@@ -71,22 +71,22 @@ def test_what_people_fill_in_is_compared_with_the_judge(tmp_path):
         ({"row": "a", "relevant": "good"}, "has 'good' for relevant"),
     ],
 )
-def test_what_is_no_label_is_named_with_its_row(tmp_path, row, fault):
+def test_invalid_label_is_reported_with_its_row(tmp_path, row, fault):
     with pytest.raises(EvaluationError, match=f"row 2 of .*anna.csv {fault}"):
         read_sheet(write_sheet(tmp_path / "anna.csv", [row]))
 
 
-def test_a_sheet_of_a_spreadsheet_with_semicolons_is_read(tmp_path):
+def test_sheet_with_semicolons_is_read(tmp_path):
     (tmp_path / "anna.csv").write_text('row;claim;verdict\na;"One, two; three";SUPPORTS\n')
     assert read_sheet(tmp_path / "anna.csv") == {("a", "verdict"): "SUPPORTS"}
 
 
-def test_passages_are_not_numbered_like_what_the_reply_cites():
+def test_passages_are_lettered_unlike_citations():
     (row, *_), _ = draw_rows([DIALOGUE], JUDGED, 3, seed=1)
     assert row["passages"] == "(a) A passage."
 
 
-def test_what_is_no_sheet_is_told(tmp_path):
+def test_invalid_sheet_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     with pytest.raises(EvaluationError, match="is no sheet"):
         read_sheet(tmp_path / "a.csv")
@@ -94,7 +94,7 @@ def test_what_is_no_sheet_is_told(tmp_path):
         read_sheet(tmp_path / "missing.csv")
 
 
-def test_the_model_alone_is_asked_about_as_any_other():
+def test_model_alone_is_in_the_sheets():
     alone = replace(DIALOGUE, turns=(replace(TURNS[0], status="unchecked"),))
     claims, turns = draw_rows([alone], JUDGED, 9, seed=1)
     assert (len(claims), len(turns)) == (3, 1)

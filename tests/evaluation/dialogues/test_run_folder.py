@@ -71,7 +71,7 @@ def folder(tmp_path):
     return folder
 
 
-def test_what_was_kept_is_read_back(folder):
+def test_stored_run_is_read_back(folder):
     folder.append_turn(DIALOGUE, TURN)
     folder.append_turn(replace(DIALOGUE, turns=(TURN,)), replace(TURN, user="And then?", cost=None))
     folder.append_judgement((DIALOGUE.id, 1), JudgedTurn())
@@ -81,7 +81,7 @@ def test_what_was_kept_is_read_back(folder):
     assert folder.read_judgements() == {(DIALOGUE.id, 1): JUDGED}
 
 
-def test_a_turn_that_was_killed_in_the_middle_of_its_line_was_never_kept(folder):
+def test_torn_last_line_is_dropped(folder):
     folder.append_turn(DIALOGUE, TURN)
     file = folder.path / "dialogues.jsonl"
     whole = file.read_bytes()
@@ -92,7 +92,7 @@ def test_a_turn_that_was_killed_in_the_middle_of_its_line_was_never_kept(folder)
         assert folder.read_dialogues() == (replace(DIALOGUE, turns=(TURN, TURN)),)
 
 
-def test_dialogues_come_in_one_order_whichever_ended_first(folder, tmp_path):
+def test_dialogues_are_read_in_a_fixed_order(folder, tmp_path):
     other = RunFolder(tmp_path / "other")
     other.path.mkdir()
     dialogues = (DIALOGUE, replace(DIALOGUE, id="fast/m/2"), replace(DIALOGUE, id="alone/m/1"))
@@ -102,7 +102,7 @@ def test_dialogues_come_in_one_order_whichever_ended_first(folder, tmp_path):
     assert folder.read_dialogues() == other.read_dialogues()
 
 
-def test_what_threads_keep_at_once_is_kept(folder):
+def test_concurrent_appends_are_complete(folder):
     size = 10_000
     turn, names = replace(TURN, reply="x" * size), [f"fast/m/{number:03}" for number in range(80)]
 
@@ -118,7 +118,7 @@ def test_what_threads_keep_at_once_is_kept(folder):
     assert len(folder.read_judgements()) == len(names)
 
 
-def test_a_dialogue_goes_on_at_the_turn_that_lacks(folder):
+def test_dialogue_continues_at_its_first_missing_turn(folder):
     turns = tuple(replace(TURN, user=f"Question {number}?") for number in range(1, 5))
     for number, turn in enumerate(turns):
         folder.append_turn(replace(DIALOGUE, turns=turns[:number]), turn)
@@ -134,12 +134,12 @@ def test_a_dialogue_goes_on_at_the_turn_that_lacks(folder):
     assert list(folder.read_judgements()) == [(DIALOGUE.id, 1)]
 
 
-def test_two_commands_do_not_write_into_one_folder(folder):
+def test_run_folder_is_locked(folder):
     with folder.lock(), pytest.raises(EvaluationError, match="Another command writes"), RunFolder(folder.path).lock():
         pass
 
 
-def test_all_lines_that_cannot_be_read_are_named(folder):
+def test_every_unreadable_line_is_named(folder):
     folder.append_turn(DIALOGUE, TURN)
     file = folder.path / "dialogues.jsonl"
     whole = file.read_text()
@@ -148,13 +148,13 @@ def test_all_lines_that_cannot_be_read_are_named(folder):
         folder.read_dialogues()
 
 
-def test_a_manifest_that_cannot_be_read_is_not_to_be_cut_by_lines(folder):
+def test_unreadable_manifest_is_reported_with_a_hint(folder):
     (folder.path / "run.json").write_text("{")
     with pytest.raises(EvaluationError, match=r"run.json cannot be read") as told:
         folder.read_manifest()
     assert "copy" in told.value.hint
 
 
-def test_a_folder_without_a_run_is_told(tmp_path):
+def test_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(EvaluationError, match="holds no run"):
         RunFolder(tmp_path).read_manifest()

@@ -33,7 +33,7 @@ class Student:
         return ModelReply(reply, "student", completion_tokens=10, milliseconds=500.0)
 
 
-async def test_a_student_that_says_what_it_was_taught_agrees_in_all():
+async def test_identical_student_agrees_everywhere():
     replies = await ask_all(LESSONS, Student([one.output for one in LESSONS]), at_once=2)
     *stages, every = summarise(replies)
     assert [one["template"] for one in stages] == ["answer", "generate", "query", "verify"]
@@ -42,7 +42,7 @@ async def test_a_student_that_says_what_it_was_taught_agrees_in_all():
     assert (every["reply_tokens"], every["seconds"], every["no_reply"]) == (10, 0.5, 0)
 
 
-async def test_a_broken_format_a_wrong_verdict_and_no_reply_are_told_apart():
+async def test_broken_format_wrong_verdict_and_missing_reply_are_counted_apart():
     said = ["Sentences: 2\nVerdict: SUPPORTS", "Let me think.", None, "Something else."]
     found = {one["template"]: one for one in summarise(await ask_all(LESSONS, Student(said), at_once=1))}
     assert (found["verify"]["format_kept"], found["verify"]["agrees"]) == (1.0, 0.0)
@@ -64,5 +64,5 @@ async def test_a_broken_format_a_wrong_verdict_and_no_reply_are_told_apart():
         (LESSONS[3], "At ten.", None),
     ],
 )
-def test_what_counts_as_the_same(lesson, reply, same):
+def test_student_and_teacher_agreement(lesson, reply, same):
     assert agrees(lesson, read_lesson(replace(lesson, output=reply)), read_lesson(lesson)) is same

@@ -115,13 +115,13 @@ VERIFIED = {"talk": 1, "sentences": [FIRST, SECOND]}
               claims=["At nine.", "It is blue."], **VERIFIED), "1. SUPPORTS [1]\n2. NOT ENOUGH INFO"),
     ],
 )  # fmt: skip
-def test_a_reply_is_written_in_the_student_s_form_without_reasoning(call, output):
+def test_lesson_output_has_the_student_format_without_reasoning(call, output):
     lesson = only(recorded(call))
     assert lesson.output == output
     assert "for example" not in lesson.input.casefold()
 
 
-def test_draft_and_refinement_are_one_and_what_was_withheld_is_not_taught():
+def test_refined_draft_is_one_lesson_without_withheld_sentences():
     steps = (
         step("draft", "It leaves at nine [1]. It is blue [2].", **DRAFTED),
         step("feedback", "Relevant: Good. 50/100", talk=1, draft="…"),
@@ -147,20 +147,20 @@ def test_draft_and_refinement_are_one_and_what_was_withheld_is_not_taught():
         (step("criticism", "Supported: Yes. 90/100", talk=1), "not asked for it"),
     ],
 )
-def test_a_call_that_teaches_nothing_is_left_out_with_its_reason(call, reason):
+def test_unusable_calls_are_skipped_with_a_reason(call, reason):
     (left,) = taught(recorded(call))
     assert isinstance(left, LeftOut)
     assert reason in left.reason
 
 
-def test_a_conversation_is_restored_as_it_was():
+def test_earlier_turns_are_restored_in_order():
     lesson = only(recorded(step("query", "Search: no", talk=3, reading=""), earlier=["Hello?", "Good morning."]))
     assert lesson.input.index("User: Hello?") < lesson.input.index("Good morning.") < lesson.input.index("When does it")
     (left,) = taught(recorded(step("query", "Search: no", talk=2, reading=""), earlier=["Hello?"]))
     assert "who said what" in left.reason
 
 
-def test_what_was_erased_or_never_closed_is_no_turn():
+def test_erased_and_unclosed_turns_are_skipped():
     assert recorded(erased=True) is None
     assert read_turn(SUMMARY, []) is None
 
@@ -181,7 +181,7 @@ CONSENT = DistillationSettings(places=("slack:T1/C1", "slack:T1/U7"), corpora=("
         ({"status": "failed"}, "it failed"),
     ],
 )
-def test_nothing_is_used_without_consent(about, refusal):
+def test_turns_without_consent_are_refused(about, refusal):
     assert find_refusal(recorded(**about), CONSENT) == refusal
     assert find_refusal(recorded(**about), DistillationSettings())
     elsewhere = DistillationSettings(places=CONSENT.places, corpora=("encyclopedia",))
@@ -189,7 +189,7 @@ def test_nothing_is_used_without_consent(about, refusal):
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=40), st.integers(0, 3))
-def test_a_document_and_a_conversation_stand_in_one_split(asked, seed):
+def test_documents_and_conversations_stay_in_one_split(asked, seed):
     turns = [
         recorded(cites=f"{page}.md", question=f"question {talk}", turn_id=f"t{place}")
         for place, (page, talk) in enumerate(asked)
@@ -226,7 +226,7 @@ NAMED = build_name_pattern(("Ada Lovelace", "harbour-watch"), ("U0123ABCD", "T1"
         ("On 2026-01-12 it cost 1 200 000 euros, [1].", "On 2026-01-12 it cost 1 200 000 euros, [1]."),
     ],
 )
-def test_people_are_taken_out(text, clean):
+def test_identities_are_replaced_by_placeholders(text, clean):
     lesson = Lesson("t", "generate", "generate", "", text, text, {}, frozenset())
     told = remove_identities(lesson, NAMED)
     clean = clean or "Call PHONE_1, PHONE_2 or PHONE_3; EMAIL_1, EMAIL_2"
@@ -243,14 +243,14 @@ def test_people_are_taken_out(text, clean):
         ("I am German, and this is London.", set()),
     ],
 )
-def test_people_who_name_themselves_are_known(said, names):
+def test_self_introductions_are_detected(said, names):
     assert find_own_names([said]) == names
     lesson = Lesson("t", "query", "query", "", said, "", {}, frozenset())
     told = remove_identities(lesson, build_name_pattern(find_own_names([said]), ()))
     assert not any(name in told.input for name in names)
 
 
-async def test_lessons_of_real_turns_are_read_again_as_they_were_written(handbook: Path, tmp_path: Path):
+async def test_exported_lessons_of_real_turns_are_readable(handbook: Path, tmp_path: Path):
     home = copy_home(handbook, tmp_path / "home")
     await compare_systems(read_exam(EXAMPLE_QUESTIONS), 2, ("wikichat", "wikichat-fast"), home)
     with open_record_database(Settings(home=home)) as database:
@@ -270,7 +270,7 @@ async def test_lessons_of_real_turns_are_read_again_as_they_were_written(handboo
     }
 
 
-def test_without_consent_the_command_says_whom_to_ask(tmp_path: Path, monkeypatch):
+def test_export_without_consent_names_the_setting(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ended = CliRunner().invoke(distil, ["export", str(tmp_path / "lessons")])
     assert ended.exit_code == 1

@@ -107,7 +107,7 @@ def test_figures_by_hand(run: RunFolder):
     assert costs["first_seconds"] is None
 
 
-def test_what_a_cache_replied_has_no_seconds_and_still_its_cost(tmp_path: Path):
+def test_cached_turns_have_a_cost_but_no_seconds(tmp_path: Path):
     folder = RunFolder(tmp_path)
     folder.append_turn(Dialogue("d", TOPICS[0], "good", "m", "u"), replace(TURN, from_cache=2))
     (one,) = join_judgements(folder.read_dialogues(), {})
@@ -117,7 +117,7 @@ def test_what_a_cache_replied_has_no_seconds_and_still_its_cost(tmp_path: Path):
     assert found["factual"] is None
 
 
-def test_the_report_has_the_papers_tables_and_says_what_stood_in(run: RunFolder):
+def test_report_has_the_papers_tables_and_names_stand_ins(run: RunFolder):
     page = write_report(run)
     text = (run.path / "report.md").read_text("utf-8")
     assert "the judge: a script" in text
@@ -145,7 +145,7 @@ def test_two_runs_are_compared(run: RunFolder, tmp_path: Path):
     assert re.search(r"\| good · m \| Factual \| 75\.0 \([^)]*\) \| 100\.0 \([^)]*\) \| 2 \|", text)
 
 
-def test_a_system_that_is_surely_better_is_marked(tmp_path: Path):
+def test_significantly_better_system_is_marked(tmp_path: Path):
     topics = tuple(replace(TOPICS[0], title=f"Pier {place}") for place in range(12))
     folder = RunFolder(tmp_path)
     folder.write_manifest(replace(MANIFEST, topics=topics))
@@ -160,7 +160,7 @@ def test_a_system_that_is_surely_better_is_marked(tmp_path: Path):
     assert not re.search(r"model-alone · m \| [^|]* \* \|", text)
 
 
-def test_a_leaderboard_has_each_run_once_and_keeps_what_people_wrote(run: RunFolder, tmp_path: Path):
+def test_leaderboard_has_each_run_once_and_keeps_edits(run: RunFolder, tmp_path: Path):
     board = tmp_path / "leaderboard.md"
     enter_run(board, run)
     board.write_text(board.read_text("utf-8").replace("# Leaderboard", "# Ours") + "\nA remark.\n", "utf-8")
@@ -173,7 +173,7 @@ def test_a_leaderboard_has_each_run_once_and_keeps_what_people_wrote(run: RunFol
     assert first.endswith("A remark.\n")
 
 
-def test_a_run_without_a_turn_is_reported_as_such(tmp_path: Path):
+def test_run_without_turns_has_a_report(tmp_path: Path):
     folder = RunFolder(tmp_path)
     folder.write_manifest(MANIFEST)
     write_report(folder)
@@ -181,19 +181,19 @@ def test_a_run_without_a_turn_is_reported_as_such(tmp_path: Path):
     assert build_figures(folder) == []
 
 
-def test_the_command_names_a_folder_without_a_run(tmp_path: Path):
+def test_report_command_refuses_a_folder_without_a_run(tmp_path: Path):
     ended = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert ended.exit_code == 1
     assert "holds no run" in ended.output
 
 
-def test_a_plot_tells_its_values_to_who_cannot_see_it():
+def test_plot_has_its_values_as_text():
     drawn = draw_plot(Plot("Seconds", (PlotPoint("a <system>", 1.0, 0.5, 3.0),), 2.0, lambda value: f"{value:g} s"))
     assert 'aria-label="a &lt;system&gt;: 1 s"' in drawn
     assert 'x2="790.0"' in drawn  # what lies beyond the axis ends at it
 
 
-def test_a_refined_reply_is_held_against_its_draft(tmp_path: Path) -> None:
+def test_report_compares_refined_replies_with_drafts(tmp_path: Path) -> None:
     """As table 15: grades of the reply less those of the draft; nothing where nothing was refined."""
     plain = (judged(S), judged(S), judged(S))
     refined = (judged(S, draft_scores={"relevant": 2, "temporally_correct": 0}), *plain[1:])

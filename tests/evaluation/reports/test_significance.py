@@ -11,7 +11,7 @@ FIRST = [0.9, 1.0, 0.8, 0.95, 1.0, 0.7, 0.85, 0.9]
 SECOND = [0.6, 0.9, 0.85, 0.7, 0.8, 0.6, 0.8, 0.75]
 
 
-def test_a_share_is_that_of_all_claims_and_not_a_mean_of_shares():
+def test_share_is_over_all_claims():
     share = estimate_share([9, 1], [10, 2])
     assert share is not None
     assert share.value == pytest.approx(10 / 12)
@@ -19,7 +19,7 @@ def test_a_share_is_that_of_all_claims_and_not_a_mean_of_shares():
     assert share.count == 12
 
 
-def test_a_mean_has_the_interval_that_the_normal_distribution_gives():
+def test_interval_of_a_mean_matches_the_normal_distribution():
     from scipy import stats
 
     drawn = np.random.default_rng(7).normal(3.0, 1.0, 400)
@@ -29,7 +29,7 @@ def test_a_mean_has_the_interval_that_the_normal_distribution_gives():
     assert (mean.low, mean.high) == pytest.approx(expected, abs=0.02)
 
 
-def test_the_interval_of_a_rare_event_covers_what_it_was_drawn_from():
+def test_interval_covers_the_true_share():
     drawn = np.random.default_rng(3)
     hits = 0
     for _ in range(60):
@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_interval():
 
 
 @pytest.mark.parametrize(("parts", "wholes"), [([], []), ([0, 0], [0, 0])])
-def test_nothing_has_no_share(parts, wholes):
+def test_empty_sample_has_no_share(parts, wholes):
     assert estimate_share(parts, wholes) is None
 
 
@@ -67,20 +67,19 @@ def test_paired_systems_are_tested_as_scipy_does():
 
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], [0.5]), ([1.0, 1.0], [1.0, 1.0])])
-def test_what_cannot_be_tested_has_no_p_value(first, second):
+def test_untestable_pairs_have_no_p_value(first, second):
     found = compare_paired(first, second)
     assert (found.t_test, found.randomised) == (None, None)
 
 
-def test_a_lead_that_is_the_same_everywhere_is_no_chance():
-    """Student's t is not defined there; which sign each difference has still can be drawn."""
+def test_constant_lead_is_significant():
     found = compare_paired([1.0] * 15, [0.0] * 15)
     assert found.t_test is None
     assert found.randomised is not None
     assert found.randomised < 0.001
 
 
-def test_a_pair_needs_both():
+def test_paired_test_needs_equal_lengths():
     with pytest.raises(ValueError, match="both"):
         compare_paired([1.0], [1.0, 2.0])
 
@@ -102,14 +101,14 @@ def test_kappa_at_its_ends(pairs, expected):
     assert cohens_kappa([]) is None
 
 
-def test_a_library_that_is_missing_is_named():
+def test_missing_library_is_named():
     with pytest.raises(EvaluationError, match="nowhere is not installed") as caught:
         import_measures("nowhere.at.all")
     assert "make evaluation" in caught.value.hint
 
 
 @pytest.mark.parametrize(("parts", "low", "high"), [([1.0] * 39, 0.910, 1.0), ([0.0] * 39, 0.0, 0.090)])
-def test_all_or_nothing_of_a_proportion_has_the_interval_of_wilson(parts, low, high):
+def test_extreme_proportion_has_a_wilson_interval(parts, low, high):
     found = estimate_share(parts, [1.0] * 39, proportion=True)
     assert (found.low, found.high) == (pytest.approx(low, abs=0.001), pytest.approx(high, abs=0.001))
     plain = estimate_share(parts, [1.0] * 39)

@@ -10,7 +10,7 @@ REPLY = "The cat sat on a mat, quietly."
 REFERENCE = "A cat quietly sat there."
 
 
-def test_words_by_hand():
+def test_word_measures_by_hand():
     assert split_words(REPLY) == ("cat", "sat", "on", "mat", "quietly")
     # 3 of 5 and 3 of 4
     assert f1(REPLY, REFERENCE) == pytest.approx(2 * 3 / 9)
@@ -19,21 +19,21 @@ def test_words_by_hand():
     assert rouge_l(REPLY, REFERENCE) == pytest.approx(2 * 2 / 9)
 
 
-def test_words_of_scripts_without_spaces():
+def test_spaceless_scripts_count_characters():
     assert f1("猫は静か", "猫が静か") == pytest.approx(2 * 3 / 8)
 
 
 @pytest.mark.parametrize("measure", [f1, rouge_l])
 @pytest.mark.parametrize(("reply", "reference"), [("", ""), ("a", "the"), ("one", ""), ("", "one"), ("one", "two")])
-def test_nothing_in_common_is_nothing(measure, reply, reference):
+def test_texts_without_common_words_score_zero(measure, reply, reference):
     assert measure(reply, reference) == 0
 
 
-def test_a_repeated_word_counts_as_often_as_it_is_in_both():
+def test_repeated_words_count_by_the_smaller_number():
     assert f1("rain rain rain", "rain") == pytest.approx(2 / 4)
 
 
-def test_scores_of_many():
+def test_scores_of_several_replies():
     found = score_words([(REFERENCE, REFERENCE), ("We open at nine on Monday.", "We open at nine on Monday.")])
     assert found is not None
     assert (found.f1, found.rouge_l) == (1.0, 1.0)

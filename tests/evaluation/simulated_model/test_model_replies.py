@@ -99,19 +99,16 @@ def replied(template: str, simulated: SimulatedModel = SIMULATED, *, schema: boo
 
 @pytest.mark.parametrize("template", FACTS)
 def test_every_prompt_is_recognised(template: str) -> None:
-    """By what it asks for, whoever it is called."""
     assert detect_kind(asked(template)) == KINDS.get(template, template)
 
 
-def test_every_call_of_a_system_has_a_prompt_here() -> None:
-    """A new one is added to the facts, and to the kinds of replies where its form is new."""
+def test_every_call_of_a_system_has_sample_facts() -> None:
     assert {call for entry in SYSTEMS.values() for call in entry.calls} <= {*FACTS}
 
 
 @pytest.mark.parametrize("schema", [False, True])
 @pytest.mark.parametrize("template", FORMS)
-def test_replies_can_be_read(template: str, schema: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """As text and as JSON that fits the schema, with the same meaning."""
+def test_replies_are_parsed_as_text_and_json(template: str, schema: bool) -> None:  # noqa: FBT001 - a parameter of the test
     form, text = FORMS[template], replied(template, schema=schema).text
 
     found = form.from_json(json.loads(text)) if schema else form.from_text(text)
@@ -121,8 +118,7 @@ def test_replies_can_be_read(template: str, schema: bool) -> None:  # noqa: FBT0
 
 
 @pytest.mark.parametrize("template", SPLITTERS)
-def test_streamed_replies_can_be_read_as_they_come(template: str) -> None:
-    """Piece by piece, with something certain before the end."""
+def test_streamed_replies_are_parsed_piecewise(template: str) -> None:
     splitter, reply = SPLITTERS[template](), replied(template)
 
     early = [value for piece in reply.pieces() for value in splitter.feed(piece)]
@@ -131,8 +127,7 @@ def test_streamed_replies_can_be_read_as_they_come(template: str) -> None:
     assert len([*early, *splitter.close()]) > 1
 
 
-def test_what_is_replied() -> None:
-    """From the prompt: words of the question, sentences of passages, numbers that nothing has."""
+def test_simulated_replies_follow_the_prompt() -> None:
     claims = CLAIMS.from_text(replied("claims").text)
     verdict = FORMS["verify"].from_text(replied("verify").text)
 
@@ -150,8 +145,7 @@ def test_what_is_replied() -> None:
 
 
 @pytest.mark.parametrize("template", FACTS)
-def test_a_reply_has_as_many_tokens_as_are_set(template: str) -> None:
-    """Of each claim, verdict and passage as many as one has."""
+def test_reply_has_the_set_number_of_tokens(template: str) -> None:
     items = {"claims": 3, "split": 3, "verdicts": 2, "bullets": 2}.get(template, 1)
     reply = replied(template)
 
@@ -161,8 +155,7 @@ def test_a_reply_has_as_many_tokens_as_are_set(template: str) -> None:
     assert "".join(pieces) == reply.text
 
 
-def test_each_item_has_its_own_tokens() -> None:
-    """So that the third claim of five is whole after three fifths."""
+def test_each_item_of_a_reply_has_its_own_tokens() -> None:
     splitter, reply = ClaimSplitter(), replied("claims", SimulatedModel(lengths={"split": ReplyLength(30, items=4)}))
     come = [sum(len(splitter.feed(piece)) for piece in list(reply.pieces())[at : at + 30]) for at in range(0, 120, 30)]
 
@@ -170,8 +163,7 @@ def test_each_item_has_its_own_tokens() -> None:
     assert len(splitter.close()) == 1
 
 
-def test_lengths_are_seeded_by_what_is_asked() -> None:
-    """The same each time, others for another prompt or seed, about their mean."""
+def test_lengths_are_seeded_by_the_prompt() -> None:
     simulated = SimulatedModel(spread=0.3)
     drawn = [choose_length("draft", str(place), simulated).tokens for place in range(400)]
 

@@ -82,7 +82,7 @@ async def posted(url: str, body: bytes, path: str = "/v1/chat/completions", meth
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_a_plain_call_takes_what_its_pace_says(streamed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+async def test_call_takes_the_time_of_its_pace(streamed: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """0.4 s, 200 tokens at 4,000 a second, 120 at 60: 2.45 s; a streamed one in as many pieces."""
     async with serving(PLAIN) as (server, clock, url):
         *pieces, reply = await parts(url, streamed=streamed)
@@ -95,8 +95,7 @@ async def test_a_plain_call_takes_what_its_pace_says(streamed: bool) -> None:  #
     assert (server.counts.requests, server.counts.busy, server.counts.busiest) == (1, 0, 1)
 
 
-async def test_a_reply_is_cut_where_it_may_be_no_longer() -> None:
-    """And says so, as servers do."""
+async def test_reply_is_cut_at_max_tokens() -> None:
     async with serving(PLAIN) as (_, clock, url):
         reply = (await parts(url, replace(CALL, max_tokens=30)))[-1]
 
@@ -104,8 +103,7 @@ async def test_a_reply_is_cut_where_it_may_be_no_longer() -> None:
     assert clock.now == pytest.approx(0.95)
 
 
-async def test_a_known_prefix_is_read_from_the_cache() -> None:
-    """The second time all but the last block costs what is set for it."""
+async def test_known_prefix_is_read_from_the_cache() -> None:
     pace = replace(PLAIN.pace, cache=True, cached_cost=0.25, out=float("inf"))
     async with serving(replace(PLAIN, pace=pace)) as (server, clock, url):
         assert [(await parts(url))[-1].cached_tokens for _ in range(2)] == [0, 192]
@@ -115,8 +113,7 @@ async def test_a_known_prefix_is_read_from_the_cache() -> None:
 
 
 @pytest.mark.parametrize(("places", "begun"), [(1, 1), (2, 2), (0, 2)])
-async def test_who_waits_for_a_place_is_not_begun(places: int, begun: int) -> None:
-    """With one place, the prompt of the second call is not read while the first is worked on."""
+async def test_waiting_requests_are_not_started(places: int, begun: int) -> None:
     async with serving(replace(PLAIN, pace=replace(PLAIN.pace, concurrency=places))) as (server, clock, url):
         clock.held.clear()
         calls = asyncio.gather(parts(url), parts(url))
@@ -142,7 +139,7 @@ MESSAGES = [{"role": "user", "content": "Hello"}]
         ([], "could not parse"),
     ],
 )
-async def test_what_cannot_be_answered_is_refused(body: Any, said: str) -> None:
+async def test_invalid_requests_are_refused(body: Any, said: str) -> None:
     """With 400 and a reason, counted apart."""
     async with serving(PLAIN) as (server, _, url):
         status, found = await posted(url, json.dumps(body).encode())
@@ -152,8 +149,7 @@ async def test_what_cannot_be_answered_is_refused(body: Any, said: str) -> None:
     assert (server.counts.requests, server.counts.refused) == (0, 1)
 
 
-async def test_other_ways_in_are_told() -> None:
-    """What is counted, which models there are, and that there is nothing else."""
+async def test_counts_models_and_unknown_paths_are_answered() -> None:
     async with serving(PLAIN) as (_, __, url):
         assert (await posted(url, b"", "/counts", "GET"))[1]["requests"] == 0
         assert (await posted(url, b"", "/v1/models", "GET"))[1]["data"][0]["id"] == "simulated"
@@ -170,8 +166,7 @@ async def test_other_ways_in_are_told() -> None:
         (FaultRates(cut=1), ReplyBroken, "broke"),
     ],
 )
-async def test_it_fails_as_told(faults: FaultRates, error: type[Exception], said: str) -> None:
-    """Refused while busy, broken, or cut off half-way: as our own client sees it."""
+async def test_server_fails_as_configured(faults: FaultRates, error: type[Exception], said: str) -> None:
     async with serving(replace(PLAIN, faults=faults)) as (server, _, url):
         with pytest.raises(error, match=said):
             await parts(url)
@@ -179,8 +174,7 @@ async def test_it_fails_as_told(faults: FaultRates, error: type[Exception], said
     assert server.counts.tokens == (60 if faults.cut else 0)
 
 
-async def test_faults_come_at_their_rate_and_by_their_seed() -> None:
-    """A third of ninety, give or take; the same ones each time."""
+async def test_faults_follow_their_rate_and_seed() -> None:
     seen = []
     for _ in range(2):
         async with serving(replace(PLAIN, faults=FaultRates(busy=1 / 3))) as (__, ___, url):
@@ -191,8 +185,7 @@ async def test_faults_come_at_their_rate_and_by_their_seed() -> None:
     assert 20 < seen[0].count(429) < 40
 
 
-def test_a_shared_rate_is_shared() -> None:
-    """Two replies of ten tokens at ten a second take two seconds together, turn and turn about; one alone takes one."""
+def test_replies_share_the_total_rate() -> None:
     pacer = ReplyPacer(ServerPace(first_token=0, out=100, prompt=1_000, total_out=10))
     first, second = pacer.ends(10, 0.0), pacer.ends(10, 0.0)
     dues = [due for pair in zip(first, second, strict=True) for due in pair]
@@ -201,8 +194,7 @@ def test_a_shared_rate_is_shared() -> None:
     assert list(ReplyPacer(ServerPace(out=100, total_out=10)).ends(10, 0.0))[-1] == pytest.approx(1.0)
 
 
-def test_prompts_share_a_rate_too() -> None:
-    """The second is read after the first; without a limit each goes through at once."""
+def test_prompts_share_the_total_rate() -> None:
     pacer = ReplyPacer(ServerPace(first_token=0.5, prompt=1_000, total_prompt=1_000))
 
     assert pacer.begins(1_000, 0, 0.0) == pytest.approx(1.5)
@@ -210,7 +202,7 @@ def test_prompts_share_a_rate_too() -> None:
     assert RateMeter(float("inf")).take(5, 3.0) == 3.0
 
 
-def test_the_cache_forgets_what_was_longest_not_asked_for() -> None:
+def test_cache_forgets_the_least_recent_prefix() -> None:
     """In whole blocks of 16 tokens of four characters, known by all that stands before them."""
     prefixes = PrefixCache(most=4)
     one, other = "a" * 128, "b" * 128
@@ -219,8 +211,7 @@ def test_the_cache_forgets_what_was_longest_not_asked_for() -> None:
     assert prefixes.read(one) == 0
 
 
-def test_settings_go_to_another_process_and_back() -> None:
-    """Whole, endless rates included."""
+def test_simulation_settings_survive_encoding() -> None:
     simulated = SimulatedModel(
         ServerPace(out=float("inf"), cache=True), FaultRates(cut=0.1), {"draft": ReplyLength(3, 2)}, 0.2, 7
     )

@@ -31,16 +31,14 @@ SENTENCES = f"=== a begins ===\n1: It rains.\n2: {LINE}\n=== a ends ===\n"
 CITED = f"[@{fingerprint(LINE)}]"
 
 
-def test_a_reply_takes_words_and_numbers_from_its_prompt() -> None:
-    """Wherever they stand in it now; what is not there any more is left out."""
+def test_reply_takes_words_and_numbers_from_its_prompt() -> None:
     stretch = f"{{9:{fingerprint('the pier was built in 1911 by four brothers')}}}"
 
     assert restore_reply(f"{stretch} {CITED}.", NOTES) == "The pier was built in 1911 by four brothers [2]."
     assert restore_reply(f"{stretch} {CITED}.", "[1] It rains.") == "[…] ."
 
 
-def test_a_note_in_other_words_is_found_by_them() -> None:
-    """By those of the sentence that cites it; one that has none of them is not."""
+def test_reworded_note_is_found_by_its_words() -> None:
     changed = NOTES.replace(LINE, "Four brothers built the pier.")
     said = f"It rains. The brothers built it {CITED}."
 
@@ -48,8 +46,7 @@ def test_a_note_in_other_words_is_found_by_them() -> None:
     assert restore_reply(said, "[1] It rains.", nearest=True) == "It rains. The brothers built it ."
 
 
-def test_bullets_and_verdicts_are_found_by_what_a_prompt_shows() -> None:
-    """A verdict that nobody gave is as a reader labelled the sentence; else nothing is known."""
+def test_bullets_and_verdicts_follow_the_lines_of_the_prompt() -> None:
     claim, seen = "Four brothers built it.", "It is from 1911."
     turn = TranscriptTurn(
         "Who built it?",
@@ -76,15 +73,13 @@ def test_bullets_and_verdicts_are_found_by_what_a_prompt_shows() -> None:
 
 
 @pytest.mark.parametrize(("words", "template"), [(MORE_COMING, "answer"), (CONTINUED, "continuation")])
-def test_the_waves_of_a_draft_are_known_by_words_of_their_own(words: str, template: str) -> None:
-    """No other prompt has them."""
+def test_draft_waves_have_distinctive_words(words: str, template: str) -> None:
     telling = [file.stem for file in TEMPLATE_FOLDER.glob("*.j2") if words in file.read_text("utf-8")]
 
     assert telling == [template]
 
 
-def test_outcomes_are_counted_by_their_labels() -> None:
-    """An answer that was lost, a planted detail that was said, a sentence that nobody has seen."""
+def test_outcomes_are_counted_by_label() -> None:
     turn = TranscriptTurn("Who?", answerable=True, planted="six", replies={}, held_by=frozenset({fingerprint("Four.")}))
     right = TurnOutcome(turn, Status.ANSWERED, (("Four.", "supported"), ("Indeed.", "unknown")))
     wrong = TurnOutcome(turn, Status.ANSWERED, (("Six.", "planted"),))
@@ -96,8 +91,7 @@ def test_outcomes_are_counted_by_their_labels() -> None:
     assert list(count_faults([right, wrong, silent]).values()) == [1, 1, 1, 1, 2, 0]
 
 
-def test_another_sentence_may_hold_the_answer() -> None:
-    """With the strings of the answer in it, and nothing false beside it."""
+def test_another_sentence_with_the_answer_is_right() -> None:
     turn = TranscriptTurn("Who?", answerable=True, planted="", replies={}, answer=("four",))
     right = TurnOutcome(turn, Status.ANSWERED, (("There were four.", "quoted"),))
 
@@ -106,8 +100,7 @@ def test_another_sentence_may_hold_the_answer() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(OWN_TRANSCRIPTS.parent.glob("*.json")), ids=lambda path: path.stem)
-async def test_what_was_said_rightly_is_said_again(path: Path, handbook: Path, tmp_path: Path) -> None:
-    """No file has more faults than when it was written; those over other corpora than our own take minutes."""
+async def test_transcripts_have_no_new_faults(path: Path, handbook: Path, tmp_path: Path) -> None:
     if not THOROUGH and path.stem != "example_handbook":
         pytest.skip("make thorough replays it")
     try:

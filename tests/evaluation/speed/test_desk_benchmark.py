@@ -6,8 +6,7 @@ from evaluation.speed.desk_benchmark import DeskLoad, _lines, measure_desk
 from tests.evaluation.speed.two_pages import EXAM
 
 
-async def test_questions_are_answered_once_and_in_order_beside_an_ingest(tmp_path: Path) -> None:
-    """Each of them, with room for some at once; what is ingested meanwhile ends with them."""
+async def test_questions_are_answered_once_in_order_during_an_ingest(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("# Quay\n\nThe quay opens at seven.", encoding="utf-8")
 
     load = DeskLoad(in_flight=3, questions=8, channels=2, seconds=0.01)

@@ -20,7 +20,6 @@ QUICK = TurnLoad(
 
 
 async def test_limits_hold_while_many_turns_run_at_once() -> None:
-    """Calls at once and of a turn by the server's own count; a turn that may call too little is refused."""
     report = await measure_load(EXAM, QUICK)
 
     assert report["holds"] == {"concurrency": True, "budget": True, "count": True, "no failure": True}
@@ -31,16 +30,14 @@ async def test_limits_hold_while_many_turns_run_at_once() -> None:
     assert all(wave["memory_mb"] > 0 and wave["turn_p95_s"] >= wave["turn_median_s"] > 0 for wave in report["waves"])
 
 
-async def test_the_simulated_server_counts_and_ends_with_its_context() -> None:
-    """Nothing was asked of it yet."""
+async def test_simulated_server_ends_with_its_context() -> None:
     with run_model_server(SimulatedModel()) as url:
         assert fetch_counts(url).requests == fetch_counts(url).busiest == 0
     with pytest.raises(OSError, match=r"refused|reset"):
         fetch_counts(url)
 
 
-async def test_a_blocked_loop_is_seen() -> None:
-    """As a lag as long as it was blocked, and with the place in our code that did it."""
+async def test_blocked_event_loop_is_reported_with_its_place() -> None:
     holders = Counter[str]()
     async with watch_event_loop(holders) as lags:
         await asyncio.sleep(0.01)

@@ -32,8 +32,7 @@ def citation(hit):
     return Citation(*names, None, one.text, one.id, one.text, one.hash)
 
 
-def test_a_document_is_one_passage_a_section_and_every_one_changes_with_the_version():
-    """So that a mixture shows."""
+def test_every_passage_of_a_station_changes_with_its_version():
     old, new = hits(7, 1), hits(7, 2)
 
     assert len(old) == len(new) == SECTIONS
@@ -41,8 +40,7 @@ def test_a_document_is_one_passage_a_section_and_every_one_changes_with_the_vers
     assert [found.fingerprint for found in build_versions(2, 5).documents({})] == ["5", "5"]
 
 
-def test_a_whole_document_has_no_fault_and_half_of_one_has():
-    """Mixed passages, passages under the row of another version, and passages that are missing."""
+def test_mixed_or_missing_passages_are_faults():
     old, new = hits(7, 1), hits(7, 2)
     misled = [replace(hit, document=new[0].document) for hit in old]
 
@@ -54,8 +52,7 @@ def test_a_whole_document_has_no_fault_and_half_of_one_has():
     assert [*find_turn_faults(map(citation, [old[0], new[1]]))] == ["station 7 cited in versions ['1', '2']"]
 
 
-def test_a_dump_is_changed_in_four_ways_and_nothing_else(tmp_path):
-    """One of four articles each: what is there afterwards, and under which fingerprints and titles."""
+def test_dump_changes_in_four_ways_only(tmp_path):
     texts = [article(number, f"Page {number}", f"It is about {number}.") for number in range(1, 21)]
     before, after = tmp_path / "before.xml", tmp_path / "after.xml"
     before.write_bytes(dump(*texts))

@@ -74,8 +74,7 @@ def streamed_turn() -> Sequence[TraceStep]:
     return opening, claims, query, search, verify, check, draft
 
 
-def test_the_way_to_the_end() -> None:
-    """Through the piece of a stream that began what followed, and through what several tasks were joined in."""
+def test_critical_path_follows_causes() -> None:
     steps = streamed_turn()
 
     way = critical_path(steps, Cause(6, 4.051), 0.0, 4.06)
@@ -94,8 +93,7 @@ def test_the_way_to_the_end() -> None:
     assert sum(leg.seconds for leg in way) == pytest.approx(4.06)
 
 
-def test_where_the_seconds_went() -> None:
-    """To the server what its pace says, of a stream as far as it had come; the rest is ours."""
+def test_seconds_are_split_by_server_and_own_work() -> None:
     steps = streamed_turn()
     way = critical_path(steps, Cause(6, 4.051), 0.0, 4.06)
     spent = split_seconds(way, PACE, 0.08)
@@ -109,8 +107,7 @@ def test_where_the_seconds_went() -> None:
     assert sum(spent.values()) == pytest.approx(4.06)
 
 
-def test_what_the_server_has_in_its_cache_costs_less() -> None:
-    """Its share of what it would cost otherwise."""
+def test_cached_tokens_cost_less_time() -> None:
     steps = [replace(call(0, "draft", 0.0, 2.0), cached_tokens=80)]
     (way,) = critical_path(steps, Cause(0, 2.0), 0.0, 2.0)
 
@@ -118,14 +115,12 @@ def test_what_the_server_has_in_its_cache_costs_less() -> None:
     assert server_seconds(way, replace(PACE, cached_cost=0.5)) == pytest.approx(0.5 + 0.06 + 1.4)
 
 
-def test_nothing_before_the_first_step_is_lost() -> None:
-    """A turn without steps is one stretch that nobody watched."""
+def test_turn_without_steps_is_one_unwatched_leg() -> None:
     assert [(leg.step, leg.seconds) for leg in critical_path([], None, 1.0, 3.0)] == [(None, 2.0)]
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 5), st.integers(-1, 20)), max_size=12), st.floats(10, 12))
-def test_a_way_has_no_gap_and_never_turns_back(drawn_steps: list[tuple[float, float, int]], end: float) -> None:
-    """Whatever the steps: it begins with the turn, ends with it, and each leg begins where the one before it ended."""
+def test_critical_path_has_no_gaps(drawn_steps: list[tuple[float, float, int]], end: float) -> None:
     steps: list[TraceStep] = []
     for place, (after, lasts, which) in enumerate(drawn_steps):
         before = steps[which % place] if place and which >= 0 else None
@@ -140,8 +135,7 @@ def test_a_way_has_no_gap_and_never_turns_back(drawn_steps: list[tuple[float, fl
     assert all(one.ended == other.began for one, other in pairwise(way))
 
 
-def test_a_prefix_is_stable_as_far_as_any_prompt_before_had_it() -> None:
-    """Of this turn or an earlier one; each call may be found in those before it in its own turn."""
+def test_stable_prefix_is_shared_with_any_earlier_prompt() -> None:
     rules = "r" * 400
     prompts = (("query", f"{rules}one"), ("verify", f"{rules}two"), ("verify", "other" * 80))
     calls = [
@@ -155,7 +149,7 @@ def test_a_prefix_is_stable_as_far_as_any_prompt_before_had_it() -> None:
     assert again["query"] == StagePrompts(1, 102, 101)
 
 
-def test_what_a_provider_bills() -> None:
+def test_bill_discounts_cached_prefixes() -> None:
     """It knows whole steps of what calls before began with, their schemas first, once they were read: from 1,024 on."""
     rules = "r" * 4 * 1_300
     asked = [
@@ -180,8 +174,7 @@ def test_what_a_provider_bills() -> None:
     )
 
 
-def test_passages_sent_again_in_a_round() -> None:
-    """Once for each call beyond the first that has all sentences of one; in another round they do not count."""
+def test_resent_passages_are_counted_by_round() -> None:
     passages = [
         hit("The bell was cast in 1887. It hangs on the quay.").passage,
         hit("The quay is long.", key="quay.md").passage,
@@ -215,8 +208,7 @@ def in_rounds(rounds: int) -> MeasuredTurn:
     return replace(turned("x", calls, 1.5 * rounds), said=[], first=None, last=Cause(rounds - 1, 1.5 * rounds - 0.5))
 
 
-def test_the_figures_of_a_system() -> None:
-    """Ratios to a plain call, rounds as whole seconds, tokens by stage, and whether each mark is kept."""
+def test_figures_of_a_system() -> None:
     turns = [turned(name, streamed_turn(), 4.06) for name in ("one", "two", "three")]
     found = compute_figures(SystemRuns("wikichat-fast", turns, [in_rounds(3)], PACE, 0.08, plain=2.0))
 
@@ -231,7 +223,7 @@ def test_the_figures_of_a_system() -> None:
     assert [name for name, kept in slow["marks"].items() if not kept] == ["first_ratio", "end_ratio", "rounds"]
 
 
-def test_what_is_printed() -> None:
+def test_printed_figures_show_marks_and_parts() -> None:
     """Marks beside their figures, WikiChat 2.1 last, and where the time went."""
     turns = [turned(name, streamed_turn(), 4.06) for name in ("one", "two")]
     found = compute_figures(SystemRuns("wikichat-fast", turns, [in_rounds(5)], PACE, 0.08, plain=2.0))
@@ -248,8 +240,7 @@ def test_what_is_printed() -> None:
     assert any(line.startswith("| verify | 1 |") for line in render_stages(found).splitlines())
 
 
-def test_a_turn_that_said_nothing_has_no_first_sentence() -> None:
-    """It is shown as empty, and keeps no mark for it."""
+def test_silent_turn_has_no_first_sentence() -> None:
     silent = replace(turned("one", streamed_turn(), 4.06), said=[], first=None, how="abstained")
     found = compute_figures(SystemRuns("wikichat-fast", [silent, silent], [silent], PACE, 0.08, plain=2.0))
 
@@ -259,8 +250,7 @@ def test_a_turn_that_said_nothing_has_no_first_sentence() -> None:
     assert "nan" not in render_figures([found])
 
 
-def test_a_timeline() -> None:
-    """A line a step that lasts or is waited for; what the end waited for in another mark."""
+def test_timeline_marks_the_critical_path() -> None:
     timeline = build_timeline("a system", replace(turned("one", streamed_turn(), 4.06), said=[]))
     lines = timeline.bars
     text = render_timeline(timeline).splitlines()[1:]
@@ -277,8 +267,7 @@ def test_a_timeline() -> None:
     assert text[-1].endswith("^|   4.06 end")
 
 
-def test_a_picture(tmp_path: Path) -> None:
-    """In its colours where its bars are, one turn beneath the other."""
+def test_timeline_is_drawn_as_png(tmp_path: Path) -> None:
     bar = TimelineBar("draft 1", 0.0, 4.0, (0.0, 2.0))
     timeline = Timeline("a system", [bar], [("first sentence", 3.0), ("end", 4.0)])
 

@@ -54,8 +54,7 @@ def trace() -> Trace:
     return Trace(clock=lambda: float(next(ticks)))
 
 
-async def test_what_a_task_begins_with_is_what_its_parent_had_waited_for(trace: Trace) -> None:
-    """Two tasks that are begun by two pieces of a stream, and a step after them that waited for the stream alone."""
+async def test_tasks_inherit_the_cause_of_their_parent(trace: Trace) -> None:
     model, tasks = TracedModel(Model(), trace), list[asyncio.Task[ModelReply]]()
 
     async for piece in model.stream(CALL, BudgetMeter()):
@@ -73,8 +72,7 @@ async def test_what_a_task_begins_with_is_what_its_parent_had_waited_for(trace: 
     assert (model.structured("draft"), model.busy()) == (False, True)
 
 
-async def test_a_turn_is_traced() -> None:
-    """With all that it did on its way, from its beginning to its end; every verdict before its end."""
+async def test_turn_is_traced_to_its_end() -> None:
     async with open_bench(AT_ONCE, 0.0, PageSource(PAGES)) as on, open_second_server(on, AT_ONCE, 0.0) as other:
         done = [await measure_turn(where, "wikichat-fast", "When was the lighthouse built?") for where in (on, other)]
         assert await time_plain_call(on) > 0

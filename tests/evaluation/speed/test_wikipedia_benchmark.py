@@ -30,7 +30,7 @@ TAKEN = DumpTimes(
 )
 
 
-def test_a_packed_dump_is_scaled_by_its_bytes() -> None:
+def test_packed_dump_is_scaled_by_its_bytes() -> None:
     """24 GB are 10,000 times 2.4 MB."""
     follows = estimate_english(TAKEN, packed=True)
 
@@ -38,15 +38,14 @@ def test_a_packed_dump_is_scaled_by_its_bytes() -> None:
     assert (follows.hours, follows.night_hours, follows.home_gb) == (20.0, 1.0, 10.0)
 
 
-def test_another_dump_is_scaled_by_its_articles() -> None:
+def test_unpacked_dump_is_scaled_by_its_articles() -> None:
     """Its bytes say nothing of those of a packed one: 7,000,000 articles are 70,000 times 100."""
     follows = estimate_english(TAKEN, packed=False)
 
     assert (follows.by, follows.times, follows.hours) == ("articles", 70_000, 140.0)
 
 
-def test_ratios_are_of_one_run() -> None:
-    """Of cutting, of an eager ingest, of the first tenth, of the first run."""
+def test_ratios_are_computed_from_one_run() -> None:
     found = compute_ratios(TAKEN)
 
     assert (found["of_cutting"], found["of_eager"], found["last_of_first"]) == (0.463, 69.4, 0.8)
@@ -62,13 +61,11 @@ def test_ratios_are_of_one_run() -> None:
     ],
 )
 def test_tenths_are_compared_by_passages(marks: list[tuple[int, float]], rates: tuple[float, float]) -> None:
-    """Without what passes before the first and after the last of them."""
     assert compare_tenths(marks) == rates
 
 
 @pytest.mark.parametrize("option", [[], ["--json"]] if THOROUGH else [["--json"]])
-def test_a_dump_is_made_searchable_and_timed(option: list[str], tmp_path: Path) -> None:
-    """With the real store and the real embedder."""
+def test_dump_is_ingested_and_timed(option: list[str], tmp_path: Path) -> None:
     path = tmp_path / "wiki.xml"
     path.write_bytes(dump(page(1, "Quay", "The quay was built in 1901."), page(2, "Pier", "The pier is long.")))
     result = CliRunner().invoke(app, ["speed", "wikipedia", str(path), *option])
@@ -83,8 +80,7 @@ def test_a_dump_is_made_searchable_and_timed(option: list[str], tmp_path: Path) 
         assert "Assumed:" in result.stdout
 
 
-def test_a_dump_of_nothing_is_an_error(tmp_path: Path) -> None:
-    """There is nothing to calculate with."""
+def test_empty_dump_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "wiki.xml"
     path.write_bytes(dump(page(1, "Quay", "")))
     result = CliRunner().invoke(app, ["speed", "wikipedia", str(path)])
