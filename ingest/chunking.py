@@ -1,8 +1,8 @@
 """Split a page into passages of at most 120 words with their title and section. Pure.
 
-Blocks are split into pieces that no passage need cut again: list items, sentences, table rows, lines of code. Then cuts
-between pieces are chosen, as lines are broken in a paragraph: so that the passages of a section are few, none is a
-leftover of a few words, and paragraphs and lists stay whole where they can.
+Blocks are split into indivisible pieces: list items, sentences, table rows, lines of code. The cuts between pieces are
+then chosen like line breaks in a paragraph, so that a section has few passages, none of them a leftover of a few words,
+and paragraphs and lists stay whole if possible.
 """
 
 from bisect import bisect_right
@@ -19,13 +19,13 @@ from storage.language.words import count_words
 from storage.types import Passage, PassageKind, hash_passage, make_passage_id
 
 AT_BLOCK, AT_LINE, AT_SENTENCE, AT_CLAUSE = 0.0, 0.15, 0.5, 1.5
-"""What a cut costs: between blocks, between lines of one block, between sentences of one line, within a sentence."""
+"""Cost of a cut between blocks, between lines of a block, between sentences of a line, and within a sentence."""
 AT_INDENTED, AFTER_INTRODUCTION = 0.3, 0.6
-"""What it costs to part an item from the one it stands under, and what ends in a colon from what it introduces."""
+"""Cost of separating a list item from its parent item, and a line that ends in a colon from the text it introduces."""
 
-_WHOLE_PARAGRAPH_WORDS = 30  # words. A paragraph no longer than this is not cut to fill a passage
+_WHOLE_PARAGRAPH_WORDS = 30  # a paragraph of at most so many words is not cut to fill a passage
 _CHARACTERS_A_WORD = 12
-"""More than words have in any language, so that what is no language (keys, minified code) is cut as well."""
+"""Longer than average words of any language, so that keys and minified code are cut as well."""
 _CLAUSE_ENDS = ",;:–—)，、；：）،"
 _BORDER = lazy_compile(rf"(?<=\S)(?=\s)|(?<=[{UNSPACED_CLASS}])(?=\w)|(?<=\S)(?=[{UNSPACED_CLASS}])(?=\w)")
 _SPACE = lazy_compile(r"\s*")
@@ -34,7 +34,7 @@ _INTRODUCTION_ENDS = (":", "\uff1a")
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """Text that stays whole. `glue` stands before it unless it opens a passage; `cut` is what that costs."""
+    """Indivisible text. `glue` precedes it unless it opens a passage; `cut` is the cost of opening one here."""
 
     text: str
     words: int
@@ -44,13 +44,13 @@ class TextPiece:
 
 
 def measure_words(text: str) -> int:
-    """Words, but never fewer than its length allows."""
+    """Count words, but at least one for every 12 characters."""
     return max(count_words(text), len(text) // _CHARACTERS_A_WORD)
 
 
 def split_block(block: Block, room: int) -> Iterator[TextPiece]:
     """Cut a block into pieces of at most `room` words, in order; only a single word may be longer."""
-    # A blank line ends a sentence; a single line break might be taken for a soft wrap.
+    # A blank line ends a sentence; a single line break could be read as a soft wrap.
     glue, cut, blank = "\n" if block.kind is PassageKind.TABLE else "\n\n", AT_BLOCK, ""
     for line in block.text.split("\n"):
         if not line.strip():
@@ -67,7 +67,7 @@ def split_block(block: Block, room: int) -> Iterator[TextPiece]:
 
 
 def _split_line(line: str, kind: PassageKind, room: int) -> Iterator[tuple[int, int, int, float]]:
-    """Start, end and size of each piece of a line, and the cost of a cut before it."""
+    """Yield start, end and words of each piece of a line, and the cost of a cut before it."""
     whole = line.rstrip()
     if (words := measure_words(whole)) <= (_WHOLE_PARAGRAPH_WORDS if kind is PassageKind.PROSE else room):
         yield 0, len(whole), words, AT_BLOCK
@@ -80,12 +80,12 @@ def _split_line(line: str, kind: PassageKind, room: int) -> Iterator[tuple[int, 
         if (words := measure_words(sentence)) <= room:
             yield begin, end, words, AT_SENTENCE
             continue
-        for part, (first, last) in enumerate(_split_clauses(sentence, room - 1)):  # the mark of the cut is a word
+        for part, (first, last) in enumerate(_split_clauses(sentence, room - 1)):  # the cut mark counts as a word
             yield begin + first, begin + last, measure_words(sentence[first:last]), AT_CLAUSE if part else AT_SENTENCE
 
 
 def _split_clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
-    """Cut what is longer than `room` at the ends of clauses, else of words."""
+    """Cut a sentence of more than `room` words at the ends of clauses, or else of words."""
     borders = [*(border.start() for border in _BORDER.finditer(sentence)), len(sentence)]
     start = at = 0
     while start < len(sentence):
@@ -97,10 +97,10 @@ def _split_clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
 
 
 def _find_end(sentence: str, start: int, borders: Sequence[int], room: int) -> int:
-    """Where to end the piece that begins at `start`: the last end of a clause in its second half, else of a word."""
+    """Return the end of the piece that begins at `start`: the last end of a clause in its second half, or of a word."""
     fitting = bisect_right(borders, room, key=lambda at: measure_words(sentence[start:at]))
     if not fitting:
-        # A word that does not fit by itself; beyond this length it is no word, and is cut.
+        # The word alone does not fit; beyond this length it is not a word, and is cut.
         return min(borders[0], start + room * _CHARACTERS_A_WORD)
     if borders[fitting - 1] == len(sentence):
         return len(sentence)
@@ -109,14 +109,14 @@ def _find_end(sentence: str, start: int, borders: Sequence[int], room: int) -> i
     return next(ends, borders[fitting - 1])
 
 
-LARGEST_PASSAGE = 120  # words of a passage, its title and section among them
-LEAST_AVAILABLE = 40  # words left for the text, however long title and section are
+LARGEST_PASSAGE = 120  # words of a passage, including its title and section
+LEAST_AVAILABLE = 40  # words reserved for the text, however long title and section are
 CUT_MARK = " …"  # ends a passage that ends within a sentence too long for one
 SEPARATOR = " › "  # between the headings of a section's path
 
-_PASSAGE_COST = 0.3  # what each passage costs, beside its cuts and its emptiness, so that few are made
+_PASSAGE_COST = 0.3  # cost of each passage, in addition to its cuts and unused room
 _INTRODUCTION_WORDS = 40
-_ASIDE_WORDS = 8  # words. A text so short between two pieces of code is no passage of its own
+_ASIDE_WORDS = 8  # words; a text this short between two pieces of code does not become a passage
 
 
 def split_page(corpus: str, key: str, page: Page) -> tuple[Passage, ...]:
@@ -144,13 +144,13 @@ def split_page(corpus: str, key: str, page: Page) -> tuple[Passage, ...]:
 
 
 def available_words(title: str, section: str) -> int:
-    """How many words of text a passage under this title and section may hold."""
+    """Return how many words of text fit in a passage under this title and section."""
     return max(LARGEST_PASSAGE - count_words(title) - count_words(section), LEAST_AVAILABLE)
 
 
 def _split_section(section: Section, words: int) -> Iterator[tuple[PassageKind, str]]:
-    found = [piece for block in _join_introductions(section.blocks) for piece in split_block(block, words)]
-    for kind, run in groupby(found, key=lambda piece: piece.kind):
+    pieces = (piece for block in _join_introductions(section.blocks) for piece in split_block(block, words))
+    for kind, run in groupby(pieces, key=lambda piece: piece.kind):
         runs = [*_pack_pieces(list(run), words), ()]
         for chosen, following in pairwise(runs):
             cut = following and following[0].cut == AT_CLAUSE and kind is not PassageKind.CODE
@@ -163,7 +163,7 @@ def _join_pieces(chosen: Sequence[TextPiece]) -> str:
 
 
 def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Give code and tables the short text that introduces them, so that no passage says only "Run this:"."""
+    """Join the short text that introduces code or a table to it, so that no passage says only "Run this:"."""
     for at, block in enumerate(blocks):
         following = blocks[at + 1].kind if at + 1 < len(blocks) else PassageKind.PROSE
         before = blocks[at - 1].kind if at else PassageKind.PROSE
@@ -177,19 +177,19 @@ def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
 
 def _is_introduction(text: str, *, aside: bool) -> bool:
     words = count_words(text)
-    return (text.endswith((":", "\uff1a")) and words <= _INTRODUCTION_WORDS) or (aside and words <= _ASIDE_WORDS)
+    return (text.endswith(_INTRODUCTION_ENDS) and words <= _INTRODUCTION_WORDS) or (aside and words <= _ASIDE_WORDS)
 
 
 def _pack_pieces(pieces: Sequence[TextPiece], words: int) -> Iterator[Sequence[TextPiece]]:
-    """Choose the cheapest way to part the pieces into runs of at most `words`."""
+    """Return the cheapest division of the pieces into runs of at most `words`."""
     costs, begins = [0.0], [0]
     for end in range(1, len(pieces) + 1):
-        best, begin, held = float("inf"), end - 1, 0
+        best, begin, total = float("inf"), end - 1, 0
         for start in range(end - 1, -1, -1):
-            held += pieces[start].words
-            if held > words and start < end - 1:
+            total += pieces[start].words
+            if total > words and start < end - 1:
                 break
-            cost = costs[start] + _PASSAGE_COST + max(1 - held / words, 0) ** 4 + (pieces[start].cut if start else 0)
+            cost = costs[start] + _PASSAGE_COST + max(1 - total / words, 0) ** 4 + (pieces[start].cut if start else 0)
             if cost < best:
                 best, begin = cost, start
         costs.append(best)

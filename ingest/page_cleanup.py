@@ -1,7 +1,4 @@
-"""Make a page one that every store can hold. Pure.
-
-The readers know their formats; what no format forbids, and yet no database or index takes, is removed here for all.
-"""
+"""Clean pages of characters and dates that formats allow but databases and indexes reject. Pure."""
 
 import html
 from collections.abc import Callable
@@ -18,21 +15,20 @@ _UNSTORABLE = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff
 _CONTROL = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 _A_DAY = timedelta(days=1)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC) + _A_DAY, datetime.max.replace(tzinfo=UTC) - _A_DAY
-"""Beyond these a moment does not exist in every time zone."""
+"""Beyond these, a moment does not exist in every time zone."""
 _LONGEST_REASON = 200
 LARGEST_DOCUMENT = 512 << 20  # bytes; a larger document is not loaded
 LONGEST_TEXT = 10_000_000  # characters of a document's text, about 15,000 passages
 
 
 def clean_page(page: Page) -> Page:
-    """Return the page in valid Unicode, with its date in UTC, or None if it has none there.
+    """Return the page in valid Unicode, with its date in UTC, or None if that date does not exist.
 
-    Half a surrogate pair becomes U+FFFD, a pair the character that it stands for; control characters are dropped, and
-    blocks that were nothing else.
+    An unpaired surrogate becomes U+FFFD, a pair its character; control characters and blocks of them are dropped.
     """
     return replace(
         page,
-        title=clean_text(html.unescape(page.title)),  # some sources write it as markup
+        title=clean_text(html.unescape(page.title)),  # some sources escape it as markup
         sections=tuple(section for section in map(_clean_section, page.sections) if section.blocks),
         url=clean_text(page.url),
         revision=clean_text(page.revision),
@@ -51,7 +47,7 @@ def clean_text(text: str) -> str:
 
 
 def to_utc(moment: datetime | None) -> datetime | None:
-    """Return a moment in UTC, which one without a zone already is; None for one that does not exist in some zone."""
+    """Return a moment in UTC, assumed if it has no zone; None if it does not exist in every time zone."""
     if moment is None:
         return None
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -59,7 +55,7 @@ def to_utc(moment: datetime | None) -> datetime | None:
 
 
 def describe_error(error: Exception) -> str:
-    """Describe an unexpected error over a document, in one line of at most 200 characters."""
+    """Describe an unexpected error of a document in one line of at most 200 characters."""
     reason = " ".join(clean_text(f"cannot be read: {type(error).__name__}: {error}").split()).rstrip(": ")
     return reason if len(reason) <= _LONGEST_REASON else reason[: _LONGEST_REASON - 1] + "…"
 
@@ -82,12 +78,12 @@ def measure_length(page: Page) -> int:
 
 
 def isolate_errors(work: Callable[[], T]) -> T:
-    """Do the work of one document, and turn any error into `UnreadableDocument`: it must not stop the others."""
+    """Process one document; any error becomes `UnreadableDocument`, so that it does not stop the others."""
     try:
         return work()
     except (UnreadableDocument, MemoryError):
         raise
-    except Exception as error:  # The libraries below may raise anything over an odd file
+    except Exception as error:  # libraries may raise anything for a malformed file
         raise UnreadableDocument(describe_error(error)) from error
 
 

@@ -1,9 +1,8 @@
-"""Read documents that could do harm in a process of their own, with limits; a thread could not be ended.
+"""Read potentially harmful documents in a separate process with limits; a thread could not be killed.
 
-The process is started with the first document that needs one and ended with the `with` block. After a document that
-broke it, which is reported as unreadable, another is started. It is neither forked, as threads of this
-process may hold locks, nor made by `multiprocessing`, which would import whatever program this process was started by
-once more, and leave a process behind to track resources.
+The process starts with the first document that needs it and ends with the `with` block. A document that breaks it is
+reported as unreadable, and another process is started. It is not forked, because threads of this process may hold
+locks, and not made by `multiprocessing`, which would import the main program again and leave a resource tracker behind.
 """
 
 import os
@@ -34,41 +33,40 @@ from ingest.sandbox_worker import (
 from ingest.types import Page, ReadTask, SourceUnavailable, UnreadableDocument
 
 _PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TZ")
-"""Of the environment; all else may hold a secret."""
-_START_SECONDS = 300.0  # a process may take so long to start, where many others run
+"""Environment variables that the process gets; all others may hold secrets."""
+_START_SECONDS = 300.0  # a process starts slowly on a busy machine
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
     """Limits for reading one document."""
 
-    seconds: float = 60.0  # of the processor's time, where the system counts it
-    memory: int = 1 << 30  # bytes, where the system limits it
+    seconds: float = 60.0  # processor time, if the system limits it
+    memory: int = 1 << 30  # bytes, if the system limits it
     clock: float = 1800.0
-    """Seconds by the clock, for what waits for ever; many times `seconds`, as a busy machine must refuse nothing."""
+    """Wall-clock seconds, against endless waiting; many times `seconds`, so that a busy machine refuses nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
-    """The end of a process in the middle of a document."""
+    """The exit of a process while it read a document."""
 
-    code: int  # as `subprocess` has it: negative for a signal
-    late: bool = False  # whether it was killed as its time was up by the clock
+    code: int  # as in `subprocess`: negative for a signal
+    late: bool = False  # whether it was killed at the wall-clock limit
 
 
 class SandboxProcess:
-    """One process, for one thread; `kill` may come from another."""
+    """A process used by one thread; another may call `kill`."""
 
     def __init__(self, limits: SandboxLimits) -> None:
-        """Start it, and wait until it is ready. Raises `SourceUnavailable`."""
+        """Start the process, and wait until it is ready. Raises `SourceUnavailable`."""
         self.limits = limits
-        self.documents = 0
-        """How many it has read."""
+        self.documents = 0  # read so far
         self._scratch = tempfile.TemporaryDirectory(prefix="footnote-", ignore_cleanup_errors=True)
         command = [sys.executable, "-P", "-m", "ingest.sandbox_worker", str(limits.seconds), str(limits.memory)]
         pipe = subprocess.PIPE
         try:
-            # What it starts belongs to its group, and is ended with it.
+            # Programs that it starts belong to its group and are killed with it.
             self._process = subprocess.Popen(  # noqa: S603 - this program itself
                 command,
                 stdin=pipe,
@@ -87,25 +85,25 @@ class SandboxProcess:
             raise
         if greeting != b"":
             self.end()
-            raise _start_failure(f"it ended at once, with {self._process.returncode}")
+            raise _start_failure(f"it exited at once with {self._process.returncode}")
 
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
     def ask(self, task: bytes) -> bytes | ProcessExit:
-        """Have a document read, and return the answer or the end of the process. Raises `MalformedAnswer`."""
+        """Send a document, and return the answer or the exit of the process. Raises `MalformedAnswer`."""
         self.documents += 1
         return self._exchange(task, self.limits.clock)
 
     def kill(self) -> None:
-        # A process that was waited for may have left its number to another.
+        # The number of a reaped process may belong to another.
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill it, and wait for its end."""
+        """Kill the process, and wait for its exit."""
         self.kill()
         self._process.wait()
         self._scratch.cleanup()
@@ -124,53 +122,53 @@ class SandboxProcess:
             self.kill()
 
         timer = threading.Timer(seconds, time_out)
-        timer.name, timer.daemon = "reading's limit", True
+        timer.name, timer.daemon = "reading limit", True
         timer.start()
         try:
             if task is not None:
-                with suppress(BrokenPipeError):  # then there is no answer either
+                with suppress(BrokenPipeError):  # there will be no answer either
                     write_frame(self._process.stdin, task)
             answer = read_frame(self._process.stdout, LONGEST_FRAME)
         finally:
             timer.cancel()
         if answer is not None:
             return answer
-        with suppress(ChildProcessError):  # it was waited for before
+        with suppress(ChildProcessError):  # it was already reaped
             os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-        self.kill()  # what it had started
+        self.kill()  # the programs that it started
         return ProcessExit(self._process.wait(), late.is_set())
 
 
 def explain_exit(ended: ProcessExit, limits: SandboxLimits) -> str:
-    """Explain why a document could not be read whose process has ended. Pure."""
+    """Explain why a document was not read whose process exited. Pure."""
     if ended.late:
         return explain_timeout(limits.clock)
     if ended.code == -getattr(signal, "SIGXCPU", 0):
         return explain_timeout(limits.seconds)
     if ended.code == -getattr(signal, "SIGKILL", 0):
-        return "was not read: its process was ended from outside, as is done where memory runs out"
+        return "was not read: its process was killed from outside, as happens when memory runs out"
     named = signal.Signals(-ended.code).name if -ended.code in set(signal.Signals) else f"exit {ended.code}"
-    return f"makes the program crash that reads it ({named}): save it anew, or leave it out"
+    return f"crashes its reader ({named}): save it again, or exclude it"
 
 
 def explain_timeout(seconds: float) -> str:
-    return f"takes longer than {seconds:g} s to be read: split it, or leave it out"
+    return f"takes longer than {seconds:g} s to read: split it, or exclude it"
 
 
 def explain_memory_limit(memory: int) -> str:
     size = f"{memory / 2**30:g} GB" if memory >= 1 << 30 else f"{memory >> 20} MB"
-    return f"needs more than {size} of memory to be read: split it, or leave it out"
+    return f"needs more than {size} of memory to read: split it, or exclude it"
 
 
 def minimal_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what a process needs to run our code, without a secret."""
-    kept = {name: environment[name] for name in _PASSED_VARIABLES if name in environment}
-    return {**kept, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    """Return the variables that a process needs to run our code, without secrets."""
+    passed = {name: environment[name] for name in _PASSED_VARIABLES if name in environment}
+    return {**passed, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
 
 
 def _start_failure(cause: str) -> SourceUnavailable:
     hint = "This machine may be short of memory or of processes: run the same command again."
-    return SourceUnavailable(f"No process could be started to read a document in: {cause}.", hint=hint)
+    return SourceUnavailable(f"Cannot start a process to read documents: {cause}.", hint=hint)
 
 
 def plan_reading(
@@ -182,9 +180,10 @@ def plan_reading(
     modified: datetime | None = None,
     programs: ReaderPrograms = NO_PROGRAMS,
 ) -> ReadTask:
-    """Plan the reading of a file's bytes, as `file_formats.read_file` does it."""
-    given = partial(file_formats.read_file, content, name, url=url, revision=revision, modified=modified)
-    work = partial(given, programs=programs)
+    """Return the task of reading a file's bytes by `file_formats.read_file`."""
+    work = partial(
+        file_formats.read_file, content, name, url=url, revision=revision, modified=modified, programs=programs
+    )
     return ReadTask(work, harmless=file_formats.is_harmless(name, len(content)), slow=programs.ocr)
 
 
@@ -193,15 +192,14 @@ OCR_LIMITS = SandboxLimits(seconds=600.0, clock=4 * 3600.0)  # a book of scanned
 
 
 class Sandbox:
-    """Read documents for one thread; `stop` may come from another.
+    """Read documents for one thread; another may call `stop`.
 
-    Within a `with` block the process is kept for the next document; outside of one, each document has its own.
+    A `with` block reuses the process for all its documents; outside of one, each document gets its own.
     """
 
     def __init__(self, limits: SandboxLimits | None = None, programs: ReaderPrograms = NO_PROGRAMS) -> None:
         self._limits = limits or (OCR_LIMITS if programs.ocr else _DEFAULT_LIMITS)
         self.programs = programs
-        """Of this machine, which readers may call."""
         self._process: SandboxProcess | None = None
         self._within = 0
         self._stopped = False
@@ -218,7 +216,7 @@ class Sandbox:
             self._end()
 
     def stop(self) -> None:
-        """Interrupt the reading, and read nothing more in this block."""
+        """Interrupt reading, and read nothing more in this block."""
         with self._lock:
             self._stopped = True
             if self._process:
@@ -230,19 +228,19 @@ class Sandbox:
         """Read a file's bytes as `file_formats.read_file` does. Blocks.
 
         Raises:
-            UnreadableDocument: With a reason that a person can act upon; also for exceeded limits.
-            SourceUnavailable: No process could be started, or reading was stopped.
+            UnreadableDocument: With a reason to act on; also for exceeded limits.
+            SourceUnavailable: A process cannot be started, or reading was stopped.
         """
         return self.run(
             plan_reading(content, name, url=url, revision=revision, modified=modified, programs=self.programs)
         )
 
     def run(self, task: ReadTask) -> Page:
-        """Do what a task says. Blocks; raises as `page`."""
+        """Run a task. Blocks; raises like `page`."""
         return self.done(task.work, harmless=task.harmless)
 
     def done(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
-        """Run a module's function, its arguments bound by `partial`, that makes a page. Blocks; raises as `page`."""
+        """Run a picklable function that makes a page. Blocks; raises like `page`."""
         if self._stopped:
             raise _stopped_error()
         if harmless:
@@ -251,7 +249,7 @@ class Sandbox:
         try:
             used = self._process is not None and self._process.documents > 0
             answer = self._answer(task)
-            # What earlier documents left behind is no fault of this one.
+            # Earlier documents may have used up the memory: retry in a new process.
             if used and isinstance(answer, ReadFailure) and answer.memory:
                 answer = self._answer(task)
         finally:
@@ -267,7 +265,7 @@ class Sandbox:
             answer = self._explain(reply) if isinstance(reply, ProcessExit) else decode_answer(reply)
         except MalformedAnswer:
             self._end()
-            return ReadFailure("was not read: the result is no document")
+            return ReadFailure("was not read: its reader returned an invalid result")
         except BaseException:
             self._end()
             raise
@@ -301,4 +299,4 @@ class Sandbox:
 
 
 def _stopped_error() -> SourceUnavailable:
-    return SourceUnavailable("Reading was stopped.", hint="Run the same command again to go on.")
+    return SourceUnavailable("Reading was stopped.", hint="Run the same command again to continue.")

@@ -1,9 +1,8 @@
-"""The process that reads documents for `ingest.sandbox`, and the frames that travel between the two.
+"""The process that reads documents for `ingest.sandbox`, and the frames that both exchange.
 
-Started as `python -m ingest.sandbox_worker SECONDS BYTES`. It is given no secrets: of its parent's environment it has
-what a process needs to run. It ends when its input does, or when its parent is gone. A library that a document has
-taken over may write what it likes into the pipe: all that comes back is text, in a frame of limited length. Only what
-goes to the worker is pickled, and we wrote that ourselves.
+Started as `python -m ingest.sandbox_worker SECONDS BYTES`, without secrets in its environment. It exits at the end of
+its input, or when its parent is gone. A document may take over a library and write anything into the pipe, so answers
+are text in frames of limited length. Only tasks, which our own process writes, are pickled.
 """
 
 import json
@@ -27,19 +26,19 @@ from storage.types import PassageKind
 
 try:
     import resource as _resource
-except ImportError:  # only the parent's clock limits it there
+except ImportError:  # on such systems only the parent's clock limits it
     resource: ModuleType | None = None
 else:
     resource = _resource
 
-_PARENT_CHECK_SECONDS = 1.0  # seconds between two checks that the parent is alive
-LONGEST_FRAME = 256 << 20  # bytes of an answer: the longest document stays below it in any script
+_PARENT_CHECK_SECONDS = 1.0  # between two checks that the parent is alive
+LONGEST_FRAME = 256 << 20  # bytes of an answer; more than the longest document in any script
 _FRAME_HEAD = struct.Struct(">Q")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFailure:
-    """Why a document was not read; `memory` if there was too little."""
+    """Why a document was not read; `memory` if it was too little."""
 
     reason: str = ""
     memory: bool = False
@@ -49,7 +48,7 @@ ReadAnswer = Page | ReadFailure
 
 
 class MalformedAnswer(Exception):
-    """The worker sent no valid answer."""
+    """The worker sent an invalid answer."""
 
 
 def write_frame(pipe: IO[bytes], content: bytes) -> None:
@@ -59,7 +58,7 @@ def write_frame(pipe: IO[bytes], content: bytes) -> None:
 
 
 def read_frame(pipe: IO[bytes], longest: int | None = None) -> bytes | None:
-    """Wait for a frame; None where the other side has ended. Raises `MalformedAnswer` if it is too long."""
+    """Wait for a frame; None if the other side closed the pipe. Raises `MalformedAnswer` if it is too long."""
     head = pipe.read(_FRAME_HEAD.size)
     if len(head) < _FRAME_HEAD.size:
         return None
@@ -84,7 +83,7 @@ def encode_answer(answer: ReadAnswer) -> bytes:
             "aliases": answer.aliases,
             "disambiguation": answer.disambiguation,
         }
-    # Halves of surrogate pairs are replaced later, by `page_cleanup`.
+    # `page_cleanup` replaces unpaired surrogates later.
     return json.dumps(fields, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -114,14 +113,14 @@ def _decode_section(fields: Any) -> Section:
 
 
 def serve_documents(seconds: float, memory: int) -> None:
-    """Read documents, each within so many seconds of computing and bytes of memory, until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends this one
-    # What a library prints must not come among the answers.
+    """Read documents until the input ends, each within so many seconds of processor time and bytes of memory."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets Ctrl-C too, and ends this process
+    # Libraries that print must not corrupt the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     threading.Thread(target=_exit_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
     if resource is not None:
-        # Else each crash would write the process to the disk.
+        # A crash must not dump the memory of the process to disk.
         _set_limit(resource, resource.RLIMIT_CORE, 0)
         _set_limit(resource, resource.RLIMIT_DATA, memory)
     with suppress(BrokenPipeError):
@@ -131,13 +130,13 @@ def serve_documents(seconds: float, memory: int) -> None:
 
 
 def _answer_next(seconds: float) -> bytes:
-    """Wait for a document, and return the answer; empty at the end."""
+    """Wait for a document, and return the answer; empty at the end of the input."""
     try:
         task = read_frame(sys.stdin.buffer)
         if task is None:
             return b""
         if resource is not None:
-            # The system counts whole seconds.
+            # The limit is in whole seconds.
             _set_limit(resource, resource.RLIMIT_CPU, int(time.process_time() + seconds) + 1)
         work: Callable[[], Page] = pickle.loads(task)  # noqa: S301 - our parent wrote it
         del task
@@ -153,21 +152,21 @@ def _read_document(work: Callable[[], Page]) -> ReadAnswer:
         raise
     except UnreadableDocument as error:
         return ReadFailure(str(error))
-    except Exception as error:  # noqa: BLE001 - the libraries below may raise anything over an odd file
+    except Exception as error:  # noqa: BLE001 - the libraries below may raise anything for a malformed file
         return ReadFailure(describe_error(error))
 
 
 def _set_limit(limits: ModuleType, which: int, most: int) -> None:
     _, hard = limits.getrlimit(which)
-    with suppress(ValueError, OSError):  # some systems know a limit and refuse it
+    with suppress(ValueError, OSError):  # some systems define a limit and refuse it
         limits.setrlimit(which, (most if hard == limits.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Exit once the parent was killed: nothing else notices while a document is read."""
+    """Exit once the parent was killed; reading a document does not notice it."""
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK_SECONDS)
-    os.killpg(os.getpgrp(), signal.SIGKILL)  # its own group, with the programs that it called
+    os.killpg(os.getpgrp(), signal.SIGKILL)  # our own group, including the programs that we called
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What sources hand to a refresh (documents and pages), and what a refresh reports."""
+"""Documents and pages that sources pass to a refresh, and the report of a refresh."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from typing import Literal, Protocol, TypeVar
 from storage.types import PackedDocument, PassageKind
 
 Site = Literal["", "jekyll", "hugo", "mkdocs", "docusaurus"]
-"""The generator of the site that files are published on; empty: they are published by their path."""
+"""The site generator that publishes the files; empty if they are published under their path."""
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, a list item, a table row or a stretch of code, as plain text on one or more lines."""
+    """A paragraph, list, table row or piece of code, as plain text on one or more lines."""
 
     text: str
     kind: PassageKind = PassageKind.PROSE
@@ -24,7 +24,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The text under one heading. `path` is the headings above it, outermost first, without the page's title."""
+    """The text under one heading. `path` holds the headings above it, outermost first, without the page title."""
 
     path: tuple[str, ...]
     blocks: tuple[Block, ...]
@@ -32,7 +32,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document that was read: its metadata, and its sections in order."""
+    """A document once it is read: its metadata, and its sections in order."""
 
     title: str
     sections: tuple[Section, ...]
@@ -40,17 +40,17 @@ class Page:
     revision: str = ""
     date: datetime | None = None
     language: str = ""
-    aliases: tuple[str, ...] = ()  # other titles under which its source knows it
+    aliases: tuple[str, ...] = ()  # its other titles in its source
     disambiguation: bool = False  # whether it is a disambiguation page
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """Make a page of bytes that are here already: in any process, as it can be pickled."""
+    """Make a page of bytes that are already fetched, in any process; it can be pickled."""
 
     work: Callable[[], Page]
-    harmless: bool = False  # whether it need not be done in a sandbox
-    slow: bool = False  # whether it may take as long as text recognition does
+    harmless: bool = False  # whether it needs no sandbox
+    slow: bool = False  # whether it may include text recognition
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +61,27 @@ class ChangedDocument:
     fingerprint: str
     size: int  # bytes, for the progress bar
     load: Callable[[], Page]  # reads it. Blocks. Raises `UnreadableDocument`
-    packed: PackedDocument | None = None  # in place of what it would load, where its source was asked to pack
+    packed: PackedDocument | None = None  # replaces `load`, if its source was asked to pack
     fetch: Callable[[], ReadTask] | None = None
-    """Fetches its bytes, so that another process can read them; None where only `load` can. Blocks, raises as it."""
+    """Fetch its bytes, for another process to read; None if only `load` can. Blocks; raises like `load`."""
 
 
 def list_unchanged(key: str, fingerprint: str) -> ChangedDocument:
-    """List a document with its known fingerprint, so that it is not loaded."""
+    """List a document with its known fingerprint; it is never loaded."""
     return ChangedDocument(key, fingerprint, 0, partial(refuse_load, key))
 
 
 def refuse_load(key: str) -> Page:
-    raise UnreadableDocument(f"{key} was known, or packed already, and so is not read: run the same command again")
+    raise UnreadableDocument(f"{key} is already known or packed, so it is not read: run the same command again")
 
 
 class UnreadableDocument(Exception):
-    """One document could not be read. `str()` is a plain reason; others are not affected."""
+    """One document cannot be read; others are not affected. `str()` is a plain reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A document that a source has and cannot open."""
+    """A document that a source lists but cannot open."""
 
     key: str
     reason: str
@@ -89,7 +89,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file or folder of a source that its rules leave out."""
+    """A file or folder that the rules of a source exclude."""
 
     key: str
     reason: str
@@ -101,7 +101,7 @@ class DeletedDocument:
 
     key: str
     withheld: bool = False
-    """Whether it still exists and may no longer be shown: it is removed at once, however many others are."""
+    """Whether it still exists but may no longer be shown; then it is removed at once, however many others are."""
 
 
 ListedItem = ChangedDocument | Unreadable | DeletedDocument
@@ -117,17 +117,17 @@ class Listing:
 
     items: Iterator[ListedItem]
     whole: bool = True
-    """Whether all documents are listed, so that a missing one is gone; else only changes and deletions are."""
+    """Whether all documents are listed, so that a missing one was deleted; else only changes and deletions are."""
     mark: Callable[[], str] = _no_mark
-    """Return what to pass as `since` next time, once all items were taken. Empty: list all."""
-    edition: str = ""  # people's name for this state of the source, such as the date of a dump or a commit
+    """Return the `since` of the next listing, once all items were taken; empty to list all."""
+    edition: str = ""  # readable name of this state of the source, such as a dump's date or a commit
 
     def __iter__(self) -> Iterator[ListedItem]:
         return self.items
 
 
 class SourceUnavailable(Exception):
-    """A source cannot be reached, or refuses us. `str()` is one plain line; `hint` says what to do."""
+    """A source is unreachable or refuses access. `str()` is one plain line; `hint` says what to do."""
 
     kind = "source_unavailable"
 
@@ -148,51 +148,51 @@ EngineName = Literal["local", "ray"]
 
 
 class Engine(Protocol):
-    """Processes, perhaps of other machines: they have this code, and none of this machine's files."""
+    """Worker processes, maybe on other machines; they have this code but none of this machine's files."""
 
     @property
     def doing(self) -> str:
-        """Return what keeps it busy besides the work, in a few words."""
+        """Return what else it is doing, in a few words."""
         ...
 
     def check(self) -> None:
-        """Raise an error with `kind` and `hint` where it cannot be used at all; starts nothing."""
+        """Raise an error with `kind` and `hint` if it cannot be used. Starts nothing."""
         ...
 
     def map(self, work: Callable[[S], R], items: Iterable[S | list[R]]) -> Iterator[R]:
-        """Yield the results of `work`, a function of a module, in the items' order; items are taken a little ahead.
+        """Yield the results of `work`, a module's function, in the order of the items, which are taken a little ahead.
 
-        What stands in a list among the items is a result already. Raises what `work` raises, and an error with `kind`
-        and `hint` where the processes fail.
+        An item that is a list holds a finished result. Raises errors of `work`, and an error with `kind` and `hint` if
+        a process fails.
         """
         ...
 
     def stop(self) -> None:
-        """Interrupt what is under way, from another thread."""
+        """Interrupt running work, from another thread."""
         ...
 
 
 class DocumentSource(Protocol):
-    """Where documents come from. Its methods block, and are called in one thread."""
+    """A source of documents. Its methods block, and are called in one thread."""
 
     @property
     def reference(self) -> bool:
-        """Return whether it is a work of reference, such as an encyclopedia, and not the team's own."""
+        """Return whether it is a reference work, such as an encyclopedia, and not the team's own."""
         ...
 
     def expected(self) -> int | None:
-        """Return how many documents there will be, for the progress bar; None when that is only known at the end."""
+        """Return how many documents it will list, for the progress bar; None if unknown."""
         ...
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
         """List all documents in a stable order, or those that changed.
 
         Args:
-            known: Fingerprints by key of what was read before.
+            known: Fingerprints of the documents read before, by key.
             since: The mark of the last complete listing; empty to list all.
 
         Raises:
-            SourceUnavailable: Or an error of its own with `kind` and `hint`; also while the items are taken.
+            SourceUnavailable: Or another error with `kind` and `hint`; also while items are taken.
         """
         ...
 
@@ -201,11 +201,11 @@ class LiveSource(DocumentSource, Protocol):
     """A source that can read a single document."""
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Return the document at an address, or with that key; None if it is none of this source's.
+        """Return the document with this address or key; None if the source does not have it.
 
         Raises:
-            SingleReadUnsupported: Documents cannot be read one by one.
-            SourceUnavailable: Or an error of its own.
+            SingleReadUnsupported: Its documents cannot be read one by one.
+            SourceUnavailable: Or another error with `kind` and `hint`.
         """
         ...
 
@@ -215,15 +215,15 @@ class LiveSource(DocumentSource, Protocol):
 
 
 class PackingSource(DocumentSource, Protocol):
-    """A source that can pack its documents while it reads them, in processes of its own."""
+    """A source that can pack documents in its own processes while it reads them."""
 
     def pack_for(self, corpus: str) -> None:
-        """Pack what is listed from now on as documents of this corpus."""
+        """Pack documents listed from now on for this corpus."""
         ...
 
 
 class RefreshRefused(Exception):
-    """A refresh would do harm, or cannot start. `str()` is one line; `hint` says what to do."""
+    """A refresh cannot start, or would do harm. `str()` is one line; `hint` says what to do."""
 
     kind = "refresh_refused"
 
@@ -245,11 +245,11 @@ class RefreshReport:
     passages_removed: int = 0
     failures: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
-    held_back: int = 0  # documents that the source no longer lists, too many to be removed without confirmation
-    fault: str = ""  # what a person should know and do, in one line; empty where nothing is wrong
-    edition: str = ""  # people's name for the state of the source that was read
-    forgotten: int = 0  # documents that were forgotten on purpose, and left out
-    left_out: tuple[tuple[str, int], ...] = ()  # how many files and folders are no documents, by what they are
+    held_back: int = 0  # documents missing from the source, too many to remove without confirmation
+    fault: str = ""  # one line for the admin: problem and remedy; empty if none
+    edition: str = ""  # readable name of the state of the source
+    forgotten: int = 0  # documents that were forgotten on purpose, and skipped
+    left_out: tuple[tuple[str, int], ...] = ()  # number of files and folders that are not documents, by reason
 
     @property
     def failed(self) -> int:
@@ -258,10 +258,10 @@ class RefreshReport:
 
 @dataclass(frozen=True, slots=True)
 class RefreshProgress:
-    """The progress of a refresh. `total` is None where the source cannot know it before it has been read."""
+    """The progress of a refresh. `total` is None if unknown before the end."""
 
     done: int
     total: int | None
     passages: int
     seconds: float
-    doing: str = ""  # what keeps the source busy, in a few words: "downloads enwiki-….bz2, 3.1 of 21.0 GB"
+    doing: str = ""  # what else the source is doing: "downloads enwiki-….bz2, 3.1 of 21.0 GB"

@@ -1,4 +1,4 @@
-"""Read AsciiDoc: headings, paragraphs, lists, tables and code, without its processor (which is written in Ruby)."""
+"""Read AsciiDoc: headings, paragraphs, lists, tables and code. Its own processor is written in Ruby."""
 
 import re
 from collections import Counter
@@ -56,10 +56,12 @@ def _read_body(text: str) -> ParsedDocument:
 
 class _Reader:
     def __init__(self, lines: list[str]) -> None:
-        self._lines, self._at = lines, 0
-        self._titled = self._in_head = False  # whether its title was read, and its authors stand below it
-        self._waiting: list[str] = []  # lines of the paragraph or list that is being read
-        self._columns = 0  # of the table that follows, where its attributes tell
+        self._lines = lines
+        self._at = 0
+        self._titled = False
+        self._in_head = False  # whether the lines of authors and revision follow
+        self._waiting: list[str] = []  # lines of the current paragraph or list
+        self._columns = 0  # of the next table, if its attributes state it
         self.attributes: dict[str, str] = {}
 
     def read(self) -> Iterator[ContentItem]:
@@ -74,7 +76,7 @@ class _Reader:
                 yield from self._fenced(line.split()[0], fence[1])
             elif heading := _HEADING.fullmatch(line):
                 yield from self._end()
-                yield Heading(len(heading[1]), self._said(heading[2]))
+                yield Heading(len(heading[1]), self._text(heading[2]))
                 self._in_head = not self._titled and len(heading[1]) == 1
                 self._titled = True
             else:
@@ -92,10 +94,10 @@ class _Reader:
                 self.attributes[attribute[1]] = (attribute[2] or "").strip()
         elif title := _BLOCK_TITLE.fullmatch(line):
             yield from self._end()
-            yield Block(self._said(title[1]).rstrip(":") + ":")
+            yield Block(self._text(title[1]).rstrip(":") + ":")
         elif line.startswith("image::"):
             yield from self._end()
-            yield from [Block(said)] if (said := self._said(line)) else []
+            yield from [Block(caption)] if (caption := self._text(line)) else []
         elif columns := _COLUMNS.search(line):
             times = columns[1].partition("*")[0]
             self._columns = int(times) if times.isdecimal() and "*" in columns[1] else columns[1].count(",") + 1
@@ -119,13 +121,13 @@ class _Reader:
                 made[-1].append(line.strip())
             else:
                 made.append([line.strip()])
-        if said := "\n".join(filter(None, (self._said(" ".join(parts)) for parts in made))):
-            yield Block(said)
+        if text := "\n".join(filter(None, (self._text(" ".join(parts)) for parts in made))):
+            yield Block(text)
 
     def _fenced(self, fence: str, kind: str) -> Iterator[ContentItem]:
         closing = "```" if kind == "```" else fence
         if kind[0] in "=*_" or kind == "--":
-            return  # an example, a sidebar or a quotation is text like all other
+            return  # an example, a sidebar or a quotation is ordinary text
         inside: list[str] = []
         while self._at < len(self._lines) and self._lines[self._at].rstrip() != closing:
             inside.append(_CALLOUT.sub("", self._lines[self._at].rstrip()) if kind[0] == "-" else self._lines[self._at])
@@ -140,28 +142,28 @@ class _Reader:
         cells: list[str] = []
         while self._at < len(self._lines) and not (line := self._lines[self._at].strip()).startswith(_TABLE):
             self._at += 1
-            added = [self._said(cell.strip()) for cell in line.split("|")[1:]]
+            added = [self._text(cell.strip()) for cell in line.split("|")[1:]]
             if len(added) > 1 or (cells and not line):
-                # The first row stands on one line, or ends with the first that is empty.
+                # The first row is on one line, or ends at the first empty line.
                 width = width or len(added) or len(cells)
             if added:
                 cells += added
             elif line and cells:
-                cells[-1] = f"{cells[-1]} {self._said(line)}".strip()
+                cells[-1] = f"{cells[-1]} {self._text(line)}".strip()
         self._at += 1
         width = width or 1
         rows = [cells[at : at + width] for at in range(0, len(cells), width)]
         yield from table_rows.make_row_blocks(*table_rows.split_header(rows))
 
-    def _said(self, text: str) -> str:
-        """Return what a line says: attributes and labels for their marks."""
+    def _text(self, text: str) -> str:
+        """Return the text of a line, with values and labels in place of markup."""
         text = _REFERENCE.sub(lambda found: self._value(found[1], found[0]), text)
         text = _ROLE.sub("", text)
         text = _PICTURE.sub(lambda found: found[1].split(",")[0].strip('"'), text)
         text = _LINK.sub(_label, text)
         text = _CROSS.sub(lambda found: (found[2] or found[1]).strip(), text)
         text = _MACRO.sub(lambda found: found[1], text)
-        for _ in range(2):  # marks within marks
+        for _ in range(2):  # nested marks
             text = _QUOTED.sub(lambda found: found[2], text)
         return " ".join(text.removesuffix(" +").split()) if not text.startswith(" ") else _indented(text)
 

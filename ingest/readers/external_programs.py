@@ -1,7 +1,7 @@
-"""Call the programs of this machine that read what libraries do not: tesseract, and LibreOffice without a window.
+"""Call installed programs to read what libraries cannot: tesseract, and LibreOffice without a window.
 
-Both are called within the process that reads a document apart, and end with it. LibreOffice has a profile of its own
-that runs no macros and follows no links, and no network where the system lets a process give it up.
+Both run inside the sandbox process and end with it. LibreOffice gets a profile of its own that runs no macros and
+follows no links, and no network if the system lets a process give it up.
 """
 
 import os
@@ -18,16 +18,16 @@ from ingest.types import UnreadableDocument
 
 OFFICE_COMMANDS = ("soffice", "libreoffice")
 OCR_COMMAND = "tesseract"
-_COLUMNS = 12  # of tesseract's table: page, block, paragraph, line, word, place, confidence, text
-_UNSEEN = " \u200e\u200f"  # beside spaces, the marks that turn a line
-_SECONDS = 900.0  # by the clock, for one call; the processor's time is limited by the process that calls
+_COLUMNS = 12  # of tesseract's output: page, block, paragraph, line, word, place, confidence, text
+_UNSEEN = " \u200e\u200f"  # spaces, and marks that set the direction of a line
+_SECONDS = 900.0  # wall-clock limit of a call; the sandbox limits processor time
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderPrograms:
-    """Say which programs of this machine readers may call."""
+    """Which installed programs readers may call."""
 
-    ocr: bool = False  # tesseract, for pages of a PDF that are pictures
+    ocr: bool = False  # tesseract, for scanned pages of a PDF
     ocr_languages: tuple[str, ...] = ("eng",)  # by tesseract's names
     libreoffice: bool = False  # for older formats of Office
 
@@ -40,7 +40,7 @@ def find_program(names: Iterable[str]) -> str | None:
 
 
 class RecognizedWord(NamedTuple):
-    """A word in a picture; places in pixels, from its upper left corner."""
+    """A word in a picture; positions in pixels from its upper left corner."""
 
     line: tuple[str, ...]  # the same for all words of a line
     left: int
@@ -51,15 +51,16 @@ class RecognizedWord(NamedTuple):
 
 
 def recognize_words(picture: bytes, languages: Sequence[str], *, command: str = OCR_COMMAND) -> list[RecognizedWord]:
-    """Return the words in a picture of a page, as they are read. Raises `UnreadableDocument`."""
+    """Return the words in a picture of a page, in reading order. Raises `UnreadableDocument`."""
     program = shutil.which(command)
     if program is None:
-        raise UnreadableDocument("holds scanned pages, and tesseract, which reads them, is not on this machine")
+        raise UnreadableDocument("holds scanned pages, and tesseract, which reads them, is not installed")
     call = [program, "stdin", "stdout", "-l", "+".join(languages), "tsv"]
     done = _run(call, picture, environment={"OMP_THREAD_LIMIT": "1"})
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UnreadableDocument(f"holds scanned pages that tesseract cannot read: {(said or ['no reason given'])[-1]}")
+        errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        reason = errors[-1] if errors else "no reason given"
+        raise UnreadableDocument(f"holds scanned pages that tesseract cannot read: {reason}")
     rows = [line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines()[1:]]
     return [
         RecognizedWord(tuple(row[1:5]), int(row[6]), int(row[7]), int(row[8]), int(row[9]), text)
@@ -69,10 +70,10 @@ def recognize_words(picture: bytes, languages: Sequence[str], *, command: str = 
 
 
 def convert_document(content: bytes, suffix: str, target: str, *, commands: Sequence[str] = OFFICE_COMMANDS) -> bytes:
-    """Have LibreOffice save a document in another format, by their suffixes. Raises `UnreadableDocument`."""
+    """Convert a document by LibreOffice to the format with suffix `target`. Raises `UnreadableDocument`."""
     program = find_program(commands)
     if program is None:
-        raise UnreadableDocument(f"needs LibreOffice, which is not on this machine: save it as {target}")
+        raise UnreadableDocument(f"needs LibreOffice, which is not installed: save it as {target}")
     with tempfile.TemporaryDirectory(prefix="footnote-") as made:
         folder = Path(made)
         source, profile = folder / f"document{suffix}", folder / "profile"
@@ -92,18 +93,18 @@ def convert_document(content: bytes, suffix: str, target: str, *, commands: Sequ
         return saved.read_bytes()
 
 
-def _run(call: Sequence[str], given: bytes, environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+def _run(call: Sequence[str], content: bytes, environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(  # noqa: S603 - programs that were found on the path, and no words of a document
-            call, input=given, capture_output=True, timeout=_SECONDS, check=False, env={**os.environ, **environment}
+        return subprocess.run(  # noqa: S603 - programs on the path, no document text
+            call, input=content, capture_output=True, timeout=_SECONDS, check=False, env={**os.environ, **environment}
         )
     except subprocess.TimeoutExpired as error:
-        raise UnreadableDocument(f"takes longer than {_SECONDS:g} s to be read: split it, or leave it out") from error
+        raise UnreadableDocument(f"takes longer than {_SECONDS:g} s to read: split it, or exclude it") from error
 
 
 @cache
 def _without_network() -> tuple[str, ...]:
-    """Return what begins a command that shall see no network; nothing where the system does not allow it."""
+    """Return the prefix of a command that runs without network; empty if the system does not allow it."""
     unshare = shutil.which("unshare")
     call = (unshare or "", "--user", "--map-current-user", "--net", "--")
     if unshare and not subprocess.run([*call, "true"], capture_output=True, check=False).returncode:  # noqa: S603

@@ -1,4 +1,4 @@
-"""Turn the bytes of a file and its name into a page: register the formats, and add what every page is given."""
+"""Register the file formats, and make a page of the name and bytes of a file."""
 
 import logging
 import pkgutil
@@ -21,44 +21,43 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
 READER_VERSION = "5"
-"""Part of every fingerprint: raised whenever readers or cutting give other passages, so that all is read again."""
+"""Part of every fingerprint; raised when readers or chunking yield other passages, so that all is read again."""
 
 LARGEST_TEXT = 32 * 1024 * 1024
-"""Bytes of text or markup in one file; reading it takes several times that in memory. It is some thirty novels."""
+"""Bytes of text or markup in one file, about thirty novels; reading takes several times that in memory."""
 PLUGIN_GROUP = "footnote.readers"
-"""Entry points under which other packages bring a `DocumentFormat`."""
+"""Entry points by which other packages add a `DocumentFormat`."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFormat:
-    """Register one kind of file: its suffixes, and the function that reads it."""
+    """A kind of file: its suffixes, and the function that reads it."""
 
-    name: str  # as in "is broken, or no ... file"
-    suffixes: tuple[str, ...]  # in lower case, with their point
+    name: str  # as in "is broken, or not a valid ... file"
+    suffixes: tuple[str, ...]  # in lower case, with their dot
     reader: str
     """`package.module:function`, from bytes (or text) to a `ParsedDocument`; imported when the first file is read."""
-    text: bool = False  # whether the reader takes text: it is decoded before
-    dated: bool = False  # whether such files usually tell their own date
-    date_line: bool = False  # whether a line at the top may tell it
+    text: bool = False  # whether the reader takes decoded text, not bytes
+    dated: bool = False  # whether such files usually state their date
+    date_line: bool = False  # whether a line at the top may state it
     largest: int | None = None
-    """Bytes that one may have; None: what its source allows, as much of it is no text."""
+    """Limit in bytes; None for formats that are mostly not text, which only their source limits."""
     harmless: int = -1
-    """Bytes up to which a file takes little whatever it holds, so that it is read in this process. Starting a process
-    takes most of a second, and a company's pages are small. The sizes are such that the worst files that are known
-    (`footnote evaluate hostile`, and those files at smaller sizes) take about two seconds at most. By default a file is
-    always read in a process of its own: right for large libraries, for C, and for what may grow while it is read."""
+    """Bytes up to which any file is cheap to read, so that it is read in this process: most pages are small, and starting
+    a process takes most of a second. The worst known files of this size (`footnote evaluate hostile`) take two seconds.
+    By default every file is read in the sandbox, as large libraries, C code and growing data need."""
 
     programs: bool = False
-    """Whether its reader is given, beside the bytes, which programs of this machine it may call."""
+    """Whether its reader also takes the `ReaderPrograms` that it may call."""
     refusal: str = ""
-    """What to do with such a file where LibreOffice may not be called, without which it is not read."""
+    """What users can do instead, if the format needs LibreOffice and that is not enabled."""
 
     def read(self, content: bytes, programs: ReaderPrograms = NO_PROGRAMS) -> ParsedDocument:
         read: Callable[..., ParsedDocument] = pkgutil.resolve_name(self.reader)
-        given = plain_text.decode_text(content) if self.text else content
-        return read(given, programs) if self.programs else read(given)
+        source = plain_text.decode_text(content) if self.text else content
+        return read(source, programs) if self.programs else read(source)
 
 
 def _text_format(name: str, suffixes: str, reader: str, harmless: int = 0, **options: Any) -> DocumentFormat:
@@ -114,19 +113,19 @@ _BUILT_IN = (
 
 @cache
 def load_formats() -> Mapping[str, DocumentFormat]:
-    """Return the format of each kind of file, by suffix in lower case; those of other packages go before ours."""
+    """Return the formats by suffix in lower case; those of other packages replace ours."""
     formats = {suffix: known for known in _BUILT_IN for suffix in known.suffixes}
     for plugin in entry_points(group=PLUGIN_GROUP):
         try:
             added = plugin.load()
             formats |= dict.fromkeys(added.suffixes, added)
         except Exception:  # noqa: BLE001 - another package must not keep our own files from being read
-            _log.exception("The reader %s of another package cannot be loaded, and is left out.", plugin.name)
+            _log.exception("cannot load the reader %s of another package; skipping it", plugin.name)
     return MappingProxyType(formats)
 
 
 def is_harmless(name: str, size: int) -> bool:
-    """Tell whether a file of so many bytes may be read in this process; so may what is refused unread."""
+    """Return whether a file of so many bytes may be read in this process, or is refused unread."""
     known = load_formats().get(_suffix(name))
     if known is None or (known.largest is not None and size > known.largest):
         return True
@@ -152,11 +151,11 @@ _DATED = lazy_compile(
     rb"\A(?:\xef\xbb\xbf)?(?:---|\+\+\+)\r?\n(?:.*\n)*?(?:(?:last_?-?)?(?:updated|mod(?:ified)?)|date)\s*[:=]",
     re.IGNORECASE,
 )
-_SAMPLE = 4000  # characters that the language of a page is told from
+_SAMPLE = 4000  # characters for detecting the language
 
 
 def explain_refusal(name: str, programs: ReaderPrograms = NO_PROGRAMS) -> str:
-    """Return why files of this name are not read at all, in plain words; empty if they are."""
+    """Return why files of this name are not read; empty if they are."""
     suffix = _suffix(name)
     if known := load_formats().get(suffix):
         if known.refusal and not programs.libreoffice:
@@ -166,14 +165,14 @@ def explain_refusal(name: str, programs: ReaderPrograms = NO_PROGRAMS) -> str:
 
 
 def make_reader_mark(name: str, programs: ReaderPrograms) -> str:
-    """Return the part of a file's fingerprint that tells how it is read, as it is read again where that changes."""
+    """Return the part of a file's fingerprint that depends on its reader; the file is read again if it changes."""
     known = load_formats().get(_suffix(name))
     scanned = known is not None and known.programs and not known.refusal and programs.ocr
     return READER_VERSION + (f"+{'+'.join(programs.ocr_languages)}" if scanned else "")
 
 
 def is_dated(name: str, content: bytes) -> bool:
-    """Tell whether a document states when it was last changed, so that its file's date is no part of it."""
+    """Return whether a document states its own date, so that the date of its file does not matter."""
     known, head = load_formats()[_suffix(name)], content[:_SAMPLE]
     if known.dated or _DATED.search(head):
         return True
@@ -189,9 +188,9 @@ def read_file(
     modified: datetime | None = None,
     programs: ReaderPrograms = NO_PROGRAMS,
 ) -> Page:
-    """Read a file's bytes; `name` is its path with suffix. `revision` and `modified` stand in for what it does not say.
+    """Read a file's bytes; `name` is its path with suffix. `revision` and `modified` are used if it states none.
 
-    A date that it states and that is not understood is None, for `modified` would make it look new.
+    If it states a date that is not understood, its date is None: `modified` would make it look new.
     """
     return build_page(_read_content(content, name, programs), name, url=url, revision=revision, modified=modified)
 
@@ -199,20 +198,20 @@ def read_file(
 def build_page(
     reading: ParsedDocument, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
 ) -> Page:
-    """Make a page of what was read. Raises `UnreadableDocument` if that is no text."""
+    """Make a page of a parsed document. Raises `UnreadableDocument` if it has no text."""
     heading = "" if reading.untitled else parsed_document.find_title(reading.items)
-    given_title = reading.title or heading or reading.fallback_title
-    title = " ".join(given_title.split()) or title_from_name(name)
-    found = parsed_document.group_sections(reading.items, title)
-    if not found:
+    stated_title = reading.title or heading or reading.fallback_title
+    title = " ".join(stated_title.split()) or title_from_name(name)
+    sections = parsed_document.group_sections(reading.items, title)
+    if not sections:
         raise UnreadableDocument("holds no text")
     return Page(
         title=title,
-        sections=found,
+        sections=sections,
         url=url,
         revision=reading.revision or revision,
         date=reading.date or (None if reading.dated else modified),
-        language=reading.language or detect_language(_language_sample(found)),
+        language=reading.language or detect_language(_language_sample(sections)),
     )
 
 
@@ -228,8 +227,8 @@ def _read_content(content: bytes, name: str, programs: ReaderPrograms) -> Parsed
         return kind.read(content, programs)
     except (UnreadableDocument, MemoryError):
         raise
-    except Exception as error:  # A foreign parser may raise anything over a broken file
-        raise UnreadableDocument(f"is broken, or no {kind.name} file ({type(error).__name__})") from error
+    except Exception as error:  # parsers may raise anything for a broken file
+        raise UnreadableDocument(f"is broken, or not a valid {kind.name} file ({type(error).__name__})") from error
 
 
 def _suffix(name: str) -> str:
@@ -237,7 +236,7 @@ def _suffix(name: str) -> str:
 
 
 def title_from_name(name: str) -> str:
-    """Make a title of a file's name: `team/on-call_rota.md` is "On call rota", `team/index.md` is "Team"."""
+    """Make a title of a file's name: "On call rota" of `team/on-call_rota.md`, "Team" of `team/index.md`."""
     path = PurePosixPath(name)
     stem = path.parent.name if path.stem.lower() in _INDEXES and path.parent.name else path.stem
     words = re.sub(r"[-_\s]+", " ", stem).strip() or stem

@@ -1,4 +1,4 @@
-"""Read the front matter of a page, the fields in YAML or TOML before its text, or a line at its top that dates it."""
+"""Read front matter (YAML or TOML fields before the text of a page), or a line at the top that dates the page."""
 
 import itertools
 import re
@@ -19,12 +19,12 @@ _TOML_BLOCK = lazy_compile(r"\A\+\+\+[ \t]*\n(.*?\n)??\+\+\+[ \t]*(?:\n|\Z)", re
 _FIELD = lazy_compile(r"^[A-Za-z_][\w -]*:", re.MULTILINE)
 
 DATE_FIELDS = ("updated", "last_updated", "lastmod", "last_modified", "modified", "date")
-"""The fields that tell when a page was last changed, the most telling first."""
+"""Fields that date the last change of a page, the most reliable first."""
 REVISION_FIELDS = ("revision", "version")
 _KNOWN_FIELDS = (*DATE_FIELDS, *REVISION_FIELDS, "title", "language", "lang", "locale")
 
 _HEAD_LINES = 8
-"""Lines in which a line that dates a page may stand: below a title, its underline, and who wrote it."""
+"""Lines at the top among which a line may date the page: below title, underline and authors."""
 _LONGEST_TITLE, _SENTENCE_ENDS = 120, (".", "!", "?", ":", ";", ",")
 _FIELD_LINE = lazy_compile(r"(?P<name>[^\W\d_][\w .'’-]{0,30}?) ?:(?: +(?P<value>\S.*))?")
 _UPDATED = frozenset({
@@ -34,23 +34,23 @@ _UPDATED = frozenset({
     *("mis à jour", "mise à jour", "dernière mise à jour", "aggiornato", "aggiornato il", "ultimo aggiornamento"),
     *("atualizado", "última atualização", "bijgewerkt", "laatst bijgewerkt"),
 })  # fmt: skip
-"""What a line may say before the day on which a page was last changed: of nothing else is that said."""
+"""Labels of the date of a page's last change, and of nothing else."""
 _DATED = frozenset({"date", "dated", "datum", "fecha", "data"})
-"""What it may say, too, before the day of an event."""
+"""Labels of the date of a page, or of an event."""
 _ABOUT_PAGES = frozenset({
     *("author", "authors", "by", "from", "to", "cc", "subject", "re", "owner", "status", "version", "revision"),
     *("title", "autor", "autorin", "verfasser", "verfasserin", "von", "an", "betreff", "auteur", "autore"),
 })  # fmt: skip
-"""What else stands at the top of a page or memo, and not of an invitation."""
+"""Labels of other fields of a page or memo, but not of an invitation."""
 
 
 def read_with_fields(
     text: str, read: Callable[[str], ParsedDocument], *, any_fields: bool = True, date_line: bool = False
 ) -> ParsedDocument:
-    """Read a text below its front matter, whose title, date, revision and language it is given.
+    """Read a text below its front matter, and add the title, date, revision and language stated there.
 
-    Without `any_fields`, front matter must have one of these, as a text between two rules is no rarity. With
-    `date_line`, a line at the top dates a text whose front matter does not.
+    Without `any_fields`, front matter must have one of these: text between two rules is common. With `date_line`, a
+    line at the top may date a text whose front matter does not.
     """
     fields, body = split_front_matter(text)
     if not any_fields and not stated_fields(fields, _KNOWN_FIELDS):
@@ -70,54 +70,54 @@ def read_with_fields(
 
 
 def states_date(head: str) -> bool:
-    """Tell whether a line at the top of a text dates it."""
+    """Return whether a line at the top of a text dates it."""
     return _take_date_line(split_front_matter(head)[1])[0] is not None
 
 
 def _take_date_line(text: str) -> tuple[datetime | None, str]:
-    """Return the day that a line at the top of a text gives, and the text; without the line, if it says no more.
+    """Return the date that a line at the top of a text states, and the text without a line that says only that.
 
-    It stands alone, or with others that tell of the page, below no more than a title. "Date: 14 July 2026" beside
-    "Place: the garden" is the day of an event.
+    The line is alone or among other fields of a page, at most below a title. "Date: 14 July 2026" next to
+    "Place: the garden" is the date of an event.
     """
     lines, titled = text.split("\n", _HEAD_LINES), False
     for at, line in enumerate(lines[:_HEAD_LINES]):
-        said = line.replace("**", "").strip(" \t*_")
-        found = _FIELD_LINE.fullmatch(said)
-        name = " ".join(found["name"].casefold().split()) if found else ""
-        if found and name in _UPDATED | _DATED:
-            day = value_parsers.parse_full_date((found["value"] or "").strip(" *_."))
+        plain = line.replace("**", "").strip(" \t*_")
+        field = _FIELD_LINE.fullmatch(plain)
+        name = " ".join(field["name"].casefold().split()) if field else ""
+        if field and name in _UPDATED | _DATED:
+            day = value_parsers.parse_full_date((field["value"] or "").strip(" *_."))
             if day and name in _UPDATED:
                 return day, "\n".join([*lines[:at], "", *lines[at + 1 :]])
             if day and _is_alone(lines, at):
                 return day, "\n".join([*lines[:at], "", lines[at], "", *lines[at + 1 :]])
             return None, text
-        if not said or set(said) <= {"=", "-"} or name in _ABOUT_PAGES:
+        if not plain or set(plain) <= {"=", "-"} or name in _ABOUT_PAGES:
             continue
-        if titled or len(said) > _LONGEST_TITLE or said.endswith(_SENTENCE_ENDS):
+        if titled or len(plain) > _LONGEST_TITLE or plain.endswith(_SENTENCE_ENDS):
             break
         titled = True
     return None, text
 
 
 def _is_alone(lines: Sequence[str], at: int) -> bool:
-    """Tell whether no field of an event stands beside a line, before or after it up to where a line is empty."""
-    beside = (
+    """Return whether the lines around a line, up to the next empty ones, have no field of an event."""
+    neighbours = (
         *itertools.takewhile(str.strip, lines[at + 1 :]),
         *itertools.takewhile(str.strip, reversed(lines[:at])),
     )
-    fields = (_FIELD_LINE.fullmatch(line.strip(" \t*_")) for line in beside)
-    return all(found["name"].casefold() in _ABOUT_PAGES | _UPDATED for found in fields if found)
+    fields = (_FIELD_LINE.fullmatch(line.strip(" \t*_")) for line in neighbours)
+    return all(field["name"].casefold() in _ABOUT_PAGES | _UPDATED for field in fields if field)
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
-    """Return the plain fields, named in lower case with `_` for `-`, and the text after them."""
+    """Return the fields with plain values, their names in lower case with `_` for `-`, and the text after them."""
     fields, rest = load_front_matter(text)
     return {name: value for name, value in fields.items() if isinstance(value, str | int | float | date)}, rest
 
 
 def load_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
-    """Return all fields, named alike, and the text after them."""
+    """Return all fields, with names as in `split_front_matter`, and the text after them."""
     if match := _YAML_BLOCK.match(text):
         fields = _load_fields(match[1] or "")
     elif match := _TOML_BLOCK.match(text):
@@ -130,17 +130,17 @@ def load_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def first_field(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """Return the first of the named fields that is there and says something, else None."""
+    """Return the first of the named fields that is not empty, or None."""
     return next(iter(stated_fields(fields, names)), None)
 
 
 def stated_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
-    """Return those of the named fields that are there and say something, in the order of the names."""
+    """Return the named fields that are not empty, in the order of the names."""
     return [fields[name] for name in names if fields.get(name) not in (None, "")]
 
 
 def _load_fields(source: str) -> Mapping[str, Any] | None:
-    """Load the fields; None where the block is no front matter: a text between two rules."""
+    """Load the fields; None if the block is text between two rules."""
     try:
         fields = value_parsers.load_yaml(source)
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -158,12 +158,12 @@ def _load_toml(source: str) -> Mapping[str, Any] | None:
 
 
 def title_field(fields: Mapping[str, Any]) -> str:
-    """Return the title; empty where a template would make it."""
+    """Return the title; empty if a template would fill it in."""
     title = " ".join(str(fields.get("title") or "").split())
     return "" if "{{" in title or "{%" in title else title
 
 
 def language_field(fields: Mapping[str, Any]) -> str:
-    """Return the language's two letters; empty where none is stated."""
+    """Return the two letters of the language; empty if not stated."""
     language = str(first_field(fields, ("language", "lang", "locale")) or "")
     return language[:2].lower() if re.fullmatch(r"[A-Za-z]{2}([-_].*)?", language) else ""

@@ -1,4 +1,4 @@
-"""Read PDF files: PDFium says where the text stands on the pages, `pdf_layout` makes paragraphs and tables of it."""
+"""Read PDF files: PDFium locates the text on the pages, `pdf_layout` makes paragraphs and tables of it."""
 
 import ctypes
 import math
@@ -21,13 +21,13 @@ from ingest.readers.pdf_layout import TextSegment
 from ingest.types import Block, UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
 
-_ONE_AT_A_TIME = threading.Lock()  # PDFium may not be called by two threads at once
+_PDFIUM_LOCK = threading.Lock()  # PDFium is not thread-safe
 _BOLD = 600
 _MOST_PAGES = 10_000
 _SAME_LINE = 0.25
-"""Of a character's height: how far two characters of one stretch may differ in where they stand."""
+"""Vertical distance allowed between two characters of a segment, in heights of a character."""
 _SAME_CELL = 0.8
-"""Of a character's height: how wide the gap between two words of one stretch may be."""
+"""Widest gap between two words of a segment, in heights of a character."""
 _NO_TITLE = lazy_compile(
     r"\(?(?:anonymous|untitled|unspecified)\)?.*|.*\.(?:docx?|pptx?|xlsx?|indd|tex|pdf)|.*\S_\S.*", re.IGNORECASE
 )
@@ -35,30 +35,30 @@ _BY_WORD = lazy_compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _SCAN_DENSITY = 300 / 72  # pixels a point
 _MOST_PIXELS = 25_000_000
 _SCAN_LEVEL = 2
-_READ_BULLET = lazy_compile(r"^[*°¢«=»+] ")  # what bullets are taken for
-_SCAN_CELL = 1.0  # of a letter's height: how wide the gap between two words of one cell may be
+_READ_BULLET = lazy_compile(r"^[*°¢«=»+] ")  # misread bullets
+_SCAN_CELL = 1.0  # widest gap between two words of a cell, in heights of a letter
 _ACCENTS = {
     "`": "\u0300", "´": "\u0301", "ˆ": "\u0302", "˜": "\u0303", "¯": "\u0304", "˘": "\u0306", "˙": "\u0307",
     "¨": "\u0308", "˚": "\u030a", "˝": "\u030b", "ˇ": "\u030c", "¸": "\u0327", "˛": "\u0328",
 }  # fmt: skip
 _OVER = 0.5
-"""Of an accent's width: how much of it stands over its letter at least."""
+"""Least part of an accent's width above its letter."""
 _UNPRINTABLE = lazy_compile("[\x00-\x01\x03-\x1f\ufffe\uffff]+")
 _HYPHEN_AT_LINE_END = "\x02"
 
 
 def read_pdf(content: bytes, programs: ReaderPrograms = NO_PROGRAMS) -> ParsedDocument:
-    """Read a PDF's bytes; pages that are pictures are read by tesseract, where it may be called.
+    """Read a PDF; tesseract reads scanned pages if enabled.
 
-    Raises `UnreadableDocument` if it is protected, broken, or holds pictures alone.
+    Raises `UnreadableDocument` if the PDF is protected, broken, or has only pictures.
     """
-    with _ONE_AT_A_TIME:
+    with _PDFIUM_LOCK:
         try:
             document = PdfDocument(content)
         except PdfiumError as error:
             if any(word in str(error).lower() for word in ("password", "security")):
                 raise UnreadableDocument("is protected by a password: save it without one") from error
-            raise UnreadableDocument("is broken, or no PDF file") from error
+            raise UnreadableDocument("is broken, or not a valid PDF file") from error
         try:
             metadata = document.get_metadata_dict()
             if len(document) > _MOST_PAGES:
@@ -88,11 +88,11 @@ def _recognize_pages(
     except UnreadableDocument:
         if needed:
             raise
-        return []  # what stands on the other pages is read all the same
+        return []  # the other pages can be read
 
 
 def _recognize_page(page: Any, number: int, programs: ReaderPrograms) -> Iterator[ContentItem]:
-    """Have a page read that holds no text, if anything is drawn on it; its heading tells that this was done."""
+    """Recognize the text of a page without any, unless it is blank; its heading is marked as OCR."""
     try:
         if next(iter(page.get_objects(max_depth=1)), None) is None:
             return
@@ -103,17 +103,17 @@ def _recognize_page(page: Any, number: int, programs: ReaderPrograms) -> Iterato
     height, width = pixels.shape[:2]
     picture = b"P5 %d %d 255\n" % (width, height) + pixels.tobytes()
     words = external_programs.recognize_words(picture, programs.ocr_languages)
-    found = pdf_layout.read_layout([list(_word_segments(words, height))])
-    if found:
+    items = pdf_layout.read_layout([list(_word_segments(words, height))])
+    if items:
         yield Heading(_SCAN_LEVEL, f"Page {number} (OCR)")
-        # Larger letters are no heading where their size is a guess.
-        yield from (Block(item.text) if isinstance(item, Heading) else item for item in found)
+        # Sizes are guesses, so larger letters do not make a heading.
+        yield from (Block(item.text) if isinstance(item, Heading) else item for item in items)
 
 
 def _word_segments(words: Sequence[RecognizedWord], page: int) -> Iterator[TextSegment]:
-    """Yield what stands together on the lines of a page of so many pixels, all in one size.
+    """Yield the segments of recognized words on a page of so many pixels, all in one size.
 
-    A page that is read from right to left is mirrored, as one with text is.
+    A page that is read from right to left is mirrored, as in `_segments`.
     """
     if not words:
         return
@@ -123,8 +123,8 @@ def _word_segments(words: Sequence[RecognizedWord], page: int) -> Iterator[TextS
     for _, line in groupby(words, key=lambda word: word.line):
         run: list[RecognizedWord] = []
         for word in line:
-            # Words from left to right within a line that is not may begin before those that they follow.
-            if run and word.left - max(one.left + one.width for one in run) > _SCAN_CELL * size:
+            # In a line from right to left, words from left to right may begin before their predecessors.
+            if run and word.left - max(before.left + before.width for before in run) > _SCAN_CELL * size:
                 yield _join_words(run, page, size)
                 run = []
             run.append(word)
@@ -146,9 +146,9 @@ def _join_words(run: Sequence[RecognizedWord], page: int, size: float) -> TextSe
 
 
 def _segments(page: Any) -> Iterator[TextSegment]:
-    """Yield the stretches of text that stand together on one line, in the order in which the file draws them.
+    """Yield the segments of text on each line, in the order of the file.
 
-    A page that is read from right to left is mirrored, so that what is read first stands on its left.
+    A page that is read from right to left is mirrored, so that its lines begin on the left.
     """
     text_page = page.get_textpage()
     try:
@@ -174,14 +174,14 @@ def _char_at(text_page: Any, at: int) -> PdfChar:
     raw.FPDFText_GetLooseCharBox(text_page, at, box)
     if char.isascii() or not unicodedata.combining(char):
         return PdfChar(at, char, box.left, box.bottom, box.right, box.top)
-    # What a font says of a mark's width is no place: the letter may stand anywhere in it.
+    # The width that a font gives for a mark does not locate it: the letter may be anywhere within.
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     raw.FPDFText_GetCharBox(text_page, at, left, right, bottom, top)
     return PdfChar(at, char, left.value, box.bottom, right.value, box.top)
 
 
 def _compose_accents(chars: list[PdfChar]) -> list[PdfChar]:
-    """Put on its letter what is drawn over it as a sign of its own, as TeX sets accents."""
+    """Join accents that are drawn as separate signs, as TeX does, to their letters."""
     made: list[PdfChar] = []
     for char in chars:
         accent = made[-1] if made and made[-1].char in _ACCENTS else None
@@ -213,7 +213,7 @@ def _runs(chars: Iterable[PdfChar]) -> Iterator[list[PdfChar]]:
 
 
 def _continues_run(run: list[PdfChar], here: PdfChar) -> bool:
-    """Tell whether a character stands on the line of those before it, close to the last; spaces may have no place."""
+    """Return whether a character continues a line closely; spaces may have no position."""
     if here.char.isspace():
         return True
     last = next((char for char in reversed(run) if not char.char.isspace()), None)
@@ -223,7 +223,7 @@ def _continues_run(run: list[PdfChar], here: PdfChar) -> bool:
     return (
         abs(here.bottom - last.bottom) < _SAME_LINE * height
         and abs(here.top - last.top) < _SAME_LINE * height
-        # The letters of a ligature stand in one place.
+        # The letters of a ligature have the same position.
         and here.left >= last.left
         and here.left - last.right < _SAME_CELL * height
     )
@@ -235,7 +235,7 @@ def _segment(text_page: Any, run: list[PdfChar], text: str) -> Iterator[TextSegm
     if not drawn or not text.strip():
         return
     middle = drawn[len(drawn) // 2].at
-    # The size of a font as it stands on the page: many files scale a font of size 1.
+    # The size on the page: many files scale a font of size 1.
     matrix = raw.FS_MATRIX()
     raw.FPDFText_GetMatrix(text_page, middle, matrix)
     size: float = raw.FPDFText_GetFontSize(text_page, middle)

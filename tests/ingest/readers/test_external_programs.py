@@ -87,7 +87,7 @@ def test_scanned_words_from_right_to_left_are_one_line():
 
 @pytest.mark.usefixtures("install")
 def test_without_tesseract_a_scan_says_so_and_other_pages_are_read():
-    with pytest.raises(UnreadableDocument, match="tesseract, which reads them, is not on this machine"):
+    with pytest.raises(UnreadableDocument, match="tesseract, which reads them, is not installed"):
         pdf.read_pdf(scan(""), SCANS)
     with pytest.raises(UnreadableDocument, match=r"ocr = true in \[ingest\]"):
         pdf.read_pdf(scan(""), NO_PROGRAMS)
@@ -111,7 +111,7 @@ def test_older_formats_of_office_are_opened_by_libreoffice(install, tmp_path, na
     if kind == ".docx":
         made.write_bytes(files.docx(files.paragraph("Kept.")))
     programs = ReaderPrograms(libreoffice=True)
-    with pytest.raises(UnreadableDocument, match=f"not on this machine: save it as {kind}"):
+    with pytest.raises(UnreadableDocument, match=f"not installed: save it as {kind}"):
         file_formats.read_file(b"old", name, programs=programs)
     install("soffice", SOFFICE, made=made)
 

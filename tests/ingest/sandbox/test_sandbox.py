@@ -45,13 +45,13 @@ def is_there(pid):
 @pytest.mark.parametrize(
     ("work", "reason"),
     [
-        (readers.computes, "takes longer than 0.2 s to be read"),
+        (readers.computes, "takes longer than 0.2 s to read"),
         (readers.eats, "needs more than 256 MB of memory"),
-        (readers.exits, r"crash that reads it \(exit 3\)"),
-        (readers.segfaults, r"crash that reads it \(SIGSEGV\)"),
-        (readers.is_killed, "ended from outside"),
+        (readers.exits, r"crashes its reader \(exit 3\)"),
+        (readers.segfaults, r"crashes its reader \(SIGSEGV\)"),
+        (readers.is_killed, "killed from outside"),
         (readers.no_page, "cannot be read: AttributeError"),
-        (readers.shouts, "no document"),
+        (readers.shouts, "invalid result"),
         (readers.refused, "^holds no text$"),
         (readers.fails, "^cannot be read: KeyError: 'odd'$"),
     ],

@@ -439,7 +439,7 @@ def test_other_kinds_are_read_by_what_the_server_says(world):
     assert visit.read["/plain"] == "Only text."
     assert visit.read["/latin"] == "Grüße"
     assert visit.unread["/logo"] == "pictures are not read"
-    assert visit.unread["/report.pdf"].startswith("is broken, or no PDF file")
+    assert visit.unread["/report.pdf"].startswith("is broken, or not a valid PDF file")
     assert visit.unread["/thing"] == ".x-odd files are not read"
 
 
