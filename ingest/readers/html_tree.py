@@ -1,4 +1,4 @@
-"""Turn an HTML tree into headings and blocks."""
+"""Parse HTML, and turn its tree into headings and blocks."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,26 +19,26 @@ _TASK_BOX = lazy_compile(r"\[([ xX])\]\s+")
 
 
 def render_list(element: Element, children: Sequence[tuple[Element, list[ContentItem]]]) -> list[ContentItem]:
-    """Render a list, with what was read in its `children`, as lines; code and tables stand between its parts."""
-    made: list[ContentItem] = []
+    """Render a list as lines, given the content of its `children`; code and tables split it into several blocks."""
+    rendered: list[ContentItem] = []
     lines: list[str] = []
     number = int(start) if (start := element.get("start", "1")).isdigit() else 1
     for child, inside in children:
         if any(isinstance(item, Heading) for item in inside):
-            # A list of whole articles is no list to a reader.
-            made += [Block("\n".join(lines)), *inside] if lines else inside
+            # A list of whole articles is not read as a list.
+            rendered += [Block("\n".join(lines)), *inside] if lines else inside
             lines = []
             continue
         mark = f"{number}. " if element.tag == "ol" else "- "
         number += child.tag == "li"
         for item in inside:
             if isinstance(item, Block) and item.kind is not PassageKind.PROSE:
-                made += [Block("\n".join(lines)), item] if lines else [item]
+                rendered += [Block("\n".join(lines)), item] if lines else [item]
                 lines = []
             else:
                 lines += _with_mark(item.text, mark if child.tag == "li" else "")
                 mark = "  "
-    return [*made, Block("\n".join(lines))] if lines else made
+    return [*rendered, Block("\n".join(lines))] if lines else rendered
 
 
 def _with_mark(text: str, mark: str) -> list[str]:
@@ -50,7 +50,7 @@ def _with_mark(text: str, mark: str) -> list[str]:
 
 
 def render_definition(term: str, inside: Sequence[ContentItem]) -> list[ContentItem]:
-    """Join a term with what was read in its definition: "term: definition"."""
+    """Join a term with the content of its definition: "term: definition"."""
     if not term:
         return list(inside)
     if inside and isinstance(inside[0], Block) and inside[0].kind is PassageKind.PROSE:
@@ -59,7 +59,7 @@ def render_definition(term: str, inside: Sequence[ContentItem]) -> list[ContentI
 
 
 MARK = "[…]"
-"""What a sentence says in place of a part that is no text."""
+"""Replaces a part of a sentence that is not text."""
 
 _DROPPED = frozenset({
     "head", "script", "style", "noscript", "template", "map", "source", "track", "select", "textarea", "datalist",
@@ -69,7 +69,7 @@ _SEEN = frozenset({
     "iframe", "object", "embed", "video", "audio", "canvas", "svg", "math", "img", "picture", "button", "del", "s",
     "strike", GAP,
 })  # fmt: skip
-"""Elements that are seen and not read; their place in a sentence is, where it would not end without them."""
+"""Elements that are seen, not read; a mark replaces them if their sentence would be incomplete."""
 _BLOCKS = frozenset({
     "html", "body", "p", "div", "section", "article", "main", "aside", "header", "footer", "address",
     "blockquote", "center", "details", "summary", "fieldset", "form", "legend", "figure", "figcaption", "hr",
@@ -80,10 +80,9 @@ _SUPERSCRIPT = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
 _LINE_ENDS = lazy_compile(r"[:.]?[ \t]*\n[ \t]*\S")
 _SPACES = lazy_compile(r"\s+")
 _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff\ue000\ue001"))
-"""Characters without width: soft hyphens, zero-width spaces and joiners of words; and those that mark a gap here."""
+"""Characters without width: soft hyphens, zero-width spaces, word joiners; and our own marks of gaps."""
 _GAP_BEGINS, _GAP_ENDS = "\ue000", "\ue001"
-"""Stand around what a gap said. `_GAP_BEGINS` twice is a gap that a sentence can do without, thrice one at the end of
-what is there."""
+"""Enclose the text of a gap. Two `_GAP_BEGINS` mark an optional gap, three a closing one (see `Need`)."""
 _LEVELS: dict[Need, int] = {"": 1, "optional": 2, "closing": 3}
 _GAPS = lazy_compile("(?<![\ue000\\s])\\s*+(?:\ue000++[^\ue000\ue001]*\ue001\\s*)+")
 _SPACED = lazy_compile("(?:\ue000++\ue001)*+\\s")
@@ -97,22 +96,22 @@ _NO_CAPTION = lazy_compile(
 )
 _PLAIN_WORD = lazy_compile(r"[\"'“‘(]*[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*[\"'”’).,;:!?]*")
 _READ_AROUND = 200
-"""Characters before and behind a gap that tell whether a sentence goes on over it."""
+"""Characters around a gap that decide whether a sentence continues across it."""
 _PLAIN_SHARE = 0.9
 _LEAST_PROSE = 8  # words
 _DEEPEST = 150
-"""Elements within elements; below it only the text is read, so that no page can exhaust the stack."""
+"""Nesting of elements, below which only text is read, so that no page can exhaust the stack."""
 
 _MOST_TABLES = 8
-"""Tables within tables; of those within these only the text is read, as each is looked through for those in it."""
+"""Nesting of tables, below which only text is read, as each table is searched for those in it."""
 
 
 HTML_NAMES: frozenset[str] = defs.tags | {"main", "picture", "slot", "template", "dialog"}
-"""The names of HTML's elements, to tell a tag from a placeholder such as <your-name>."""
+"""Names of HTML elements; other tags are placeholders such as <your-name>."""
 
 
 def parse_html(markup: str | bytes) -> Element | None:
-    """Parse HTML however broken; bytes declare their own encoding. None if there is no element in it."""
+    """Parse HTML, valid or not; bytes declare their own encoding. None if it has no element."""
     content = markup.encode("utf-8", "replace") if isinstance(markup, str) else markup
     parser = lxml.html.HTMLParser(
         encoding="utf-8" if isinstance(markup, str) else None, huge_tree=True, remove_comments=True, remove_pis=True
@@ -140,7 +139,7 @@ def get_element_text(element: Element) -> str:
 
 
 class _Flow:
-    """Gather inline text until a block ends it."""
+    """Collect inline text until a block ends it."""
 
     def __init__(self) -> None:
         self.items: list[ContentItem] = []
@@ -151,9 +150,9 @@ class _Flow:
             self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
 
     def say_gap(self, text: str, need: Need) -> None:
-        """Leave a gap, and what stood there as text; an optional one shows only if its place stays empty."""
-        said = _SPACES.sub(" ", text.translate(_UNSEEN)).strip()
-        self._line.append(f"{_LEVELS[need] * _GAP_BEGINS}{said}{_GAP_ENDS}")
+        """Leave a gap with its text; an optional one is shown only if nothing else fills its place."""
+        plain = _SPACES.sub(" ", text.translate(_UNSEEN)).strip()
+        self._line.append(f"{_LEVELS[need] * _GAP_BEGINS}{plain}{_GAP_ENDS}")
 
     def end(self) -> None:
         whole = "".join(self._line)
@@ -165,9 +164,9 @@ class _Flow:
         elif _GAP_BEGINS in whole and 2 * _GAP_BEGINS not in whole and self.items and _is_open(self.items[-1]):
             self.items[-1] = Block(f"{self.items[-1].text} {MARK}")
 
-    def add(self, found: Iterable[ContentItem]) -> None:
+    def add(self, items: Iterable[ContentItem]) -> None:
         self.end()
-        self.items.extend(found)
+        self.items.extend(items)
 
     def walk(self, element: Element, depth: int) -> None:
         tag = element.tag
@@ -217,7 +216,7 @@ class _Flow:
         self._line.append(text.translate(_SUPERSCRIPT) if text.isascii() and text.isdigit() else text)
 
     def strong(self, element: Element, depth: int) -> None:
-        """Read bold text; bold words alone on the first line of a paragraph are a heading in all but name."""
+        """Read bold text; bold words alone on the first line of a paragraph act as a heading."""
         opens = not "".join(self._line).strip()
         self._inside(element, depth)
         if opens and _LINE_ENDS.match(element.tail or ""):
@@ -280,15 +279,15 @@ class _Flow:
 
 
 def _is_decoration(element: Element) -> bool:
-    """Return whether a picture stands beside the text: one whose author says so, or a drawing without a name."""
+    """Return whether a picture is decoration: its `alt` is empty, or it is a drawing without a name."""
     return element.get("alt") == "" or (element.tag == "svg" and not _caption(element))
 
 
 def _caption(element: Element) -> str:
-    """Return what an element says that is seen and not read, if it says it in words for people."""
+    """Return the caption of an element that is seen, not read; empty if it is not meant for people."""
     named = (element.get(name) for name in ("alt", "aria-label", "title"))
-    said = element.text_content() if element.tag in {GAP, "button"} else next(filter(None, named), "")
-    return "" if _NO_CAPTION.fullmatch(said.strip()) else said
+    caption = element.text_content() if element.tag in {GAP, "button"} else next(filter(None, named), "")
+    return "" if _NO_CAPTION.fullmatch(caption.strip()) else caption
 
 
 def _is_open(item: ContentItem) -> bool:
@@ -301,19 +300,19 @@ def _need(element: Element) -> Need:
 
 
 def _fill_gap(gaps: re.Match[str]) -> str:
-    """Return what stands in a line where something was taken out: its text, a mark, or nothing between sentences."""
+    """Return the text that replaces gaps in a line: their own, a mark, or nothing between sentences."""
     before = gaps.string[max(gaps.start() - _READ_AROUND, 0) : gaps.start()]
     after = _GAPS.sub("", gaps.string[gaps.end() : gaps.end() + _READ_AROUND])
-    said = _join_gaps(gaps[0], begins=bool(_ENDED.search(before)))
-    # Space between two gaps stands before what the second says.
+    filling = _join_gaps(gaps[0], begins=bool(_ENDED.search(before)))
+    # Space between two gaps precedes the text of the second.
     lead = " " if _SPACED.match(gaps[0]) else ""
     space = " " if gaps[0][-1].isspace() else ""
-    level = min(len(found[0]) - len(found[0].lstrip(_GAP_BEGINS)) for found in _GAP.finditer(gaps[0]))
+    level = min(len(gap[0]) - len(gap[0].lstrip(_GAP_BEGINS)) for gap in _GAP.finditer(gaps[0]))
     within = not _ENDED.search(before)
-    if said and (level == 1 or (within and after)):
-        return lead + said + space
+    if filling and (level == 1 or (within and after)):
+        return lead + filling + space
     if level == 1:
-        slipped = after[:1].isalpha() and not space  # what it stood for stands behind it
+        slipped = after[:1].isalpha() and not space  # its content follows it
         return lead + MARK + space if not slipped and (within or _GOES_ON.match(after)) else lead or space
     if level == _LEVELS["closing"]:
         return "" if _STOPS.match(after) else lead or space
@@ -322,12 +321,12 @@ def _fill_gap(gaps: re.Match[str]) -> str:
 
 
 def _join_gaps(gaps: str, *, begins: bool) -> str:
-    """Join what gaps in a row say, with a mark where a sentence needs one that says nothing; empty if none says any."""
-    found = [(gap[1], len(gap[0]) - len(gap[0].lstrip(_GAP_BEGINS))) for gap in _GAP.finditer(gaps)]
-    if not any(said for said, _ in found):
+    """Join the texts of adjacent gaps, with a mark for a required one without text; empty if none has text."""
+    texts = [(gap[1], len(gap[0]) - len(gap[0].lstrip(_GAP_BEGINS))) for gap in _GAP.finditer(gaps)]
+    if not any(text for text, _ in texts):
         return ""
-    parts = [part for part, _ in groupby(said or (MARK if level == 1 else "") for said, level in found) if part]
-    return " ".join(parts[1:] if begins and not found[0][0] and parts[0] == MARK else parts)
+    parts = [part for part, _ in groupby(text or (MARK if level == 1 else "") for text, level in texts) if part]
+    return " ".join(parts[1:] if begins and not texts[0][0] and parts[0] == MARK else parts)
 
 
 def _is_hidden(element: Element) -> bool:
@@ -344,7 +343,7 @@ def _one_line(texts: Iterable[str]) -> str:
 
 
 def _reads_as_prose(code: str) -> bool:
-    """Tell whether what is set as code is a text for people, as letters and messages to copy often are."""
+    """Return whether preformatted text is prose, as letters and messages to copy often are."""
     words = code.split()
     plain_words = sum(1 for word in words if _PLAIN_WORD.fullmatch(word))
     return (
@@ -356,7 +355,7 @@ def _reads_as_prose(code: str) -> bool:
 
 
 def _cell_text(inside: Iterable[ContentItem]) -> str:
-    """Return what a table's cell says, on one line; the items of a list in it are set apart by commas."""
+    """Return the text of a table cell on one line, with commas between the items of lists."""
     lines = [parsed_document.strip_list_mark(line) for item in inside for line in item.text.split("\n")]
     ends = [line + ("" if line.endswith((".", ",", ";", ":", "!", "?")) else ",") for line in lines[:-1]]
     return _one_line([*ends, *lines[-1:]])

@@ -1,4 +1,4 @@
-"""Read LaTeX: its text under its headings, lists, tables and code; equations stay as they are written."""
+"""Read LaTeX: headings, paragraphs, lists, tables and code; equations stay as they are written."""
 
 import re
 import unicodedata
@@ -46,7 +46,7 @@ _FIRST_UNSEEN = "textcolor colorbox parbox raisebox scalebox href"
 _REFERENCE_MARKS = {**dict.fromkeys(_CITATIONS.split(), ""), **dict.fromkeys(_REFERENCES.split(), "[…]")}
 _ARGUMENTS_UNSEEN = f"{_ONE_UNSEEN} {_CITATIONS} {_REFERENCES} {_FIRST_UNSEEN}".split()
 _UNSEEN_ARGUMENTS = {**dict.fromkeys(_ARGUMENTS_UNSEEN, 1), **dict.fromkeys(_TWO_UNSEEN.split(), 2)}
-_DEEPEST = " " * 20  # how far the items of lists within lists are set in
+_DEEPEST = " " * 20  # deepest indentation of nested lists
 _LONGEST_FORMULA = 2000  # characters
 _OPTIONS = lazy_compile(r"[ \t]*\[([^\[\]]{0,500})\]")
 _LABEL = lazy_compile(r"\\(?:label\{[^{}]*\}|nonumber\b)")
@@ -74,7 +74,7 @@ _ACCENTS = {
 
 
 def read_latex(text: str) -> ParsedDocument:
-    # What a command without arguments stands for, as its author defined it.
+    # The text of commands without arguments that the author defined.
     macros = {macro[1]: _cell(macro[2], {}) for macro in _MACRO.finditer(text)}
     reader = _Reader(text, macros)
     reader.read()
@@ -91,13 +91,16 @@ class _List:
     tag: str
     lines: list[str] = field(default_factory=list)
     number: int = 0
-    mark: str = ""  # of the item that has no text yet
+    mark: str = ""  # of an item without text so far
 
 
 class _Reader:
     def __init__(self, text: str, macros: Mapping[str, str], *, cell: bool = False) -> None:
-        self._text, self._at, self._cell, self._macros = text, 0, cell, macros
-        self._said: list[str] = []  # of the paragraph that is being read
+        self._text = text
+        self._at = 0
+        self._cell = cell
+        self._macros = macros
+        self._parts: list[str] = []  # of the current paragraph
         self._lists: list[_List] = []
         self._in_body = "\\begin{document}" not in text
         self.items: list[ContentItem] = []
@@ -112,7 +115,7 @@ class _Reader:
             elif not token[0].strip() and token[0].count("\n") > 1:
                 self._end_paragraph()
             elif self._in_body:
-                self._said.append(self._plain(token))
+                self._parts.append(self._plain(token))
         self._end_paragraph()
         while self._lists:
             self._end_list()
@@ -123,7 +126,7 @@ class _Reader:
         return token
 
     def _plain(self, token: re.Match[str]) -> str:
-        """Return what a token says that is neither an environment nor a command of several letters."""
+        """Return the text of a token other than an environment or a command of several letters."""
         written, sign = token[0], token[3]
         if written[0] == "%" or written in "{}":
             return ""
@@ -141,7 +144,7 @@ class _Reader:
         return {"~": " ", "&": " ", "``": "“", "''": "”", "---": "—", "--": "–"}.get(written, written)
 
     def _until(self, mark: str) -> str:
-        """Return what is written up to a mark, as it is; a mark that is missing ends with the paragraph."""
+        """Return the source up to a mark; if it is missing, up to the end of the paragraph."""
         start = self._at + (len(mark) - 1 if mark == "$$" else 0)
         most = start + _LONGEST_FORMULA
         found, blank = self._text.find(mark, start, most), self._text.find("\n\n", start, most)
@@ -155,7 +158,7 @@ class _Reader:
         return unicodedata.normalize("NFC", letter[0] + _ACCENTS[accent]) + letter[1:]
 
     def _argument(self) -> str:
-        """Read the next argument: what stands in braces, or one sign; its commands are read as in any text."""
+        """Read the next argument, in braces or one sign, including its commands."""
         while self._text[self._at : self._at + 1].isspace():
             self._at += 1
         if self._text[self._at : self._at + 1] != "{":
@@ -167,7 +170,7 @@ class _Reader:
             first = token[0][:1]
             self._at = token.start() + 1 if not token[3] else token.end()
             return token[3] or first
-        depth, outer, self._said = 0, self._said, []
+        depth, outer, self._parts = 0, self._parts, []
         while (token := self._next()) is not None:
             depth += {"{": 1, "}": -1}.get(token[0], 0)
             if not depth:
@@ -175,14 +178,14 @@ class _Reader:
             if token[2]:
                 self._inline(token[2])
             elif not token[1]:
-                self._said.append(self._plain(token))
-        said, self._said = "".join(self._said), outer
-        return said
+                self._parts.append(self._plain(token))
+        text, self._parts = "".join(self._parts), outer
+        return text
 
     def _skip_options(self) -> str:
-        found = _OPTIONS.match(self._text, self._at)
-        self._at = found.end() if found else self._at
-        return found[1] if found else ""
+        options = _OPTIONS.match(self._text, self._at)
+        self._at = options.end() if options else self._at
+        return options[1] if options else ""
 
     def _command(self, name: str) -> None:
         if name in _LEVELS:
@@ -191,14 +194,17 @@ class _Reader:
             self.items.append(Heading(_LEVELS[name], " ".join(self._argument().split())))
         elif name in ("title", "date", "author"):
             self._skip_options()
-            said = " ".join(self._argument().split())
-            self.title, self.date = (said if name == "title" else self.title), (said if name == "date" else self.date)
-            if name == "author" and said:
-                self.items.append(Block(said))
+            text = " ".join(self._argument().split())
+            if name == "title":
+                self.title = text
+            elif name == "date":
+                self.date = text
+            elif text:
+                self.items.append(Block(text))
         elif name == "caption":
             self._skip_options()
             self._end_paragraph()
-            self._said.append(self._argument())
+            self._parts.append(self._argument())
             self._end_paragraph()
         elif name == "item" and self._lists:
             self._end_paragraph()
@@ -209,12 +215,12 @@ class _Reader:
             self._inline(name)
 
     def _inline(self, name: str) -> None:
-        said = self._render(name)
+        text = self._render(name)
         if self._in_body:
-            self._said.append(said)
+            self._parts.append(text)
 
     def _render(self, name: str) -> str:
-        """Return what a command within a paragraph says; of one that is not known, its arguments are text."""
+        """Return the text of a command in a paragraph; the arguments of an unknown one are text."""
         if name in _SIGNS:
             return _SIGNS[name]
         if name in self._macros:
@@ -227,8 +233,8 @@ class _Reader:
             self._at += 1
             return self._until(self._text[self._at - 1])
         if name in _REFERENCE_MARKS and not _REFERENCE_MARKS[name]:
-            while self._said and self._said[-1].isspace():
-                self._said.pop()
+            while self._parts and self._parts[-1].isspace():
+                self._parts.pop()
         for _ in range(_UNSEEN_ARGUMENTS.get(name, 0)):
             self._skip_options()
             self._argument()
@@ -241,9 +247,9 @@ class _Reader:
         if name == "document":
             self._end_paragraph()
             self._in_body = begins
-            self._said = []
+            self._parts = []
         elif begins and base in _EQUATIONS:
-            self._said.append(f" {' '.join(_LABEL.sub('', self._raw(name)).split())} ")
+            self._parts.append(f" {' '.join(_LABEL.sub('', self._raw(name)).split())} ")
         elif begins and not self._cell and (name in _VERBATIM or name in _TABLES or base in _UNSEEN_ENVIRONMENTS):
             self._end_paragraph()
             inside = self._raw(name)
@@ -271,14 +277,14 @@ class _Reader:
         return self._text[start:end]
 
     def _end_paragraph(self) -> None:
-        said, self._said = " ".join("".join(self._said).split()), []
-        if not said or not self._in_body:
+        text, self._parts = " ".join("".join(self._parts).split()), []
+        if not text or not self._in_body:
             return
         if not self._lists:
-            self.items.append(Block(said))
+            self.items.append(Block(text))
             return
         last = self._lists[-1]
-        last.lines.append((last.mark or "  ") + said)
+        last.lines.append((last.mark or "  ") + text)
         last.mark = ""
 
     def _end_list(self) -> None:
@@ -290,17 +296,16 @@ class _Reader:
 
 
 def _read_table(inside: str, macros: Mapping[str, str]) -> Iterator[Block]:
-    """Read the rows of a table, whose columns are described before the first."""
+    """Read the rows of a table, which follow the description of its columns."""
     described = _COLUMNS.match(inside)
     body = _RULE.sub("", inside[described.end() :] if described else inside)
     cells = [[(cell, _count_columns(cell)) for cell in _CELL_BORDER.split(line)] for line in body.split("\\\\")]
     read = [[(_cell(cell, macros), columns) for cell, columns in line] for line in cells]
-    rows = [[text for said, columns in line for text in (said, *[""] * (columns - 1))] for line in read]
-    spread = [[said for said, columns in line for _ in range(columns)] for line in read]
-    kept = [at for at, row in enumerate(rows) if any(row)]
-    yield from table_rows.make_row_blocks(
-        *table_rows.split_header([rows[at] for at in kept], [spread[at] for at in kept])
-    )
+    rows = [[text for cell, columns in line for text in (cell, *[""] * (columns - 1))] for line in read]
+    spread = [[text for text, columns in line for _ in range(columns)] for line in read]
+    filled = [at for at, row in enumerate(rows) if any(row)]
+    header = table_rows.split_header([rows[at] for at in filled], [spread[at] for at in filled])
+    yield from table_rows.make_row_blocks(*header)
 
 
 def _count_columns(cell: str) -> int:

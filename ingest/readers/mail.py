@@ -1,4 +1,4 @@
-"""Read e-mail (.eml, .mbox, .msg): the subject is the title; who wrote when, the text, what was attached."""
+"""Read e-mail (.eml, .mbox, .msg): subject (as title), sender, date, text and names of attachments."""
 
 import email.policy
 import io
@@ -15,11 +15,11 @@ from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.types import Block
 from storage.language.lazy_pattern import lazy_compile
 
-_LETTER_LEVEL = 2
+_MESSAGE_LEVEL = 2
 _SEPARATOR = lazy_compile(rb"(?:\A|(?<=\n))From [^\n]*\n")
 _QUOTED = lazy_compile(r"^(?:>[ \t]?)+", re.MULTILINE)
 
-# Properties of Outlook's messages, by the numbers that MAPI gives them.
+# MAPI numbers of the properties of Outlook messages.
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _TO, _BODY, _MARKUP = "0037", "0C1A", "0C1F", "0E04", "1000", "1013"
 _SENT, _RECEIVED = 0x00390040, 0x0E060040
 _FILE_NAME, _LONG_FILE_NAME = "3704", "3707"
@@ -27,17 +27,17 @@ _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 def read_eml(content: bytes) -> ParsedDocument:
-    letter = _parsed(content)
-    return ParsedDocument(items=tuple(_read_letter(letter)), title=_header(letter, "Subject"), date=_date(letter))
+    message = _parsed(content)
+    return ParsedDocument(items=tuple(_read_message(message)), title=_header(message, "Subject"), date=_date(message))
 
 
 def read_mbox(content: bytes) -> ParsedDocument:
-    """Read the letters of a mailbox, each a section under its subject; the newest gives the date."""
-    letters = [_parsed(part) for part in _SEPARATOR.split(content.replace(b"\r\n", b"\n")) if part.strip()]
+    """Read the messages of a mailbox as sections under their subjects, dated by the newest."""
+    messages = [_parsed(part) for part in _SEPARATOR.split(content.replace(b"\r\n", b"\n")) if part.strip()]
     items: list[ContentItem] = []
-    for letter in letters:
-        items += [Heading(_LETTER_LEVEL, _header(letter, "Subject") or "No subject"), *_read_letter(letter)]
-    return ParsedDocument(items=tuple(items), date=max(filter(None, map(_date, letters)), default=None))
+    for message in messages:
+        items += [Heading(_MESSAGE_LEVEL, _header(message, "Subject") or "No subject"), *_read_message(message)]
+    return ParsedDocument(items=tuple(items), date=max(filter(None, map(_date, messages)), default=None))
 
 
 def read_msg(content: bytes) -> ParsedDocument:
@@ -55,21 +55,21 @@ def read_msg(content: bytes) -> ParsedDocument:
 
 
 def _parsed(content: bytes) -> EmailMessage:
-    # With this policy the parser makes messages of the newer class, which its types do not tell.
+    # This policy makes the parser return the newer class, which its types do not show.
     return email.message_from_bytes(content, policy=email.policy.default)
 
 
-def _read_letter(letter: EmailMessage) -> Iterator[ContentItem]:
-    yield from _head(_header(letter, "From"), _header(letter, "To"), _date(letter))
-    body = letter.get_body(("plain", "html"))
+def _read_message(message: EmailMessage) -> Iterator[ContentItem]:
+    yield from _head(_header(message, "From"), _header(message, "To"), _date(message))
+    body = message.get_body(("plain", "html"))
     if body is not None:
         text = _text(body)
         yield from html_tree.read_html(text) if body.get_content_subtype() == "html" and text.strip() else _prose(text)
-    yield from _attached([part.get_filename() or "" for part in letter.iter_attachments()])
+    yield from _attached([part.get_filename() or "" for part in message.iter_attachments()])
 
 
 def _text(part: MIMEPart) -> str:
-    """Decode a part in the encoding it declares, else in the one it is in."""
+    """Decode a part in its declared encoding, or else by detection."""
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
@@ -97,16 +97,16 @@ def _attached(names: list[str]) -> list[ContentItem]:
     return [Block(f"Attached: {', '.join(named)}")] if named else []
 
 
-def _header(letter: EmailMessage, name: str) -> str:
-    return " ".join(plain_text.strip_control_characters(str(letter.get(name) or "")).split())
+def _header(message: EmailMessage, name: str) -> str:
+    return " ".join(plain_text.strip_control_characters(str(message.get(name) or "")).split())
 
 
-def _date(letter: EmailMessage) -> datetime | None:
-    return value_parsers.parse_date(str(letter.get("Date") or ""))
+def _date(message: EmailMessage) -> datetime | None:
+    return value_parsers.parse_date(str(message.get("Date") or ""))
 
 
 def _stored(file: Any, number: str, folder: str = "") -> str:
-    """Read a text of an Outlook message: in UTF-16, or in an encoding that it does not state."""
+    """Read a text of an Outlook message, in UTF-16 or in an unstated encoding."""
     for kind in ("001F", "001E"):
         path = [*filter(None, [folder]), f"__substg1.0_{number}{kind}"]
         if file.exists(path):
@@ -122,13 +122,13 @@ def _stored_markup(file: Any) -> str:
 
 
 def _moment(file: Any) -> datetime | None:
-    """Tell when a message was sent, else received: its properties are rows of 16 bytes below a head of 32."""
+    """Return when a message was sent, or else received; properties are 16 bytes each after a header of 32."""
     if not file.exists("__properties_version1.0"):
         return None
     content = file.openstream("__properties_version1.0").read()
-    found = {
+    properties = {
         int.from_bytes(content[at : at + 4], "little"): int.from_bytes(content[at + 8 : at + 16], "little")
         for at in range(32, len(content) - 15, 16)
     }
-    ticks = found.get(_SENT) or found.get(_RECEIVED)
+    ticks = properties.get(_SENT) or properties.get(_RECEIVED)
     return _EPOCH + timedelta(microseconds=ticks // 10) if ticks else None

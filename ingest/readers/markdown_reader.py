@@ -96,7 +96,7 @@ def read_body(text: str, *, mdx: bool = False) -> ParsedDocument:
 
 @cache
 def _make_parser(mdx: bool) -> MarkdownIt:  # noqa: FBT001 - a key of the cache
-    # The presets stop at 20 levels and drop what lies deeper.
+    # The presets drop text nested deeper than 20 levels.
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
     parser.helpers = SimpleNamespace(**{**vars(helpers), "parseLinkDestination": _parse_destination})  # type: ignore[assignment]
     parser.core.ruler.at("inline", _parse_inline)
@@ -120,7 +120,7 @@ def _make_parser(mdx: bool) -> MarkdownIt:  # noqa: FBT001 - a key of the cache
 
 
 def _parse_inline(state: StateCore) -> None:
-    """Parse the text of each block; where a template's `raw` holds it, tags are text."""
+    """Parse the text of each block; tags within a template's `raw` are text."""
     for token in state.tokens:
         if token.type != "inline":
             continue
@@ -128,7 +128,7 @@ def _parse_inline(state: StateCore) -> None:
         state.env["verbatim"] = any(first < line < last for first, last in state.env["raw"])
         token.children = []
         for piece in _split_text(token.content):
-            parsed: list[Token] = []  # of its own, as all of it is looked through at the end
+            parsed: list[Token] = []  # a list of its own, as the parser searches all of it at the end
             state.md.inline.parse(piece, state.md, state.env, parsed)
             token.children += parsed
 
@@ -145,8 +145,8 @@ def _split_text(text: str) -> list[str]:
 
 
 def _parse_destination(text: str, at: int, end: int) -> Any:
-    """Parse the address of a link or a reference; the tags of a template within it are parts of it."""
-    found = helpers.parseLinkDestination(text, at, end)
+    """Parse the address of a link or reference, which may contain template tags."""
+    destination = helpers.parseLinkDestination(text, at, end)
     rest, tagged = at, False
     while rest < end:
         if tag := _ADDRESS_TAG.match(text, rest, end) if text[rest] == "{" else None:
@@ -156,12 +156,12 @@ def _parse_destination(text: str, at: int, end: int) -> Any:
         else:
             rest += 1
     if tagged:
-        found.ok, found.pos, found.str = True, rest, _TAGGED_ADDRESS
-    return found
+        destination.ok, destination.pos, destination.str = True, rest, _TAGGED_ADDRESS
+    return destination
 
 
 def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser's own signature
-    """Pass over what is no text, and leave a gap where a template or a script would have said something."""
+    """Skip markup that is not text, and leave a gap for the output of a template or script."""
     if state.src[state.pos] not in _JUNK_BEGINS or (state.env["verbatim"] and state.src[state.pos] == "{"):
         return False
     match = _JUNK.match(state.src, state.pos, state.posMax)
@@ -189,26 +189,26 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
 
 
 def _read_element(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a component, an address that begins with a tag, and an element of HTML in whose attributes tags stand."""
+    """Read a component, an address that begins with a tag, or an HTML element with tags in its attributes."""
     if state.src[state.pos] != "<":
         return False
-    found = _COMPONENT.match(state.src, state.pos, state.posMax)
-    if found and _is_component(found, state.env["paired"]):
-        content = "" if found["close"] or not found["alone"] else _component_gap(found)
-    elif found := _AUTOLINK.match(state.src, state.pos, state.posMax):
-        content = f"{template_tags.read_tag(found['tag'], after=found['path'][:2]).gap}{escape(found['path'])}"
-    elif found := _TAGGED_ELEMENT.match(state.src, state.pos, state.posMax):
-        content = _ADDRESS_TAG.sub(_TAGGED_ADDRESS, found[0])
+    tag = _COMPONENT.match(state.src, state.pos, state.posMax)
+    if tag and _is_component(tag, state.env["paired"]):
+        content = "" if tag["close"] or not tag["alone"] else _component_gap(tag)
+    elif tag := _AUTOLINK.match(state.src, state.pos, state.posMax):
+        content = f"{template_tags.read_tag(tag['tag'], after=tag['path'][:2]).gap}{escape(tag['path'])}"
+    elif tag := _TAGGED_ELEMENT.match(state.src, state.pos, state.posMax):
+        content = _ADDRESS_TAG.sub(_TAGGED_ADDRESS, tag[0])
     else:
         return False
     if not silent:
         state.push("html_inline", "", 0).content = content
-    state.pos = found.end()
+    state.pos = tag.end()
     return True
 
 
 def _is_component(found: re.Match[str], paired: frozenset[str]) -> bool:
-    """Tell a component from HTML in capitals, and from a placeholder such as <Your Name>."""
+    """Return whether this is a component, not HTML in capitals or a placeholder such as <Your Name>."""
     if found["name"].isupper() and found["name"].lower() in html_tree.HTML_NAMES:
         return False
     return bool(found["close"] or found["alone"] or found["name"] in paired or re.search(r"[={]", found["props"]))
@@ -219,7 +219,7 @@ def _component_gap(found: re.Match[str]) -> str:
 
 
 def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Take the mark off a footnote's first line; what follows is read as the paragraph that it is."""
+    """Strip the mark from the first line of a footnote, which is read as a paragraph."""
     match = _FOOTNOTE.match(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
     if not match or silent:
         return bool(match)
@@ -228,24 +228,24 @@ def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> boo
 
 
 def _skip_comment(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Pass over a template's comment that goes on over the next lines, up to one that ends with it."""
+    """Skip the lines of a template's comment."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "{" or (state.sCount[line] < state.blkIndent and not silent):
         return False
-    found = _COMMENT.match(state.src, start, state.eMarks[line])
-    if not found or any(first < line < last for first, last in state.env["raw"]):
+    comment = _COMMENT.match(state.src, start, state.eMarks[line])
+    if not comment or any(first < line < last for first, last in state.env["raw"]):
         return False
-    kind = found.lastgroup or "liquid"
+    kind = comment.lastgroup or "liquid"
     missing = state.env.setdefault("uncommented", set())
     for last in range(line, end) if (kind, end) not in missing else ():
-        first = found.end() if last == line else state.bMarks[last]
+        first = comment.end() if last == line else state.bMarks[last]
         if ends := _COMMENT_ENDS[kind].search(state.src, first, state.eMarks[last]):
             break
     else:
         missing.add((kind, end))
         return False
     if last > line and not silent:
-        # What follows the end of the comment is read as a line of its own.
+        # Text after the end of the comment is read as a separate line.
         at = ends.end()
         while at < state.eMarks[last] and state.src[at] in " \t":
             at += 1
@@ -254,7 +254,7 @@ def _skip_comment(state: StateBlock, line: int, end: int, silent: bool) -> bool:
 
 
 def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a tag that has a line to itself and prints nothing there, or opens or ends a box: it parts paragraphs."""
+    """Read a tag alone on its line that prints nothing, or opens or closes a box: it separates paragraphs."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "{" or state.sCount[line] < state.blkIndent:
         return False
@@ -280,12 +280,12 @@ def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool
 
 
 def _read_admonition(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read a box or a tab of MkDocs: its title is a paragraph, and what is indented beneath it is Markdown."""
+    """Read a box or tab of MkDocs: its title as a paragraph, the indented lines below as Markdown."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] not in {"!", "?", "="}:
         return False
-    found = _ADMONITION.fullmatch(state.src, start, state.eMarks[line])
-    if not found:
+    box = _ADMONITION.fullmatch(state.src, start, state.eMarks[line])
+    if not box:
         return False
     indent = state.sCount[line] + 4
     indented = takewhile(lambda at: state.isEmpty(at) or state.sCount[at] >= indent, range(line + 1, end))
@@ -294,8 +294,8 @@ def _read_admonition(state: StateBlock, line: int, end: int, silent: bool) -> bo
         return False
     if silent:
         return True
-    if found["title"]:
-        state.push("html_block", "", 0).content = f"<p>{escape(found['title'])}</p>\n"
+    if box["title"]:
+        state.push("html_block", "", 0).content = f"<p>{escape(box['title'])}</p>\n"
     before = state.blkIndent, state.lineMax
     state.blkIndent, state.lineMax = indent, inside[-1] + 1
     state.level += 1
@@ -307,7 +307,7 @@ def _read_admonition(state: StateBlock, line: int, end: int, silent: bool) -> bo
 
 
 def _find_end(state: StateBlock, name: str, line: int, end: int) -> int:
-    """Return the line that a tag is closed on; 0 if none is."""
+    """Return the line of the closing tag; 0 if none."""
     missing = state.env.setdefault("missing", set())
     ends = re.compile(rf"\{{%-?\s*end_?{re.escape(name)}\b|\{{\{{[<%]\s*/\s*{re.escape(name)}\b")
     for at in range(line + 1, end) if name not in missing else ():
@@ -318,29 +318,29 @@ def _find_end(state: StateBlock, name: str, line: int, end: int) -> int:
 
 
 def _read_lone_component(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Read the tag of a component that has lines to itself; what it holds is Markdown."""
+    """Read the tag of a component alone on its lines; its content is Markdown."""
     start = state.bMarks[line] + state.tShift[line]
     if state.src[start : start + 1] != "<" or state.sCount[line] < state.blkIndent:
         return False
-    found = _LONE_COMPONENT.match(state.src, start, min(start + _LONGEST_EXPRESSION, state.eMarks[state.lineMax - 1]))
-    if not found or not _is_component(found, state.env["paired"]):
+    tag = _LONE_COMPONENT.match(state.src, start, min(start + _LONGEST_EXPRESSION, state.eMarks[state.lineMax - 1]))
+    if not tag or not _is_component(tag, state.env["paired"]):
         return False
-    last = next((at for at in range(line, state.lineMax) if state.eMarks[at] >= start + len(found[0].rstrip())), line)
-    if state.src[start + len(found[0].rstrip()) : state.eMarks[last]].strip():
+    last = next((at for at in range(line, state.lineMax) if state.eMarks[at] >= start + len(tag[0].rstrip())), line)
+    if state.src[start + len(tag[0].rstrip()) : state.eMarks[last]].strip():
         return False
     if silent:
         return True
-    said = template_tags.read_component(found["name"], found["props"])
-    if found["alone"]:
-        state.push("html_block", "", 0).content = f"<p>{make_gap(said)}</p>\n"
-    elif said and not found["close"]:
-        state.push("html_block", "", 0).content = f"<p>{escape(said)}</p>\n"
+    text = template_tags.read_component(tag["name"], tag["props"])
+    if tag["alone"]:
+        state.push("html_block", "", 0).content = f"<p>{make_gap(text)}</p>\n"
+    elif text and not tag["close"]:
+        state.push("html_block", "", 0).content = f"<p>{escape(text)}</p>\n"
     state.line = last + 1
     return True
 
 
 def _skip_statement(state: StateBlock, line: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
-    """Pass over an import or export of MDX, to the end of its statement or the next blank line."""
+    """Skip an import or export of MDX, to the end of its statement or the next blank line."""
     if silent or state.level or not _STATEMENT.match(state.src, state.bMarks[line], state.eMarks[line]):
         return False
     last = line
@@ -359,7 +359,7 @@ def _skip_statement(state: StateBlock, line: int, end: int, silent: bool) -> boo
 
 
 def _render_text(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    """Take off the marks that their writer meant as markup, though a space too many made them text."""
+    """Strip marks that were meant as markup, but became text by a misplaced space."""
     content = tokens[at].content
     if any(mark in content for mark in ("**", "](", "][", "`")):
         content = _STRAY.sub("", _UNDEFINED_LINK.sub(r"\1", _BROKEN_LINK.sub(r"\1", content)))
@@ -371,14 +371,14 @@ def _render_break(_renderer: Any, tokens: Sequence[Token], at: int, _options: An
 
 
 def _render_image(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    """Render what stands in a line of text; a picture that begins a line is none of its words."""
+    """Render a picture within a line of text; one that begins a line is not part of it."""
     before = next((token for token in reversed(tokens[:at]) if token.type not in {"link_open", "html_inline"}), None)
     alone = not before or before.type in {"softbreak", "hardbreak"}
     return f'<img alt="{"" if alone else escape(tokens[at].content or html_tree.MARK)}">'
 
 
 def _render_html(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, env: Any) -> str:
-    """Pass HTML on, but show a placeholder such as <your-name> as the text that its writer meant."""
+    """Keep HTML, but render a placeholder such as <your-name> as text."""
     content = tokens[at].content
     if tokens[at].type == "html_block":
         content = template_tags.replace_tags(content)

@@ -1,7 +1,7 @@
-"""Read Word documents, presentations and e-books: zip archives of markup, opened with care.
+"""Read Word documents, presentations and e-books: zip archives of markup, which may unpack to huge sizes.
 
-A small archive can unpack to a huge one. Word is read by way of the HTML that mammoth makes of it; a presentation is a
-section a slide, its speaker notes last; a book is its chapters in the order in which it is read.
+Mammoth turns Word documents into HTML. A presentation has one section per slide, with its speaker notes last; a book
+has its chapters in reading order.
 """
 
 import io
@@ -22,12 +22,12 @@ from ingest.types import Block, UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
 
 LARGEST_UNPACKED = 512 * 1024 * 1024
-"""Bytes that all parts may have together; zipfile reads no part beyond the size that the archive gives for it."""
+"""Bytes of all parts together; zipfile reads no part beyond the size that the archive states."""
 LARGEST_MARKUP = 64 * 1024 * 1024
-"""Bytes that all parts of markup may have together which are read into a tree, where each takes several times that."""
+"""Bytes of all parts of markup together; their trees take several times that in memory."""
 _MOST_PARTS = 10_000
-_TIGHTEST = 200  # how many times its packed size a part may have unpacked; markup has 10 to 50
-_SMALL_PART = 1 << 20  # bytes. How tightly smaller parts are packed does not matter
+_TIGHTEST = 200  # largest ratio of unpacked to packed size; that of markup is 10 to 50
+_SMALL_PART = 1 << 20  # bytes; the ratio of smaller parts does not matter
 _MARKUP_ENDINGS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".vml")
 
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -36,21 +36,21 @@ _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 def open_package(
     content: bytes, *, largest: int = LARGEST_UNPACKED, markup: int = LARGEST_MARKUP, parts: int = _MOST_PARTS
 ) -> zipfile.ZipFile:
-    """Open an archive, whose parts of `markup` may have so many bytes together. Raises `UnreadableDocument`."""
+    """Open an archive within limits in bytes and parts. Raises `UnreadableDocument`."""
     if content.startswith(_OLE_MAGIC):
-        raise UnreadableDocument("is protected by a password, or in an older format: save it anew without a password")
+        raise UnreadableDocument("is protected by a password, or in an older format: save it again without a password")
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except zipfile.BadZipFile as error:
         raise UnreadableDocument("is broken: it cannot be unpacked") from error
-    found = archive.infolist()
-    if sum(part.file_size for part in found) > largest:
+    members = archive.infolist()
+    if sum(part.file_size for part in members) > largest:
         raise UnreadableDocument(f"unpacks to more than {largest // 2**20} MB")
-    if len(found) > parts:
+    if len(members) > parts:
         raise UnreadableDocument(f"holds more than {parts:,} parts")
-    if any(part.file_size > max(_SMALL_PART, _TIGHTEST * part.compress_size) for part in found):
+    if any(part.file_size > max(_SMALL_PART, _TIGHTEST * part.compress_size) for part in members):
         raise UnreadableDocument("is packed more tightly than any document: it may be made to do harm")
-    if sum(part.file_size for part in found if part.filename.lower().endswith(_MARKUP_ENDINGS)) > markup:
+    if sum(part.file_size for part in members if part.filename.lower().endswith(_MARKUP_ENDINGS)) > markup:
         raise UnreadableDocument(f"holds more than {markup // 2**20} MB of markup: split it")
     return archive
 
@@ -75,7 +75,7 @@ _WORD_BODY = "word/document.xml"
 _WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH_NAMESPACE = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _FUNCTION_APPLICATION = "\u2061"
-_LARGE_OPERATOR = "∫"  # what an operator without a sign of its own is
+_LARGE_OPERATOR = "∫"  # the default operator
 
 
 def read_word(content: bytes) -> ParsedDocument:
@@ -91,8 +91,8 @@ def read_word(content: bytes) -> ParsedDocument:
 
 
 def read_older_word(content: bytes, programs: ReaderPrograms) -> ParsedDocument:
-    """Read what Word wrote before 2007, and rich text, as LibreOffice saves it anew."""
-    del programs  # that it may be read is known by now
+    """Read Word files from before 2007, and rich text, converted by LibreOffice."""
+    del programs  # `explain_refusal` checked that LibreOffice is enabled
     return read_word(external_programs.convert_document(content, ".doc", ".docx"))
 
 
@@ -102,7 +102,7 @@ def read_older_slides(content: bytes, programs: ReaderPrograms) -> ParsedDocumen
 
 
 def _write_boxes(markup: str) -> str:
-    """Write the boxes of a form as signs."""
+    """Replace the checkboxes of a form by signs."""
     return _BOX.sub(lambda box: "✓ " if "checked=" in box[0] else "☐ ", markup)
 
 
@@ -125,7 +125,7 @@ def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
 
 
 def format_equation(math: Element) -> str:
-    """Write an equation of Office's on one line, as a person would type it: `x = (-b ± √(b^2 - 4ac))/(2a)`."""
+    """Write an equation of Office on one line as people type it: `x = (-b ± √(b^2 - 4ac))/(2a)`."""
     tag = math.tag.removeprefix(_MATH_NAMESPACE)
     if tag == "t":
         return (math.text or "").replace(_FUNCTION_APPLICATION, " ")
@@ -148,12 +148,12 @@ _SHAPES = {
 
 
 class _EquationPart(str):
-    """A part of an equation; formatted as `one` it stands in brackets unless it is one word or number."""
+    """A part of an equation; formatted as `one`, it gets brackets unless it is one word or number."""
 
     __slots__ = ()
 
-    def __format__(self, how: str) -> str:
-        return f"({self})" if how and not re.fullmatch(r"[\w.]*|\(.*\)", self) else str(self)
+    def __format__(self, spec: str) -> str:
+        return f"({self})" if spec and not re.fullmatch(r"[\w.]*|\(.*\)", self) else str(self)
 
 
 def _sign(math: Element) -> str:
@@ -161,7 +161,7 @@ def _sign(math: Element) -> str:
     return _LARGE_OPERATOR if sign is None else str(sign.get(f"{_MATH_NAMESPACE}val", _LARGE_OPERATOR))
 
 
-_SLIDE_LEVEL = 2  # level 1 is the presentation's own title
+_SLIDE_LEVEL = 2  # level 1 is the title of the presentation
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _DIAGRAM_DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
 _PLACEHOLDERS = frozenset({"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER", "SLIDE_IMAGE"})
@@ -180,13 +180,13 @@ def read_slides(content: bytes) -> ParsedDocument:
 def join_slides(
     slides: Iterable[Sequence[ContentItem]], *, fallback_title: str, date: datetime | None
 ) -> ParsedDocument:
-    """Make a document of what was read of each slide; the first title is the presentation's."""
-    found = tuple(item for items in slides for item in items)
-    titles = [item.text for item in found if isinstance(item, Heading)]
-    if len(found) == len(titles):
-        # What slides say that have nothing but titles is no heading.
-        found = tuple(Block(title) for title in titles)
-    return ParsedDocument(items=found, title=titles[0] if titles else "", fallback_title=fallback_title, date=date)
+    """Make a document of the content of each slide; the first title is that of the presentation."""
+    items = tuple(item for items in slides for item in items)
+    titles = [item.text for item in items if isinstance(item, Heading)]
+    if len(items) == len(titles):
+        # Titles of slides without other text are text, not headings.
+        items = tuple(Block(title) for title in titles)
+    return ParsedDocument(items=items, title=titles[0] if titles else "", fallback_title=fallback_title, date=date)
 
 
 def _read_slide(slide: Any, number: int) -> Iterator[ContentItem]:
@@ -215,7 +215,7 @@ def make_slide(
 
 
 def _in_order(shapes: Iterable[Any]) -> list[Any]:
-    """Sort shapes from top to bottom, then from left to right; what has no place of its own comes first."""
+    """Sort shapes from top to bottom, then from left to right, those without a position first."""
     return sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
 
 
@@ -241,7 +241,7 @@ def _read_shape(shape: Any) -> Iterator[ContentItem]:
 
 
 def _frame_text(frame: Any) -> Iterator[ContentItem]:
-    """Read a text frame; several short paragraphs of one frame are the points of a list."""
+    """Read a text frame; several paragraphs become the points of a list."""
     lines = [(paragraph.level, _one_line(paragraph.text)) for paragraph in frame.paragraphs]
     lines = [(level, text) for level, text in lines if text]
     if len(lines) > 1:
@@ -251,7 +251,7 @@ def _frame_text(frame: Any) -> Iterator[ContentItem]:
 
 
 def read_chart(chart: Element) -> Iterator[ContentItem]:
-    """Read a chart of Office of whatever kind: a row a category, or a point, with the values of all series."""
+    """Read a chart of any kind: one row per category or point, with the values of all series."""
     title = chart.find("{*}chart/{*}title/{*}tx")
     if title is not None and (said := _one_line(" ".join(part.text or "" for part in title.iter("{*}t", "{*}v")))):
         yield Block(f"{said}:")
@@ -268,16 +268,16 @@ def read_chart(chart: Element) -> Iterator[ContentItem]:
 
 
 def _points(series: Element, name: str) -> dict[int, str]:
-    """Return the values that a chart keeps of its sheet, by place; of several levels of labels the innermost."""
-    found = series.find(f"{{*}}{name}")
-    kept = (
+    """Return the values that a chart copies from its sheet, by position; of several label levels the innermost."""
+    source = series.find(f"{{*}}{name}")
+    cache = (
         None
-        if found is None
-        else next(found.iter("{*}lvl", "{*}strCache", "{*}numCache", "{*}strLit", "{*}numLit"), None)
+        if source is None
+        else next(source.iter("{*}lvl", "{*}strCache", "{*}numCache", "{*}strLit", "{*}numLit"), None)
     )
-    if kept is not None and kept.find("{*}lvl") is not None:
-        kept = kept.find("{*}lvl")
-    points = [] if kept is None else list(kept.iter("{*}pt"))
+    if cache is not None and cache.find("{*}lvl") is not None:
+        cache = cache.find("{*}lvl")
+    points = [] if cache is None else list(cache.iter("{*}pt"))
     return {int(point.get("idx", 0)): (point.findtext("{*}v") or "").strip() for point in points}
 
 
@@ -293,7 +293,7 @@ def _format_number(value: str) -> str:
 
 
 def _read_diagram(content: bytes) -> Iterator[ContentItem]:
-    """Read the texts of a drawing that PowerPoint lays out by itself."""
+    """Read the texts of a SmartArt diagram."""
     points = (_one_line("".join(part.itertext())) for part in value_parsers.parse_xml(content).iter("{*}pt"))
     lines = [text for text in points if text]
     if lines:
@@ -332,7 +332,7 @@ def _chapters(archive: zipfile.ZipFile, book: Element, folder: str) -> Iterator[
             continue
         path = posixpath.normpath(posixpath.join(folder, unquote(part.get("href", ""))))
         if path in present:
-            # Each once: a few lines can name one chapter any number of times.
+            # Each chapter once: a few lines can name it any number of times.
             present.discard(path)
             read_any = True
             yield from html_tree.read_html(web_page.decode_markup(archive.read(path)))
@@ -341,5 +341,5 @@ def _chapters(archive: zipfile.ZipFile, book: Element, folder: str) -> Iterator[
 
 
 def _metadata_text(book: Element, name: str) -> str:
-    found = next(book.iter(f"{{*}}{name}"), None)
-    return "" if found is None else " ".join("".join(found.itertext()).split())
+    field = next(book.iter(f"{{*}}{name}"), None)
+    return "" if field is None else " ".join("".join(field.itertext()).split())

@@ -1,4 +1,4 @@
-"""Read OpenDocument files (.odt, .odp, .ods): texts by way of HTML, a section a slide, a section a sheet."""
+"""Read OpenDocument files: texts (.odt) by way of HTML, one section per slide (.odp) or sheet (.ods)."""
 
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ _UNSEEN = frozenset({
 })  # fmt: skip
 _MOST_SPACES = 100
 _MOST_REPEATED = 1000
-"""Cells or rows with text that stand for so many of their kind; those beyond them say nothing new."""
+"""Repetitions of a cell or row with text that are read; further ones add nothing."""
 _HEADING_STYLE = lazy_compile(r"Heading_20_([1-6])")
 _LENGTH = lazy_compile(r"(-?[\d.]+)(cm|mm|in|pt)?")
 _UNITS = {"cm": 10.0, "mm": 1.0, "in": 25.4, "pt": 0.353}
@@ -82,14 +82,14 @@ def _open(content: bytes, *, markup: int = office.LARGEST_MARKUP) -> zipfile.Zip
 
 def _body(archive: zipfile.ZipFile, kind: str) -> Element:
     root = value_parsers.parse_xml(archive.read("content.xml"))
-    found = root.find(f"{_OFFICE}body/{_OFFICE}{kind}")
-    if found is None:
+    body = root.find(f"{_OFFICE}body/{_OFFICE}{kind}")
+    if body is None:
         raise UnreadableDocument(f"holds no {kind}")
-    return found
+    return body
 
 
 class _Styles:
-    """The styles of a document: which lists are numbered, and what a paragraph's style is derived from."""
+    """The styles of a document: which lists are numbered, and the base of each paragraph style."""
 
     def __init__(self, styles: Iterable[Element], lists: Iterable[Element]) -> None:
         self._parents = {style.get(f"{_STYLE}name"): style.get(f"{_STYLE}parent-style-name") for style in styles}
@@ -100,7 +100,7 @@ class _Styles:
         }
 
     def base(self, name: str | None) -> str:
-        """Return the named style that a paragraph's own is derived from."""
+        """Return the named style from which a paragraph's own is derived."""
         return self._parents.get(name) or name or ""
 
     def is_numbered(self, name: str | None, level: int) -> bool:
@@ -113,10 +113,11 @@ def _read_styles(body: Element) -> _Styles:
 
 
 class _HtmlWriter:
-    """Write what stands in a document as HTML."""
+    """Write the content of a document as HTML."""
 
     def __init__(self, archive: zipfile.ZipFile, styles: _Styles) -> None:
-        self._archive, self._styles = archive, styles
+        self._archive = archive
+        self._styles = styles
         self._names = frozenset(archive.namelist())
         self._notes: list[str] = []
         self._handlers = {
@@ -162,11 +163,11 @@ class _HtmlWriter:
 
     def _list(self, element: Element) -> str:
         above = [element, *element.iterancestors(f"{_TEXT}list")]
-        style = next((name for one in above if (name := one.get(f"{_TEXT}style-name"))), None)
+        style = next((name for parent in above if (name := parent.get(f"{_TEXT}style-name"))), None)
         tag = "ol" if self._styles.is_numbered(style, len(above)) else "ul"
         items: list[str] = []
         for item in element:
-            # A list deeper than its neighbours stands in an item that says nothing itself.
+            # A deeper list is in an item without text of its own.
             if items and len(item) and all(part.tag == f"{_TEXT}list" for part in item):
                 items[-1] += self._inside(item)
             else:
@@ -201,7 +202,7 @@ class _HtmlWriter:
         return f"<{tag}{spans}>{self._inside(cell)}</{tag}>"
 
     def _object(self, element: Element) -> str:
-        """Write an equation as its author typed it, and a chart as the table of its values."""
+        """Write an equation as its author typed it, and a chart as a table of its values."""
         path = f"{element.get(_LINK, '').removeprefix('./').rstrip('/')}/content.xml"
         if path not in self._names:
             return ""
@@ -230,24 +231,24 @@ def _read_slide(page: Element, number: int, writer: _HtmlWriter) -> Iterator[Con
 
 
 def _place(frame: Element) -> tuple[float, float]:
-    """Return how far down and how far right a frame stands; a group stands where its first part does."""
+    """Return the vertical and horizontal position of a frame, or of the first part of a group."""
     if frame.tag == f"{_DRAW}g":
         return min(map(_place, frame), default=(0.0, 0.0))
     return _length(frame.get(f"{_SVG}y", "")), _length(frame.get(f"{_SVG}x", ""))
 
 
 def _length(written: str) -> float:
-    found = _LENGTH.fullmatch(written)
-    return float(found[1]) * _UNITS.get(found[2] or "", 1.0) if found else 0.0
+    length = _LENGTH.fullmatch(written)
+    return float(length[1]) * _UNITS.get(length[2] or "", 1.0) if length else 0.0
 
 
 def _sheet_rows(sheet: Element) -> Iterator[list[str]]:
     for row in sheet.iter(f"{_TABLE}table-row"):
         cells: list[str] = []
         for cell in row.iterchildren(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
-            said = _cell_value(cell)
-            most = _MOST_REPEATED if said else spreadsheet.WIDEST_SHEET
-            cells += [said] * min(_count(cell.get(f"{_TABLE}number-columns-repeated")), most)
+            value = _cell_value(cell)
+            most = _MOST_REPEATED if value else spreadsheet.WIDEST_SHEET
+            cells += [value] * min(_count(cell.get(f"{_TABLE}number-columns-repeated")), most)
         while cells and not cells[-1]:
             cells.pop()
         for _ in range(min(_count(row.get(f"{_TABLE}number-rows-repeated")), _MOST_REPEATED if cells else 1)):
@@ -259,7 +260,7 @@ def _count(written: str | None) -> int:
 
 
 def _cell_value(cell: Element) -> str:
-    """Return a cell's value as `.xlsx` files have it: days in ISO's form, numbers without separators."""
+    """Return a cell's value as in `.xlsx` files: dates in ISO 8601, numbers without separators."""
     kind = cell.get(f"{_OFFICE}value-type", "")
     if kind == "date":
         day = cell.get(f"{_OFFICE}date-value", "")

@@ -1,4 +1,4 @@
-"""Hold what a reader returns, headings and blocks in order, and group it into a title and sections."""
+"""The result of a reader, headings and blocks in order, and its division into title and sections."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from storage.types import PassageKind
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading in the flow of the text. `level` counts from 1, the outermost."""
+    """A heading between blocks. `level` 1 is the outermost."""
 
     level: int
     text: str
@@ -22,16 +22,16 @@ ContentItem = Heading | Block
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A document as its format tells it; what the format does not say is empty."""
+    """A parsed document; fields that its format does not state are empty."""
 
     items: tuple[ContentItem, ...]
-    title: str = ""  # A title that somebody gave on purpose: it goes before any heading
+    title: str = ""  # a title given on purpose, preferred to headings
     fallback_title: str = ""
-    """A title from metadata that is often wrong or stale: used only where there is no first heading."""
-    untitled: bool = False  # whether its first heading is no title
+    """A title from metadata, which are often wrong or stale: used only without a first heading."""
+    untitled: bool = False  # whether its first heading is not a title
     date: datetime | None = None
     dated: bool = False
-    """Whether it states a date, be it one that is not understood: then its file's date would be a guess."""
+    """Whether it states a date, understood or not: then the date of its file is not used."""
     revision: str = ""
     language: str = ""
 
@@ -40,7 +40,7 @@ _INTRODUCES = (":", "\uff1a")
 
 
 def find_title(items: Sequence[ContentItem]) -> str:
-    """Find the first heading of level 1, or else a heading that opens the document alone at its level."""
+    """Return the first heading of level 1, or else an opening heading that is alone at its level."""
     headings = [item for item in items if isinstance(item, Heading)]
     for heading in headings:
         if heading.level == 1:
@@ -52,7 +52,7 @@ def find_title(items: Sequence[ContentItem]) -> str:
 
 
 def group_sections(items: Iterable[ContentItem], title: str) -> tuple[Section, ...]:
-    """Group blocks under the path of headings above them; a heading that says the title is left out of the path."""
+    """Group blocks under the path of headings above them, without a heading that repeats the title."""
     made: list[tuple[tuple[str, ...], list[Block]]] = []
     for path, block in _group_by_heading(list(items), title):
         if made and made[-1][0] == path:
@@ -74,7 +74,7 @@ def _group_by_heading(items: Sequence[ContentItem], title: str) -> Iterator[tupl
         if not titled and _is_same_text(item.text, title):
             titled = True
         elif at + 1 == len(items) or (isinstance(after := items[at + 1], Heading) and after.level <= item.level):
-            # Nothing stands under it, so what it says is a text of its own.
+            # Nothing follows below it, so it is text.
             yield _path(above), Block(item.text)
         else:
             above.append(item)
@@ -84,12 +84,12 @@ def _path(above: Sequence[Heading]) -> tuple[str, ...]:
     return tuple(heading.text for heading in above)
 
 
-def _is_same_text(one: str, other: str) -> bool:
-    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+def _is_same_text(text: str, other: str) -> bool:
+    return " ".join(text.split()).casefold() == " ".join(other.split()).casefold()
 
 
 def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
-    """Join a paragraph that ends in a colon with the list that it introduces."""
+    """Join a paragraph that ends in a colon with the list after it."""
     waiting: Block | None = None
     for block in blocks:
         if waiting and block.kind is PassageKind.PROSE and is_list_item(block.text):
