@@ -1,7 +1,7 @@
-"""Put the characters of a PDF's line that runs from right to left in the order in which they are read.
+"""Order the characters of a right-to-left line of a PDF as they are read.
 
-A page holds glyphs at places, and files draw them in any order: what stands on a line is sorted by place, marks go to
-the letters they stand at, and runs from left to right (words in Latin letters, numbers) keep their own direction.
+Files draw glyphs in any order. So the glyphs of a line are sorted by position, marks are joined to their letters, and
+runs from left to right (Latin words, numbers) keep their direction.
 """
 
 import unicodedata
@@ -20,16 +20,16 @@ _ARABIC = lazy_compile("[\u0600-\u08ff]")
 _JOINS_DIGITS = ".,:/\u066b\u066c"
 _JOINS_BUT_IN_ARABIC = "-+"
 _OF_A_NUMBER_BUT_IN_ARABIC = "%$€£¥₪₺#°"
-"""As Unicode's rules for text of both directions have it, which whoever made the file went by."""
+"""As in Unicode's bidirectional algorithm, which the program that wrote the file followed."""
 _BRACKETS = {"(": "()", ")": "()", "[": "[]", "]": "[]", "{": "{}", "}": "{}", "«": "«»", "»": "«»"}
 _ON_ONE_LINE = 0.5
-"""Of the lower one's height: how much of it two characters of a line share."""
+"""Vertical overlap of two characters of a line, in heights of the lower one."""
 _SPACE = 0.12
-"""Of a character's height: the narrowest space that was drawn."""
+"""Narrowest drawn space, in heights of a character."""
 _TOUCHES = 0.4
-"""Of a mark's height: how far it may stand from the letter that the file has before it."""
+"""Farthest distance of a mark from the preceding letter in the file, in heights of the mark."""
 _GAP = 0.3
-"""Of a character's height: a gap that is a space though none was drawn."""
+"""Narrowest gap that counts as a space that was not drawn, in heights of a character."""
 
 
 class PdfChar(NamedTuple):
@@ -47,7 +47,7 @@ class PdfChar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """A letter with its marks, or a sign; `kind` is L, R, N for a digit, or empty."""
+    """A letter with its marks, or a sign. `kind` is L, R, N for a digit, or empty."""
 
     chars: tuple[PdfChar, ...]
     text: str
@@ -67,15 +67,15 @@ def has_rtl_letters(chars: Iterable[PdfChar]) -> bool:
 
 
 def is_rtl(letters: Iterable[str]) -> bool:
-    """Tell whether most letters are of scripts that run from right to left."""
+    """Return whether most letters are of right-to-left scripts."""
     kinds = list(map(_kind, letters))
     return kinds.count("R") > kinds.count("L")
 
 
 def split_rows(chars: Sequence[PdfChar]) -> Iterator[list[PdfChar]]:
-    """Split characters, in the order of the file, into those that stand on one line."""
+    """Split characters, in the order of the file, into lines."""
     row: list[PdfChar] = []
-    marks: list[PdfChar] = []  # which the file has before the first letter of their line
+    marks: list[PdfChar] = []  # marks before the first letter of their line
     ended = True
     for char in chars:
         if char.char in "\r\n":
@@ -95,9 +95,9 @@ def split_rows(chars: Sequence[PdfChar]) -> Iterator[list[PdfChar]]:
 
 
 def read_cells(row: Sequence[PdfChar], widest: float, *, rtl: bool) -> list[tuple[list[PdfChar], str]]:
-    """Return what stands on a row together, without gaps wider than `widest` of a height, in the order of the page.
+    """Return the cells of a row, separated by gaps wider than `widest` heights, in reading order.
 
-    Each is its characters, from left to right, and its text as it is read.
+    Each has its characters, from left to right, and its text as it is read.
     """
     clusters = _make_clusters(row)
     made: list[list[_Cluster]] = []
@@ -107,12 +107,14 @@ def read_cells(row: Sequence[PdfChar], widest: float, *, rtl: bool) -> list[tupl
             made[-1].append(cluster)
         else:
             made.append([cluster])
-    found = [([char for one in cell for char in one.chars], read_clusters(_space(cell), rtl=rtl)) for cell in made]
-    return found[::-1] if rtl else found
+    cells = [
+        ([char for cluster in cell for char in cluster.chars], read_clusters(_space(cell), rtl=rtl)) for cell in made
+    ]
+    return cells[::-1] if rtl else cells
 
 
 def read_clusters(visual: Sequence[tuple[str, str]], *, rtl: bool) -> str:
-    """Return the text of what stands from left to right, each with its kind, as it is read."""
+    """Return the text of clusters, given from left to right with their kinds, as it is read."""
     parts: list[str] = []
     for runs_rtl, run in _directed_runs(visual, rtl=rtl):
         parts += [text for text, _ in run] if not runs_rtl else _read_rtl(run)
@@ -124,7 +126,8 @@ def _kind(char: str) -> str:
 
 
 def _is_on_line(row: Sequence[PdfChar], char: PdfChar) -> bool:
-    other = next((one for one in row if not one.char.isspace() and not unicodedata.combining(one.char)), None)
+    letters = (char for char in row if not char.char.isspace() and not unicodedata.combining(char.char))
+    other = next(letters, None)
     if other is None:
         return True
     shared = min(other.top, char.top) - max(other.bottom, char.bottom)
@@ -132,7 +135,7 @@ def _is_on_line(row: Sequence[PdfChar], char: PdfChar) -> bool:
 
 
 def _make_clusters(row: Sequence[PdfChar]) -> list[_Cluster]:
-    """Sort a row from left to right, each letter with its marks; spaces between them are told by their width."""
+    """Sort a row from left to right, each letter with its marks, and drop spaces that are too narrow."""
     letters = [char for char in row if not char.char.isspace() and not unicodedata.combining(char.char)]
     marks: dict[int, list[PdfChar]] = {}
     last: PdfChar | None = None
@@ -151,15 +154,15 @@ def _make_clusters(row: Sequence[PdfChar]) -> list[_Cluster]:
     return _trim(sorted([*clusters, *spaces], key=_place))
 
 
-def _place(one: _Cluster) -> tuple[float, int]:
-    """Return where a cluster stands; the letters of a ligature stand in one place, in the order of their script."""
-    first = one.chars[0]
-    return first.left + first.right, first.at if one.kind == "L" else -first.at
+def _place(cluster: _Cluster) -> tuple[float, int]:
+    """Return a sort key; letters of a ligature have one position, and are sorted in the order of their script."""
+    first = cluster.chars[0]
+    return first.left + first.right, first.at if cluster.kind == "L" else -first.at
 
 
-def _shared(one: PdfChar, other: PdfChar) -> float:
-    """Return over what width two characters stand above each other; negative for how far apart they are."""
-    return min(one.right, other.right) - max(one.left, other.left)
+def _shared(char: PdfChar, other: PdfChar) -> float:
+    """Return the horizontal overlap of two characters; negative for their distance."""
+    return min(char.right, other.right) - max(char.left, other.left)
 
 
 def _cluster(letter: PdfChar, marks: Sequence[PdfChar]) -> _Cluster:
@@ -170,31 +173,32 @@ def _cluster(letter: PdfChar, marks: Sequence[PdfChar]) -> _Cluster:
 
 
 def _trim(clusters: list[_Cluster]) -> list[_Cluster]:
-    while clusters and clusters[0].text == " ":
-        clusters = clusters[1:]
-    while clusters and clusters[-1].text == " ":
-        clusters = clusters[:-1]
-    return clusters
+    filled = [at for at, cluster in enumerate(clusters) if cluster.text != " "]
+    return clusters[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _space(cell: Sequence[_Cluster]) -> list[tuple[str, str]]:
     made: list[tuple[str, str]] = []
-    for at, one in enumerate(cell):
+    for at, cluster in enumerate(cell):
         before = cell[at - 1] if at else None
-        if before and one.left - before.right > _GAP * one.chars[0].height and " " not in (before.text, one.text):
+        if (
+            before
+            and cluster.left - before.right > _GAP * cluster.chars[0].height
+            and " " not in (before.text, cluster.text)
+        ):
             made.append((" ", ""))
-        if one.text != " " or (made and made[-1][0] != " "):
-            made.append((one.text, one.kind))
+        if cluster.text != " " or (made and made[-1][0] != " "):
+            made.append((cluster.text, cluster.kind))
     return made
 
 
 def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[tuple[bool, Sequence[tuple[str, str]]]]:
-    """Yield the whole of a line from right to left, or of another one its runs of either direction."""
+    """Yield the runs of each direction, with whether it is right to left; a right-to-left line is one run."""
     if rtl:
         yield True, visual
         return
     directions = ["R" if kind == "R" else "L" for _, kind in visual]
-    # Between two words that run from right to left, so do spaces and signs.
+    # Spaces and signs between two right-to-left words have their direction.
     last = None
     for at, (_, kind) in enumerate(visual):
         if kind == "R":
@@ -208,13 +212,13 @@ def _directed_runs(visual: Sequence[tuple[str, str]], *, rtl: bool) -> Iterator[
 
 
 def _read_rtl(visual: Sequence[tuple[str, str]]) -> list[str]:
-    """Read what runs from right to left, its words in other letters and its numbers from left to right."""
+    """Read a right-to-left run, with foreign words and numbers from left to right."""
     made: list[str] = []
     outside: list[int] = []
     signs = _NumberSigns(_JOINS_DIGITS, "")
     if not any(_ARABIC.match(text) for text, _ in visual):
         signs = _NumberSigns(_JOINS_DIGITS + _JOINS_BUT_IN_ARABIC, _OF_A_NUMBER_BUT_IN_ARABIC)
-    for is_rtl_run, run in groupby(visual[::-1], key=lambda one: one[1] == "R"):
+    for is_rtl_run, run in groupby(visual[::-1], key=lambda cluster: cluster[1] == "R"):
         if is_rtl_run:
             made += [text for text, _ in run]
             continue
@@ -232,9 +236,9 @@ class _NumberSigns(NamedTuple):
 
 
 def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Iterator[tuple[bool, list[str]]]:
-    """Yield the pieces of a stretch without letters from right to left, in the order of such a line.
+    """Yield the pieces of a run without right-to-left letters, in the order of a right-to-left line.
 
-    Each with whether it keeps its own direction: words with all that stands between them, or one number.
+    Each has whether it keeps its own direction, as a number and foreign words with the signs between them do.
     """
     strong = [at for at, (_, kind) in enumerate(run) if kind]
     if not strong:
@@ -253,7 +257,7 @@ def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Itera
 
 
 def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -> Iterator[tuple[int, int]]:
-    """Yield where each number begins and ends: `12/05`, `2.5`, `30%`; others follow each other from right to left."""
+    """Yield start and end of each number: `12/05`, `2.5`, `30%`; several follow each other from right to left."""
     start = stop = digits[0]
     found: list[tuple[int, int]] = []
     for at in digits:
@@ -268,7 +272,7 @@ def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -
 
 
 def _turn_brackets(made: list[str], outside: Sequence[int]) -> None:
-    """Turn brackets so that they open before what they enclose: files hold either of the two signs."""
+    """Make brackets open before their content, as files hold either sign of a pair."""
     opened = 0
     for at in outside:
         pair = _BRACKETS.get(made[at])

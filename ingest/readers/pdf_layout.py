@@ -1,4 +1,4 @@
-"""Turn the stretches of text on a PDF's pages into lines, and the lines into headings, paragraphs and tables."""
+"""Turn the text segments of PDF pages into lines, and the lines into headings, paragraphs and tables."""
 
 import heapq
 import re
@@ -12,22 +12,22 @@ from ingest.readers.parsed_document import ContentItem, Heading
 from ingest.types import Block
 from storage.language.lazy_pattern import lazy_compile
 
-HYPHEN = "\u00ad"  # stands at the end of a line whose last word goes on in the next
+HYPHEN = "\u00ad"  # ends a line whose last word continues on the next
 
 _PAGE_NUMBER = lazy_compile(r"[-–]?\s*(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:of|/)\s*\d{1,4})?\s*[-–]?", re.IGNORECASE)
 _PAGE_OF = lazy_compile(r"(?:page|seite|p\.)\s*\d{1,4}(?:\s*(?:of|von|/)\s*\d{1,4})?", re.IGNORECASE)
 _LABEL = lazy_compile(r"\(?(?:\.?\d+(?:\.\d+)*|[a-zA-Z]|[ivx]+)[.)]?|[•▪◦●○‣–*-]")
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_EDGE = 3  # lines at the top and at the bottom of a page where running heads and page numbers stand
+_EDGE = 3  # lines at the top and bottom of a page that may hold running heads and page numbers
 _LEAST_PAGES = 3
-_MOST_ORDERED = 400  # lines of a page
-_SHARED_WIDTH = 0.2  # of the narrower of two lines that stand below each other
+_MOST_ORDERED = 400  # lines of a page that are put in order
+_SHARED_WIDTH = 0.2  # least horizontal overlap of two lines below each other, in widths of the narrower
 _SMALL = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class TextSegment:
-    """A stretch of text on one line; places and sizes in points, from the lower left corner of the page."""
+    """Text on one line without wide gaps; positions and sizes in points from the lower left corner of the page."""
 
     left: float
     bottom: float
@@ -40,7 +40,7 @@ class TextSegment:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A line of a page; the stretches on it that stand far apart are its cells, from left to right."""
+    """A line of a page; its segments that are far apart are its cells, from left to right."""
 
     cells: tuple[TextSegment, ...]
     page: int
@@ -67,16 +67,16 @@ def _make_line(segments: Sequence[TextSegment], page: int) -> TextLine:
 
 
 def find_lines(pages: Sequence[Sequence[TextSegment]]) -> list[TextLine]:
-    found = [line for number, page in enumerate(pages) for line in _page_lines(page, number)]
-    furniture = _find_furniture(found, len(pages))
-    kept = [line for line in found if line not in furniture]
-    return [line for _, page in groupby(kept, key=lambda line: line.page) for line in _order_by_place(list(page))]
+    lines = [line for number, page in enumerate(pages) for line in _page_lines(page, number)]
+    furniture = _find_furniture(lines, len(pages))
+    content = (line for line in lines if line not in furniture)
+    return [line for _, page in groupby(content, key=lambda line: line.page) for line in _order_by_place(list(page))]
 
 
 def _order_by_place(lines: list[TextLine]) -> list[TextLine]:
-    """Put a page's lines in order where the file draws some after others that stand below them.
+    """Sort lines that the file draws after lines below them.
 
-    All else keeps the order of the file, which knows its columns: what stands beside is neither above nor below.
+    Others keep the order of the file, which knows its columns: adjacent lines are neither above nor below.
     """
     if len(lines) > _MOST_ORDERED or all(before.bottom >= line.bottom for before, line in pairwise(lines)):
         return lines
@@ -122,7 +122,7 @@ def _is_beside(before: TextSegment, segment: TextSegment) -> bool:
 
 
 def _is_label(cells: Sequence[TextSegment], segment: TextSegment) -> bool:
-    """Tell whether all that stands on the line so far is the number or bullet of what follows."""
+    """Return whether the line has only a number or bullet so far, and text follows."""
     only = len(cells) == 1 and _LABEL.fullmatch(cells[0].text.strip())
     return bool(only) and any(char.isalpha() for char in segment.text)
 
@@ -141,16 +141,16 @@ def _join_segments(before: TextSegment, segment: TextSegment) -> TextSegment:
     )
 
 
-def _find_furniture(found: Sequence[TextLine], pages: int) -> set[TextLine]:
-    """Find page numbers, and what stands at the edge of most pages with nothing but numbers changed."""
+def _find_furniture(lines: Sequence[TextLine], pages: int) -> set[TextLine]:
+    """Find page numbers, and lines at the edge of most pages that differ only in numbers."""
     edges: list[TextLine] = []
-    for _, run in groupby(found, key=lambda line: line.page):
+    for _, run in groupby(lines, key=lambda line: line.page):
         page = sorted(run, key=lambda line: -line.bottom)
         edges += dict.fromkeys([*page[:_EDGE], *page[-_EDGE:]])
     often = max(_LEAST_PAGES, pages // 2)
     seen = Counter(_pattern(line) for line in edges)
     outer = {line for line in edges if _PAGE_NUMBER.fullmatch(line.text) or seen[_pattern(line)] >= often}
-    return outer | {line for line in found if _PAGE_OF.fullmatch(line.text)}
+    return outer | {line for line in lines if _PAGE_OF.fullmatch(line.text)}
 
 
 def _pattern(line: TextLine) -> str:
@@ -164,20 +164,21 @@ _WORD = lazy_compile(r"[^\W\d_]+")
 _LONGEST_HEADING = 15  # words
 _LARGER = 1.12
 _TITLE_LINES = 2
-_CELLS_OF_A_ROW = 3  # A line of more cells is a row of a table even where it stands alone
-_BYLINE_ROWS = 8  # a table of the first page whose first rows hold addresses is its authors, a column each
-_FLOWS, _LEAST_FLOW = 2, 2  # columns of running text; rows, and words of most lines, that they have more than
+_CELLS_OF_A_ROW = 3  # a line of more cells is a table row even if it is alone
+_BYLINE_ROWS = 8  # rows in which addresses mark a table on the first page as its authors, one per column
+_FLOWS = 2  # columns of running text
+_LEAST_FLOW = 2  # rows, and words of most lines, that running text exceeds
 _SAME_SIZE = 0.6  # points
 _PARAGRAPH_GAP = 1.25
-"""Of the usual distance between lines; what stands farther apart is another paragraph."""
+"""Largest distance between lines of a paragraph, in usual distances."""
 _WIDEST_LEADING = 2.2
 _LEAST_HALF = 4
-"""Letters. What is shorter before a hyphen at a line's end is a syllable, not a word."""
+"""Letters; a shorter part before a hyphen at the end of a line is a syllable, not a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Typography:
-    """Describe what is usual in a document."""
+    """The usual sizes and words of a document."""
 
     body: float
     levels: Mapping[tuple[float, bool], int]
@@ -187,15 +188,15 @@ class _Typography:
 
 
 def read_layout(pages: Sequence[Sequence[TextSegment]]) -> list[ContentItem]:
-    """Read the pages of a document, each given as its stretches of text in the order of the file."""
+    """Read the pages of a document, given as text segments in the order of the file."""
     lines = find_lines(pages)
     if not lines:
         return []
     looks = _measure_typography(lines)
     made: list[ContentItem] = []
     for is_table, run in groupby(_mark_tables(lines), key=lambda marked: marked[0]):
-        found = [line for _, line in run]
-        made += _read_table(found, looks) if is_table else _read_prose(found, looks)
+        block = [line for _, line in run]
+        made += _read_table(block, looks) if is_table else _read_prose(block, looks)
     return made
 
 
@@ -215,7 +216,7 @@ def _measure_typography(lines: Sequence[TextLine]) -> _Typography:
 
 
 def _heading_levels(lines: Sequence[TextLine], body: float) -> dict[tuple[float, bool], int]:
-    """Rank headings by size and weight; level 1 is a title, set on the first page only and larger than all."""
+    """Rank headings by size and weight; level 1 is a title, larger than all others and only on the first page."""
     heads = [line for line in lines if _could_be_heading(line, body)]
     sizes = sorted({line.size for line in heads if line.size >= body * _LARGER}, reverse=True)
     titles = [line for line in heads if sizes and line.size == sizes[0]]
@@ -247,7 +248,7 @@ def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
 
 
 def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
-    """Pair each line with whether it belongs to a table: it and a neighbour have cells, or it stands between rows."""
+    """Pair each line with whether it is in a table: it and a neighbour have cells, or it is between rows."""
     cells = [0, *(len(line.cells) for line in lines), 0]
     for at, line in enumerate(lines):
         before, own, after = cells[at : at + 3]
@@ -259,12 +260,12 @@ def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
         yield own > _CELLS_OF_A_ROW or (own > 1 and max(before, after) > 1) or between, line
 
 
-def _have_like_cells(one: TextLine, other: TextLine) -> bool:
-    return abs(one.size - other.size) <= _SAME_SIZE and one.bold == other.bold
+def _have_like_cells(line: TextLine, other: TextLine) -> bool:
+    return abs(line.size - other.size) <= _SAME_SIZE and line.bold == other.bold
 
 
 def _read_table(lines: Sequence[TextLine], looks: _Typography) -> list[ContentItem]:
-    """Read rows; the cells that overlap from left to right are one column."""
+    """Read rows; cells that overlap horizontally form a column."""
     columns: list[tuple[float, float]] = []
     for left, right in sorted((cell.left, cell.right) for line in lines if len(line.cells) > 1 for cell in line.cells):
         if columns and left < columns[-1][1]:
@@ -288,19 +289,19 @@ def _read_table(lines: Sequence[TextLine], looks: _Typography) -> list[ContentIt
 
 
 def _is_contact_row(row: Sequence[str]) -> bool:
-    """Tell whether a row holds nothing but addresses, as of authors whose names stand above them."""
+    """Return whether a row holds only e-mail addresses, as those below the names of authors."""
     filled = [cell for cell in row if cell]
     return len(filled) > 1 and all("@" in cell for cell in filled)
 
 
 def _is_running_text(grid: Sequence[Sequence[str]]) -> bool:
-    """Tell whether rows are the lines of two columns of text: long, and most of them go on with a small letter."""
-    found = [cell for row in grid for cell in row if cell]
+    """Return whether rows are lines of two columns of text: long, and most begin with a lower-case letter."""
+    cells = [cell for row in grid for cell in row if cell]
     small = sum(1 for row in grid[1:] for cell in row if cell[:1].islower())
     return (
         len(grid) > _LEAST_FLOW
         and len(grid[0]) == _FLOWS
-        and sum(1 for cell in found if len(cell.split()) > _LEAST_FLOW) * 2 > len(found)
+        and sum(1 for cell in cells if len(cell.split()) > _LEAST_FLOW) * 2 > len(cells)
         and small * 2 > _FLOWS * (len(grid) - 1)
     )
 
@@ -316,10 +317,12 @@ def _read_prose(lines: Sequence[TextLine], looks: _Typography) -> Iterator[Conte
 
 
 def _groups(lines: Sequence[TextLine], looks: _Typography) -> list[list[TextLine]]:
-    """Group lines of one size and weight that follow each other closely, or over the end of a column or page."""
+    """Group close lines of one size and weight, also across the end of a column or page."""
     made: list[list[TextLine]] = []
     for line in lines:
-        over = made and line.page != made[-1][-1].page and line.size > looks.body  # no heading goes on over a page
+        over = (
+            made and line.page != made[-1][-1].page and line.size > looks.body
+        )  # headings do not continue on another page
         if made and not over and _continues(made[-1][-1], line, looks.leading.get(line.size, line.size)):
             made[-1].append(line)
         else:
@@ -337,7 +340,7 @@ def _continues(before: TextLine, line: TextLine, leading: float) -> bool:
 
 
 def _paragraphs(group: Sequence[TextLine], width: float) -> Iterator[list[TextLine]]:
-    """Split lines into paragraphs: a line ends one if the first word of the next would have fitted on it."""
+    """Split lines into paragraphs: a line ends one if the first word of the next would have fitted."""
     left, right = min(line.left for line in group), max(line.right for line in group)
     right = max(right, left + 0.6 * width)
     paragraph = [group[0]]
@@ -363,10 +366,10 @@ def _flowing(lines: Sequence[TextLine], vocabulary: Counter[str]) -> str:
 
 
 def _between(half: str, following: str, vocabulary: Counter[str]) -> str:
-    """Return a hyphen between the halves of a word if the first is a word of its own and both together are not."""
+    """Return a hyphen between the parts of a word if the first is a word and both together are not."""
     first = words[-1].lower() if (words := _WORD.findall(half)) else ""
     second = match[0].lower() if (match := _WORD.match(following)) else ""
     if vocabulary[first + second] or len(first) < _LEAST_HALF:
         return ""
-    # Where the line ends, the half itself was counted once.
+    # The part at the end of the line was counted once.
     return "-" if vocabulary[first] > 1 or following[:1].isupper() else ""

@@ -1,4 +1,4 @@
-"""Decode bytes in whatever encoding they are, and split plain text into paragraphs."""
+"""Decode text of any encoding, and split plain text into paragraphs."""
 
 import codecs
 import re
@@ -12,7 +12,7 @@ from storage.language.lazy_pattern import lazy_compile
 _RUN = lazy_compile(rb"[A-Za-z]?[\x80-\xff]+[A-Za-z]?")
 _KANA = lazy_compile("[\u3041-\u30ff]")
 _MISPLACED = lazy_compile(r"(?<=[a-zà-ÿ])[¡-©«¬®¯±-³¶¸¹»-¿‰†‡](?=[a-zà-ÿ])|£(?=[^\W\d_])|(?<=[a-zß-öø-ÿ])[À-ÖØ-ÞŠŒŽŸ]")
-"""A sign within a word, a pound before one, a capital after a small letter."""
+"""A sign within a word, a pound sign before one, or a capital after a lower-case letter."""
 _CASE = lazy_compile(r"(?<=[a-zа-яёα-ω])[А-ЯЁΑ-Ω]|[\uff61-\uff9f]")
 _HANGUL, _HAN = lazy_compile("[\uac00-\ud7a3]"), lazy_compile("[\u4e00-\u9fff]")
 
@@ -21,11 +21,11 @@ _OTHER = (
     *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
     *("cp1251", "koi8_r", "cp1253", "cp1256", "cp1255", "iso8859_5", "cp874"),
 )
-"""Where two fit alike, the one that is met more often goes first."""
+"""The more common first, which is chosen if two fit equally."""
 
 
 def guess_encoding(sample: bytes) -> str:
-    """Return the likeliest encoding, by Python's name for it; empty if none fits."""
+    """Return Python's name of the most likely encoding; empty if none fits."""
     if _is_latin_script(sample):
         western = _try_decode(sample, "cp1252")
         if western and not _MISPLACED.search(western):
@@ -43,18 +43,19 @@ def _is_latin_script(sample: bytes) -> bool:
 def _best_encoding(sample: bytes, among: Sequence[str]) -> str:
     from charset_normalizer import from_bytes
 
-    found = from_bytes(sample, cp_isolation=list(among) or None)
+    matches = from_bytes(sample, cp_isolation=list(among) or None)
     if not among:
-        best = found.best()
+        best = matches.best()
         return best.encoding if best else ""
     ranked = sorted(
-        (one.chaos + _count_strange_signs(str(one)), among.index(one.encoding), one.encoding) for one in found
+        (match.chaos + _measure_strangeness(str(match)), among.index(match.encoding), match.encoding)
+        for match in matches
     )
     return ranked[0][2] if ranked else ""
 
 
-def _count_strange_signs(text: str) -> float:
-    """Count what a wrong encoding makes: signs or capitals within words, narrow kana, Chinese among Korean."""
+def _measure_strangeness(text: str) -> float:
+    """Return the rate of errors typical of wrong encodings: signs in words, half-width kana, Chinese in Korean."""
     mixed = min(len(_HANGUL.findall(text)), len(_HAN.findall(text)))
     return (len(_CASE.findall(text)) + len(_MISPLACED.findall(text)) + mixed) / max(len(text), 1)
 
@@ -80,7 +81,7 @@ _PARAGRAPH = lazy_compile(r"\n[ \t]*\n\s*")
 _LIST_ITEM = lazy_compile(r"\s*(?:[-•*]|\d{1,3}[.)])\s")
 _LONGEST_TITLE, _MOST_TITLE_WORDS = 60, 8
 _NO_TITLE = lazy_compile(r"[.!?:;,…。！？：；，、؟।-]$|: |：|://|@|^\d{1,3}[.)]\s|^[\d\W]+$")
-_SAMPLE = 1 << 18  # bytes that an encoding is guessed from
+_SAMPLE = 1 << 18  # bytes for guessing the encoding
 
 
 def decode_text(content: bytes) -> str:
@@ -89,7 +90,7 @@ def decode_text(content: bytes) -> str:
 
 
 def read_plain_text(text: str) -> ParsedDocument:
-    """Read plain text: paragraphs between blank lines; lines within one are joined, unless they are a list."""
+    """Read plain text: paragraphs between blank lines, their lines joined unless they are a list."""
     return front_matter.read_with_fields(text, _read_body, any_fields=False, date_line=True)
 
 
@@ -101,7 +102,7 @@ def _read_body(text: str) -> ParsedDocument:
 
 
 def _is_title(line: str) -> bool:
-    """Tell whether a paragraph reads like a title: short, no sentence's end, no field, no list."""
+    """Return whether a paragraph reads like a title: short, and not a sentence, field or list item."""
     short = len(line) <= _LONGEST_TITLE and "\n" not in line and len(line.split()) <= _MOST_TITLE_WORDS
     return short and line[:1].isalnum() and not _NO_TITLE.search(line)
 
@@ -111,9 +112,9 @@ def split_paragraphs(text: str) -> list[ContentItem]:
 
 
 def strip_control_characters(text: str) -> str:
-    """Return text with newlines for other line ends, without control characters, and a line 500 times in a row at most.
+    """Normalize line ends, and drop control characters and repetitions of a line beyond 500.
 
-    What stands there more often says nothing more, and readers of markup take seconds for a megabyte of it.
+    A megabyte of repetitions adds nothing, and takes parsers of markup seconds.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
     return _REPEATED.sub(lambda lines: lines[1] * _MOST_REPEATS, _CONTROL.sub("", text))

@@ -45,9 +45,9 @@ _GENERATED = (
 )
 
 
-_LONG_PARAGRAPH, _PIECE = 1 << 14, 1 << 10
-"""Characters of a paragraph from which on it is read in pieces, as marks that never close are looked for in all of it;
-and of a piece."""
+_LONG_PARAGRAPH = 1 << 14
+"""Characters of a paragraph above which it is parsed in pieces: an unclosed mark is searched for in the whole text."""
+_PIECE = 1 << 10  # characters
 _PARAGRAPH = lazy_compile(r"(?:^[^\s+=|.].*\n){2,}+", re.MULTILINE)
 
 
@@ -57,7 +57,7 @@ def read_restructured_text(text: str) -> ParsedDocument:
 
 def _read_body(text: str) -> ParsedDocument:
     _register_sphinx()
-    document = publish_doctree(_part_paragraphs(text), settings_overrides=_SETTINGS)
+    document = publish_doctree(_split_paragraphs(text), settings_overrides=_SETTINGS)
     fields = _field_list(document)
     for unwanted in [*document.findall(nodes.system_message), *document.findall(nodes.image)]:
         unwanted.parent.remove(unwanted)
@@ -72,12 +72,14 @@ def _read_body(text: str) -> ParsedDocument:
     )
 
 
-def _part_paragraphs(text: str) -> str:
-    """Part paragraphs that are too long by blank lines."""
-    return _PARAGRAPH.sub(lambda found: found[0] if len(found[0]) < _LONG_PARAGRAPH else _part_lines(found[0]), text)
+def _split_paragraphs(text: str) -> str:
+    """Split paragraphs that are too long by blank lines."""
+    return _PARAGRAPH.sub(
+        lambda paragraph: paragraph[0] if len(paragraph[0]) < _LONG_PARAGRAPH else _split_lines(paragraph[0]), text
+    )
 
 
-def _part_lines(paragraph: str) -> str:
+def _split_lines(paragraph: str) -> str:
     made, size = list[str](), 0
     for line in paragraph.splitlines(keepends=True):
         size += len(line)
@@ -89,14 +91,16 @@ def _part_lines(paragraph: str) -> str:
 
 
 def _field_list(document: nodes.document) -> dict[str, str]:
-    """Take out the fields that open the document, or stand below its title."""
-    found = next(iter(document.findall(nodes.docinfo)), None) or next(iter(document.findall(nodes.field_list)), None)
-    before = found.parent.children[: found.parent.index(found)] if found is not None else ()
-    if found is None or not all(isinstance(node, nodes.title | nodes.comment | nodes.target) for node in before):
+    """Remove and return the fields at the top of the document, or below its title."""
+    field_list = next(iter(document.findall(nodes.docinfo)), None) or next(
+        iter(document.findall(nodes.field_list)), None
+    )
+    before = field_list.parent.children[: field_list.parent.index(field_list)] if field_list is not None else ()
+    if field_list is None or not all(isinstance(node, nodes.title | nodes.comment | nodes.target) for node in before):
         return {}
-    found.parent.remove(found)
+    field_list.parent.remove(field_list)
     fields = {}
-    for field in found.children:
+    for field in field_list.children:
         if isinstance(field, nodes.field):
             fields[field[0].astext().lower()] = field[1].astext()
         else:
@@ -114,7 +118,7 @@ def _register_sphinx() -> None:
 
 
 def _role(_name: str, _raw: str, text: str, *_: Any, **__: Any) -> Any:
-    """Return the label of `label <target>`, of `~package.name` the name."""
+    """Read a role: the label of `label <target>`, the name of `~package.name`."""
     label = unescape(text).split("<")[0].strip() or text.strip("<>")
     if label.startswith("~"):
         label = label.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Read spreadsheets (.xlsx, .xls, .csv, .tsv; `open_document` has .ods): a section a sheet, one table block a row."""
+"""Read spreadsheets (.xlsx, .xls, .csv, .tsv; `open_document` has .ods): a section per sheet, a block per row."""
 
 import csv
 import io
@@ -12,10 +12,11 @@ from ingest.types import UnreadableDocument
 
 _SHEET_LEVEL = 2
 _LONGEST_CELL = 10_000
-"""Characters. What a cell holds beyond them is left out: it is data of a program, not text."""
-_MOST_CELLS, _MOST_BLANK = 5_000_000, 50_000_000
+"""Characters of a cell that are read; a longer one holds data of a program, not text."""
+_MOST_CELLS = 5_000_000
+_MOST_BLANK = 50_000_000
 _MOST_TEXT = 32 * 1024 * 1024
-"""Characters. A few bytes of a workbook can stand for a text repeated in every cell, or for a million blanks."""
+"""Characters. A few bytes of a workbook can represent a text in every cell, or a million blank ones."""
 WIDEST_SHEET = 16_384  # columns
 _DELIMITERS = ",;\t|"
 _SAMPLE = 8192
@@ -59,7 +60,7 @@ def read_xls(content: bytes) -> ParsedDocument:
 
 
 def read_delimited(text: str) -> ParsedDocument:
-    """Read a text of rows; which mark delimits the cells is told from the text."""
+    """Read delimited rows; the delimiter is guessed."""
     try:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SAMPLE], _DELIMITERS)
     except csv.Error:
@@ -72,7 +73,7 @@ def read_delimited(text: str) -> ParsedDocument:
 
 
 def read_sheets(sheets: Iterable[tuple[str, Iterable[list[str]]]]) -> tuple[ContentItem, ...]:
-    """Read the named sheets of a workbook, each as a section. Raises `UnreadableDocument` if they hold too much."""
+    """Read the sheets of a workbook, given by name. Raises `UnreadableDocument` if they hold too much."""
     items: list[ContentItem] = []
     cells = blank = text = 0
     for name, rows in sheets:
@@ -92,7 +93,7 @@ def read_sheets(sheets: Iterable[tuple[str, Iterable[list[str]]]]) -> tuple[Cont
 
 
 def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
-    """Read rows; a blank row ends a table, and the next one may have a header of its own."""
+    """Read rows; a blank row ends a table, and the next table may have its own header."""
     header: Sequence[str] = ()
     for filled, run in groupby(grid, key=any):
         if not filled:
@@ -108,7 +109,7 @@ def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
 
 
 def _is_header(lines: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the first row holds names (or years) in most columns, above at least one row."""
+    """Return whether the first of several rows has names or years in most columns."""
     filled = [cell for cell in lines[0] if cell]
     widest = max(sum(1 for cell in line if cell) for line in lines)
     return (
@@ -125,7 +126,7 @@ def _is_year(cell: str) -> bool:
 
 
 def format_value(value: object, number_format: str = "") -> str:
-    """Write a cell's value as a person reads it in the sheet."""
+    """Format a cell's value as the sheet shows it."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -137,5 +138,5 @@ def format_value(value: object, number_format: str = "") -> str:
     if isinstance(value, int | float):
         return f"{value * 100:.10g}%" if "%" in number_format else f"{value:.15g}"
     text = str(value)
-    said = " ".join(plain_text.strip_control_characters(text[:_LONGEST_CELL]).split())
-    return said if len(text) <= _LONGEST_CELL else f"{said} …"
+    line = " ".join(plain_text.strip_control_characters(text[:_LONGEST_CELL]).split())
+    return line if len(text) <= _LONGEST_CELL else f"{line} …"

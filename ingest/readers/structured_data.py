@@ -1,4 +1,4 @@
-"""Read data in text (.json, .jsonl, .yaml, .toml): one table block an object, "name: value; name: value"."""
+"""Read JSON, YAML and TOML: one table block per object, "name: value; name: value"."""
 
 import json
 import tomllib
@@ -13,8 +13,8 @@ from ingest.types import Block, UnreadableDocument
 
 _DEEPEST_HEADING = 4
 _LARGEST = 1_000_000
-"""Values. A few lines of YAML that refer to each other can stand for more than any machine holds."""
-_LONG_VALUE = 200  # characters. A value that says more is a paragraph of its own
+"""Values. A few lines of YAML that refer to each other can expand beyond any memory."""
+_LONG_VALUE = 200  # characters; a longer value becomes a paragraph
 
 
 def read_json(text: str) -> ParsedDocument:
@@ -29,11 +29,11 @@ def read_json(text: str) -> ParsedDocument:
 
 def read_yaml(text: str) -> ParsedDocument:
     try:
-        found = list(value_parsers.load_yaml_documents(text))
+        documents = list(value_parsers.load_yaml_documents(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise UnreadableDocument(f"is broken YAML{f', in line {mark.line + 1}' if mark else ''}") from error
-    return _read_data(found[0] if len(found) == 1 else found)
+    return _read_data(documents[0] if len(documents) == 1 else documents)
 
 
 def read_toml(text: str) -> ParsedDocument:
@@ -50,11 +50,11 @@ def _read_data(data: Any) -> ParsedDocument:
 
 
 def _weight(data: Any, known: dict[int, int]) -> int:
-    """Count the values, with those that are referred to counted each time; each is looked at once."""
+    """Count the values, shared ones at each reference; each is visited once."""
     if not isinstance(data, list | Mapping):
         return 1
     if id(data) not in known:
-        # Until it is known, what holds itself weighs more than is read.
+        # Until its weight is known, data that contains itself exceeds the limit.
         known[id(data)] = _LARGEST + 1
         inside = data if isinstance(data, list) else data.values()
         known[id(data)] = 1 + sum(_weight(value, known) for value in inside)
@@ -67,13 +67,13 @@ def _items(data: Any, level: int) -> Iterator[ContentItem]:
     elif isinstance(data, list):
         for element in data:
             yield from _items(element, level)
-    elif said := _said(data):
-        yield Block(said)
+    elif text := _format(data):
+        yield Block(text)
 
 
 def _object(data: Mapping[Any, Any], level: int) -> Iterator[ContentItem]:
-    """Read first what is said of the object itself, then what is in it, each under its name."""
-    facts = {str(name): said for name, value in data.items() if (said := _fact(value)) and len(said) <= _LONG_VALUE}
+    """Read first the plain values of an object, then the objects in it under their names."""
+    facts = {str(name): text for name, value in data.items() if (text := _fact(value)) and len(text) <= _LONG_VALUE}
     yield from table_rows.make_row_blocks(list(facts), [list(facts.values())])
     for name, value in data.items():
         if str(name) in facts:
@@ -85,13 +85,13 @@ def _object(data: Mapping[Any, Any], level: int) -> Iterator[ContentItem]:
 
 
 def _fact(value: Any) -> str:
-    """Return a value that fits beside its name: a text, a number, a list of them; else nothing."""
+    """Return a plain value or a list of such as text; empty for others."""
     if isinstance(value, list):
-        return "" if any(isinstance(part, list | Mapping) for part in value) else ", ".join(map(_said, value))
-    return "" if isinstance(value, Mapping) else _said(value)
+        return "" if any(isinstance(part, list | Mapping) for part in value) else ", ".join(map(_format, value))
+    return "" if isinstance(value, Mapping) else _format(value)
 
 
-def _said(value: Any) -> str:
+def _format(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
