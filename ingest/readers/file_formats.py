@@ -45,9 +45,9 @@ class DocumentFormat:
     largest: int | None = None
     """Limit in bytes; None for formats that are mostly not text, which only their source limits."""
     harmless: int = -1
-    """Bytes up to which any file is cheap and so read in this process: most pages are small, and starting another takes
-    most of a second. The worst known files of this size (`footnote evaluate hostile`) take about two seconds. By default
-    every file is read in the sandbox, as large libraries, C code and growing data need."""
+    """Bytes up to which any file is cheap, and so is read in this process: most pages are small, and starting a process
+    takes most of a second. The worst known files of this size (`footnote evaluate hostile`) take about two seconds.
+    By default every file is read in the sandbox, as large libraries, C code and growing data need."""
 
     programs: bool = False
     """Whether its reader also takes the `ReaderPrograms` that it may call."""

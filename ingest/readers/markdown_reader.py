@@ -274,8 +274,8 @@ def _read_lone_tag(state: StateBlock, line: int, end: int, silent: bool) -> bool
     elif last and not _FENCE.search(code := state.getLines(line + 1, last, state.blkIndent, keepLastLF=True)):
         state.push("code_block", "code", 0).content = code
         state.line = last + 1
-    elif reading.said and reading.need != "optional":
-        state.push("html_block", "", 0).content = f"<p>{escape(reading.said)}</p>\n"
+    elif reading.text and reading.need != "optional":
+        state.push("html_block", "", 0).content = f"<p>{escape(reading.text)}</p>\n"
     return True
 
 

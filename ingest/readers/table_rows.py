@@ -1,7 +1,7 @@
-"""Turn tables into one block a row, each readable without its table: "Header: value; Header: value".
+"""Turn each row of a table into a block that is readable alone: "Header: value; Header: value".
 
-Tables of HTML are read with their spans, tables that only lay a page out are recognised, and tables drawn with pipes
-that Markdown did not accept are restored.
+HTML tables are read with their spans, tables for layout are recognized, and tables of pipes that Markdown rejects are
+restored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ _PERIOD = lazy_compile(r"(?:FY|Q[1-4] )?(?:19|20)\d\d(?:[-/–]\d\d(?:\d\d)?)?")
 _OPENING = lazy_compile(r"[$€£¥₹]\s*\(?|\(")
 _CLOSING = lazy_compile(r"\)\s*%?|%\)?")
 _NUMBER = lazy_compile(r"[$€£¥₹]?\s*\(?[-–—−+]?\s*(?:\d|$)")
-_WIDEST_GAP = 3  # cells from a number to its sign
+_WIDEST_GAP = 3  # cells between a number and its sign
 _MOST_HEADS = 4  # rows
-_LONGEST_HEADER = 8  # words. A first row whose cells say more than this is taken for data
+_LONGEST_HEADER = 8  # words; a first row with longer cells is data
 _SENTENCE_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
 
 
 def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Block]:
-    """Make one block for each row that says anything. `header` may be empty or shorter than the rows."""
+    """Make a block of each row that is not empty. `header` may be empty or shorter than the rows."""
     for row in rows:
         values = [_labelled_value(header[i] if i < len(header) else "", value) for i, value in enumerate(row) if value]
         if values:
@@ -38,23 +38,23 @@ def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Ite
 def split_header(
     rows: Sequence[Sequence[str]], spread: Sequence[Sequence[str]] = ()
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Split a table that marks no header: what its first rows say of its columns, if they read like it, and the rest.
+    """Split a table without a marked header into column names, if its first rows read like some, and the other rows.
 
-    `spread` are the same rows with the text of each cell in all columns that it spans.
+    `spread` holds the same rows with the text of each cell in all columns that it spans.
     """
     if len(rows) > 1 and is_header_row(rows[0]):
         return merge_columns(rows[0], rows[1:])
     heads = _count_heads(rows)
     heads += _names_parts(spread[:heads], rows[heads:])
     names = [_join_names(column) for column in zip_longest(*(spread or rows)[:heads], fillvalue="")]
-    found = merge_columns(names, rows[heads:])
-    kept = " ".join(found[0])
-    # What names a column that holds nothing is no name.
-    return found if all(cell in kept for row in rows[:heads] for cell in row) else ((), rows)
+    merged = merge_columns(names, rows[heads:])
+    used = " ".join(merged[0])
+    # The name of an empty column is not a name.
+    return merged if all(cell in used for row in rows[:heads] for cell in row) else ((), rows)
 
 
 def _count_heads(rows: Sequence[Sequence[str]]) -> int:
-    """Count the first rows that name columns, their first cells empty or a unit."""
+    """Count the first rows that name columns; their first cells are empty or a unit."""
     count = 0
     for at, row in enumerate(rows[:_MOST_HEADS]):
         label, *others = row or ("",)
@@ -67,14 +67,14 @@ def _count_heads(rows: Sequence[Sequence[str]]) -> int:
     below = rows[count:]
     if not below or not any(cell for row in rows[:count] for cell in row[1:]):
         return 0
-    # Names stand above values, each with the name of its row.
+    # Below are values, each row with its name.
     labelled = sum(1 for row in below if row and row[0])
     return count if 2 * labelled > len(below) and any(cell for row in below for cell in row[1:]) else 0
 
 
 def _names_parts(heads: Sequence[Sequence[str]], below: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the next row names the columns that a head spans together, the first column included."""
-    shared = any(one and one == other for one, other in pairwise(map(_join_names, zip(*heads, strict=False))))
+    """Return whether the next row names all columns, some of which share a head."""
+    shared = any(name and name == other for name, other in pairwise(map(_join_names, zip(*heads, strict=False))))
     return shared and len(below) > 1 and is_header_row(below[0])
 
 
@@ -96,13 +96,13 @@ def _join_names(names: Iterable[str]) -> str:
 
 
 def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Join numbers with their signs, and drop empty columns, as accountants set them.
+    """Join numbers with their signs, and drop empty columns, as in accounts.
 
-    A column's name may stand over any of the columns that a number and its signs take.
+    The name of a column may be above any of the columns of a number and its signs.
     """
     columns = list(zip_longest(*map(_join_signs, rows), fillvalue=""))
     made: list[tuple[str, Sequence[str]]] = []
-    waiting = ""  # the name of a column that holds nothing, for the next one if that has none
+    waiting = ""  # the name of an empty column, for the next one without a name
     for at, column in enumerate(columns):
         name = names[at] if at < len(names) else ""
         if at and not any(column):
@@ -119,12 +119,12 @@ def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
     return [name for name, _ in made], list(zip(*(column for _, column in made), strict=True))
 
 
-def _both(one: str, other: str) -> bool:
-    return bool(one and other)
+def _both(cell: str, other: str) -> bool:
+    return bool(cell and other)
 
 
 def _join_signs(row: Sequence[str]) -> Sequence[str]:
-    """Put a currency's sign before the number that follows, and a bracket or a percent sign behind the one before."""
+    """Join a currency sign with the number after it, and a bracket or percent sign with the number before it."""
     made = list(row)
     for at, after in pairwise([at for at, cell in enumerate(row) if cell]):
         if after - at > _WIDEST_GAP:
@@ -137,12 +137,12 @@ def _join_signs(row: Sequence[str]) -> Sequence[str]:
 
 
 def is_header_row(row: Sequence[str]) -> bool:
-    """Tell whether a row's cells are all filled, short, different and not numbers."""
+    """Return whether all cells of a row are filled, short, different and not numbers."""
     return len(row) > 1 and all(row) and len(set(row)) == len(row) and all(is_column_name(cell) for cell in row)
 
 
 def is_column_name(cell: str) -> bool:
-    """Tell whether a cell could name a column: short, no number, and not the name of the value beside it ("Name:")."""
+    """Return whether a cell can name a column: short, not a number, and not the label of the next cell ("Name:")."""
     is_number = _DIGIT.search(cell) and not _LETTER.search(cell)
     return len(cell.split()) <= _LONGEST_HEADER and not is_number and not cell.endswith(":")
 
@@ -160,7 +160,7 @@ _PIPE_RULE = lazy_compile(r"[|:\s-]+")
 
 
 def restore_pipe_tables(items: Iterable[ContentItem]) -> Iterator[ContentItem]:
-    """Make rows of the paragraphs whose lines all begin with a pipe and hold another; all else stays as it is."""
+    """Turn paragraphs into rows whose lines all begin with a pipe and have another; yield other items unchanged."""
     for is_table, run in groupby(items, key=_is_pipe_table):
         if is_table:
             lines = [line for item in run for line in item.text.split("\n") if not _PIPE_RULE.fullmatch(line)]
@@ -178,9 +178,9 @@ def _is_pipe_table(item: ContentItem) -> bool:
 Grid = list[list[Element]]
 
 _WIDEST_SPAN = 50
-_WIDEST_ROW = 200  # cells. Where spans make a row wider, they are taken as one cell each
+_WIDEST_ROW = 200  # cells; in a wider row, spans are ignored
 _LONGEST_CELL = 600
-"""Characters. A cell that says more holds a text of its own, so its table only lays it out."""
+"""Characters; a longer cell is a text, and its table serves layout."""
 
 
 def find_cells(table: Element) -> Iterator[Element]:
@@ -190,7 +190,7 @@ def find_cells(table: Element) -> Iterator[Element]:
 
 
 def is_layout_table(table: Element, grid: Grid) -> bool:
-    """Tell whether a table holds texts rather than rows of facts."""
+    """Return whether a table holds texts rather than rows of facts."""
     if all(len(set(line)) == 1 for line in grid):
         return True
     if next(table.iterdescendants("pre", "h1", "h2", "h3", "h4"), None) is not None:
@@ -203,21 +203,21 @@ def is_layout_table(table: Element, grid: Grid) -> bool:
 
 
 def _has_plain_header(grid: Grid) -> bool:
-    """Tell whether a table with others in it is one of facts: its first row names as many columns as all have."""
+    """Return whether a table that contains others holds facts: its first row names the columns of all rows."""
     plain = all(cell.find(".//table") is None for cell in grid[0])
     names = [" ".join(cell.text_content().split()) for cell in grid[0]]
     return plain and is_header_row(names) and all(len(line) == len(grid[0]) for line in grid)
 
 
 def has_long_text(texts: Iterable[str]) -> bool:
-    """Tell whether a cell says more than fits in a row."""
+    """Return whether a cell is too long for a row."""
     return any(len(text) > _LONGEST_CELL for text in texts)
 
 
 def make_text_blocks(
     grid: Grid, texts: Mapping[Element, str], inside: Mapping[Element, Sequence[ContentItem]]
 ) -> Iterator[ContentItem]:
-    """Read the cells one after the other, each after its column's name; for a table whose cells hold whole texts."""
+    """Read a table of long texts cell by cell, each after the name of its column."""
     titles, grid = _split_titles(grid, texts)
     for cell in titles:
         yield from inside[cell]
@@ -235,7 +235,7 @@ def make_text_blocks(
 
 
 def make_table_blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block]:
-    """Make one block a row, with the names of the columns where the table has them."""
+    """Make a block of each row, with the names of the columns if it has some."""
     titles, grid = _split_titles(grid, said)
     yield from make_row_blocks((), [[said[cell]] for cell in titles])
     names, body = _split_columns(grid, said)
@@ -250,7 +250,7 @@ def make_table_blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block
 
 
 def build_grid(table: Element) -> Grid:
-    """Return the table's own cells by row, each repeated over the rows and columns that it spans."""
+    """Return the cells of a table by row, without nested tables, each in all rows and columns that it spans."""
     made: Grid = []
     hanging: dict[int, tuple[int, Element]] = {}
     for row in table.iter("tr"):
@@ -284,22 +284,19 @@ def _span(cell: Element, name: str) -> int:
 
 
 def _split_titles(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[Element], Grid]:
-    """Return the cells above the table that span all of it or stand alone above a gap; they name the table, no column.
-
-    The rows below are returned, too.
-    """
+    """Return the cells that title the table, which span all of it or are alone above a gap, and the other rows."""
     count = 0
     while count < len(grid) - 1 and len(grid[count]) > 1:
-        said = {cell for cell in grid[count] if texts[cell]}
-        alone = said == {grid[count][0]} and not any(texts[cell] for cell in grid[count + 1])
-        if len(set(grid[count])) > 1 and not alone and (said or not count):
+        filled = {cell for cell in grid[count] if texts[cell]}
+        alone = filled == {grid[count][0]} and not any(texts[cell] for cell in grid[count + 1])
+        if len(set(grid[count])) > 1 and not alone and (filled or not count):
             break
         count += 1
     return [line[0] for line in grid[:count]], grid[count:]
 
 
 def _split_columns(grid: Grid, texts: Mapping[Element, str]) -> tuple[list[str], Grid]:
-    """Return the names of the columns, if the table marks them, and the rows below."""
+    """Return the names of the columns, if marked, and the other rows."""
     marked = 0
     while marked < len(grid) and all(cell.tag == "th" for cell in grid[marked]):
         marked += 1

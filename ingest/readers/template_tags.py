@@ -1,6 +1,6 @@
-"""Read the tags of site generators: of Liquid, Jinja, Nunjucks, Handlebars and Hugo, and the components of MDX. Pure.
+"""Read the tags of site generators (Liquid, Jinja, Nunjucks, Handlebars, Hugo) and the components of MDX. Pure.
 
-What a tag says to people in its arguments is text, and so is an address that it makes. Of the rest a gap is left.
+Arguments of a tag that are meant for readers become text, and so do addresses. Other output leaves a gap.
 """
 
 import re
@@ -20,28 +20,28 @@ TAG = r"""\{\{[<%](?:(?!\{\{).){0,1000}?[%>]\}\}    # Hugo: {{< figure >}}
 _TAG = lazy_compile(TAG, re.VERBOSE | re.DOTALL)
 
 GAP = "x-gap"
-"""The element that stands for what a reader took out; its text is what that said, if anything."""
+"""The element that replaces removed markup; it holds the text of the markup, if any."""
 
 Need = Literal["", "optional", "closing"]
-"""How much a sentence needs what a gap stands for: it cannot do without; it may; nothing was there but an end."""
+"""How much a sentence needs the content of a gap: "" if required; "closing" for the end of a tag."""
 
 
-def make_gap(said: str = "", need: Need = "") -> str:
-    """Return the markup of a gap, for a reader that makes HTML of another format."""
-    return f'<{GAP} need="{need}">{escape(said)}</{GAP}>' if need else f"<{GAP}>{escape(said)}</{GAP}>"
+def make_gap(text: str = "", need: Need = "") -> str:
+    """Return the markup of a gap, for readers that convert a format to HTML."""
+    return f'<{GAP} need="{need}">{escape(text)}</{GAP}>' if need else f"<{GAP}>{escape(text)}</{GAP}>"
 
 
 class Reading(NamedTuple):
-    """What a tag says, and how much a sentence needs what it stands for."""
+    """The text of a tag, and how much a sentence needs its output."""
 
-    said: str = ""
+    text: str = ""
     need: Need = ""
-    parts: bool = False  # whether it parts what is said in one case from what is said in another
-    opens: bool = False  # whether what it holds follows what it says
+    parts: bool = False  # whether it separates the text of alternatives
+    opens: bool = False  # whether its content follows its text
 
     @property
     def gap(self) -> str:
-        return f"{' ' if self.parts else ''}{make_gap(self.said, self.need)}{' ' if self.opens else ''}"
+        return f"{' ' if self.parts else ''}{make_gap(self.text, self.need)}{' ' if self.opens else ''}"
 
 
 class _Arguments(NamedTuple):
@@ -72,7 +72,7 @@ _INCLUDE_NAMES = (
     "twitter instagram video audio iframe component literalinclude svg param"
 )
 _INCLUDES = frozenset(_INCLUDE_NAMES.split())
-"""Tags whose arguments name files, and not what they print."""
+"""Tags whose arguments name files, not text."""
 _ADDRESS_NAMES = "page link ref relref url post_url xref doc download asset path url_for pathto relurl absurl href"
 _ADDRESSES = frozenset(_ADDRESS_NAMES.split())
 _PICTURE = lazy_compile(r"(?:^|[_-])(?:ima?ge?s?|figure|picture|icons?|emoji|badge|logo|avatar|photo)(?:$|[_-])")
@@ -93,9 +93,9 @@ _MARKUP = lazy_compile(r"</?[A-Za-z][^<>]*>|\*\*|__|`")
 
 
 def read_tag(tag: str, paired: frozenset[str] = frozenset(), after: str = "") -> Reading:
-    """Read one tag as it stands in a text; `paired` are the names of tags that are opened and closed in it.
+    """Read a tag; `paired` are the names of tags that the text opens and closes.
 
-    `after` is what follows, for an address may go on behind its first part.
+    `after` is the text that follows, which may continue an address.
     """
     if tag.startswith(("{#", "{{!", "{/*")):
         return Reading(need="optional")
@@ -110,16 +110,16 @@ def read_tag(tag: str, paired: frozenset[str] = frozenset(), after: str = "") ->
     if name in _CONTROL:
         return Reading(need="optional", parts=name.startswith("el"))
     reading = _read_call(name, rest, paired=name in paired, computed=False)
-    return reading._replace(opens=bool(reading.said) and name in paired)
+    return reading._replace(opens=bool(reading.text) and name in paired)
 
 
 def _opener(name: str) -> str:
-    """Return the name of the tag that one of this name closes; empty for Hugo's and Go's bare `end`."""
+    """Return the name of the tag that this one closes; empty for the bare `end` of Hugo and Go."""
     return name.removeprefix("/").removeprefix("end").strip(" _") if name.startswith(("/", "end")) else "/"
 
 
 def tag_name(tag: str) -> str:
-    """Return the name of a tag, as `slack_channel` of `{% slack_channel "help" %}`."""
+    """Return the name of a tag: `slack_channel` of `{% slack_channel "help" %}`."""
     return _tag_name(tag.strip("{}%<>").strip("-~ \t\n"))
 
 
@@ -142,24 +142,24 @@ def _read_output(inside: str, paired: frozenset[str], after: str) -> Reading:
 
 
 def _read_call(name: str, rest: str, *, paired: bool, computed: bool) -> Reading:
-    given = _parse_arguments(rest)
-    texts = [text for text in map(_plain, given.quoted) if text]
+    arguments = _parse_arguments(rest)
+    texts = [text for text in map(_plain, arguments.quoted) if text]
     words = [text for text in texts if not _SLUG.fullmatch(text)]
-    if said := _named_text(given.named):
-        return Reading(said)
+    if text := _named_text(arguments.named):
+        return Reading(text)
     if _PICTURE.search(name):
         return Reading(words[0] if words else "", "optional")
     if name in _INCLUDES or words:
         return Reading("" if name in _INCLUDES else words[0])
-    if _TITLED.fullmatch(name) and (texts or given.bare) and not given.named:
-        return Reading(texts[0] if texts else " ".join(given.bare))
+    if _TITLED.fullmatch(name) and (texts or arguments.bare) and not arguments.named:
+        return Reading(texts[0] if texts else " ".join(arguments.bare))
     if paired:
         return Reading(need="optional")
-    return Reading(_read_label(name, texts, () if computed or given.named else given.bare))
+    return Reading(_read_label(name, texts, () if computed or arguments.named else arguments.bare))
 
 
 def _read_label(name: str, texts: Sequence[str], bare: Sequence[str]) -> str:
-    """Return a name without spaces, as a channel's; of an address and a name, the name."""
+    """Return a name without spaces, such as that of a channel, in preference to an address."""
     if names := [text for text in texts if name in _ADDRESSES or not _ADDRESS.fullmatch(text)] or texts:
         return names[0]
     return bare[0] if len(bare) == 1 and _CHANNEL.fullmatch(bare[0]) else ""
@@ -183,7 +183,7 @@ def _parse_arguments(rest: str) -> _Arguments:
 
 
 def _named_text(named: dict[str, str]) -> str:
-    """Return what the named arguments say to people: a head and a body, or else what only some are shown."""
+    """Return the text of named arguments: a head and a body, or else an alternative text."""
     stated = {name: text for name, value in named.items() if (text := _plain(value))}
     head, body, lesser = (
         next((stated[name] for name in names if name in stated), "") for names in (_HEADS, _BODIES, _LESSER)
@@ -202,13 +202,12 @@ COMPONENT = r"""<(?P<close>/?)(?P<name>[A-Z][\w.]{0,60})
         (?:=(?:"[^"]*+"|'[^']*+'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|[^\s"'{}<>=]++))?+
       |\{(?:[^{}]|\{[^{}]*+\})*+\}))*+)
     \s*+(?P<alone>/?)>"""
-"""A tag of JSX: the name of a component begins with a capital letter."""
+"""A JSX tag of a component, whose name begins with a capital letter."""
 
 
 def read_component(name: str, props: str) -> str:
-    """Return what the properties of a component say to people."""
-    given = _parse_arguments(props)
-    return "" if _PICTURE.search(name.lower()) else _named_text(given.named)
+    """Return the text of the properties of a component."""
+    return "" if _PICTURE.search(name.lower()) else _named_text(_parse_arguments(props).named)
 
 
 _PAIR = lazy_compile(
@@ -219,7 +218,7 @@ _PAIR = lazy_compile(
 
 
 def find_pairs(text: str) -> frozenset[str]:
-    """Find the names of all tags and elements that are both opened and closed in a text."""
+    """Return the names of tags and elements that a text both opens and closes."""
     names: dict[bool, set[str]] = {True: set(), False: set()}
     for match in _PAIR.finditer(text):
         name = match["liquid"] or match["hugo"] or match["bars"] or match["jsx"] or ""
@@ -229,7 +228,7 @@ def find_pairs(text: str) -> frozenset[str]:
 
 
 def hide_pipes(text: str) -> str:
-    """Put another sign for the `|` of tags, as in a row of a table it would end a cell."""
+    """Replace the `|` of tags, which would end a cell in a row of a table."""
     return _TAG.sub(lambda tag: tag[0].replace("|", HIDDEN_PIPE), text) if "|" in text and "{" in text else text
 
 
@@ -243,7 +242,7 @@ _ELEMENT = lazy_compile(
 
 
 def replace_tags(markup: str) -> str:
-    """Put gaps for the tags of a template in HTML, and nothing for those within its elements; code stays as it is."""
+    """Replace template tags in HTML by gaps, and remove those within its elements; code is unchanged."""
     if not any(begins in markup for begins in ("{{", "{%", "{#")):
         return markup
     return "".join(_replace_tags(markup, find_pairs(markup)))

@@ -1,7 +1,4 @@
-"""Parse the dates, the YAML, the XML and the HTML of strangers, none of which may exhaust memory or look anything up.
-
-The only module that imports lxml, which ships no types.
-"""
+"""Parse untrusted dates, YAML and XML, without exhausting memory or accessing files or the network."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,7 +6,7 @@ from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import lxml.etree  # type: ignore[import-untyped]  # see above
+import lxml.etree  # type: ignore[import-untyped]  # it ships no types
 import yaml
 
 from storage.language.lazy_pattern import lazy_compile
@@ -28,11 +25,11 @@ _WRITTEN_DATES = tuple(
         r"(?P<name>[^\W\d_]{3,10})\.? (?P<day>\d{1,2})(?:st|nd|rd|th)?,? (?P<year>\d{4})",
     )
 )
-"""How people write a day. Not `02/03/2024`, which is another day on each side of the Atlantic."""
+"""Dates as people write them; not `02/03/2024`, which is ambiguous."""
 
 
 def parse_date(written: object) -> datetime | None:
-    """Parse a date or a text: ISO 8601, as in e-mail, or as people write a day, in UTC without a zone; else None."""
+    """Parse a date or a text: ISO 8601, e-mail, or as people write dates. UTC if without a zone; None if invalid."""
     if isinstance(written, datetime):
         return _with_zone(written)
     if isinstance(written, date):
@@ -47,18 +44,18 @@ def parse_date(written: object) -> datetime | None:
 
 
 def parse_first_date(written: Iterable[object]) -> datetime | None:
-    """Parse the first of several dates that is understood."""
+    """Return the first of several dates that can be parsed."""
     return next(filter(None, map(parse_date, written)), None)
 
 
 def parse_full_date(written: str) -> datetime | None:
-    """Parse a whole day as people write it; None for a month, a year, or a day with more beside it."""
+    """Parse a full date as people write it; None for a month, a year, or further text."""
     whole = any(match["day"] for form in _WRITTEN_DATES if (match := form.fullmatch(written)))
     return parse_date(written) if whole else None
 
 
 def parse_pdf_date(written: str) -> datetime | None:
-    """Parse a date as PDF writes it: `D:20240131120000+01'00'`, its end often left out."""
+    """Parse a date of a PDF: `D:20240131120000+01'00'`, often shortened."""
     match = _PDF_DATE.fullmatch(written.strip())
     if not match:
         return None
@@ -71,7 +68,7 @@ def parse_pdf_date(written: str) -> datetime | None:
 def _parse_written_date(text: str) -> datetime:
     match = next(filter(None, (form.fullmatch(text) for form in _WRITTEN_DATES)), None)
     if match is None:
-        raise ValueError(f"{text!r} is no date that people write")
+        raise ValueError(f"{text!r} is not a written date")
     parts = match.groupdict()
     month = _MONTH_NUMBERS.get(fold_spelling(parts["name"]), 0) if "name" in parts else int(parts["month"])
     return datetime(int(parts["year"]), month, int(parts["day"] or 1), tzinfo=UTC)
@@ -81,9 +78,9 @@ def _with_zone(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-_DEEPEST_YAML = 100  # collections within collections
+_DEEPEST_YAML = 100  # nested collections
 _MOST_MERGED_KEYS = 10_000
-"""Keys that a mapping may take over from others by `<<`, which may take them over themselves."""
+"""Keys that a mapping may merge from others by `<<`, which may merge keys themselves."""
 
 
 class _SafeYamlLoader(yaml.SafeLoader):
@@ -105,18 +102,18 @@ class _SafeYamlLoader(yaml.SafeLoader):
 
 
 def load_yaml(text: str) -> Any:
-    return yaml.load(text, _SafeYamlLoader)  # noqa: S506 - it is a safe one
+    return yaml.load(text, _SafeYamlLoader)  # noqa: S506 - a safe loader
 
 
 def load_yaml_documents(text: str) -> Iterator[Any]:
     return iter(yaml.load_all(text, _SafeYamlLoader))
 
 
-Element = Any  # an lxml element: it has a tag, text, tail, attributes and children
+Element = Any  # an lxml element, with tag, text, tail, attributes and children
 
 
 def parse_xml(content: bytes) -> Element:
-    """Parse XML without entities of its own and without looking anything up. Raises `ValueError` if it is broken."""
+    """Parse XML without its own entities and without network access. Raises `ValueError` if it is broken."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
         root = lxml.etree.fromstring(content, parser=parser)
@@ -137,14 +134,14 @@ def primary_language(tag: str) -> str:
 
 
 def add_child(parent: Element, tag: str, *, before: Element | None = None) -> Element:
-    """Make a new last child of `parent`, or one that stands before another."""
-    made = lxml.etree.SubElement(parent, tag)
+    """Make a new last child of `parent`, or one before another."""
+    child = lxml.etree.SubElement(parent, tag)
     if before is not None:
-        before.addprevious(made)
-    return made
+        before.addprevious(child)
+    return child
 
 
 def serialize_xml(element: Element) -> bytes:
-    """Serialize an element and all in it as XML, with its declaration."""
+    """Serialize an element as XML, with a declaration."""
     content: bytes = lxml.etree.tostring(element, xml_declaration=True, encoding="UTF-8", standalone=True)
     return content

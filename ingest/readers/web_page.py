@@ -1,4 +1,4 @@
-"""Read web pages without what surrounds them on every page of their site, and XML: RSS, Atom and any other."""
+"""Read web pages without the surroundings that repeat on every page of a site, and XML: RSS, Atom and others."""
 
 import re
 from collections.abc import Iterator
@@ -27,12 +27,12 @@ _MODIFIED = (
     "article:published_time", "datepublished", "dcterms.date", "date",
 )  # fmt: skip
 _LEAST_SHARE = 0.3
-"""Of the page's text; a part that holds less is not the main part, whatever it is called."""
+"""Least share of a page's text in its main part, whatever it is called."""
 _SUBPAGE = lazy_compile(r"\s+[|–—·»-]\s+")
 
 
 def read_web_page(content: bytes) -> ParsedDocument:
-    """Read a page as a file holds it, which may be the template of a site's generator."""
+    """Read a page in a file, which may be a template of a site generator."""
     return front_matter.read_with_fields(
         decode_markup(content), lambda markup: read_page_markup(template_tags.replace_tags(markup))
     )
@@ -75,15 +75,15 @@ def _find_main(root: Element) -> Element:
             surrounding.drop_tree()
     whole = len(page.text_content())
     for path in _MAIN:
-        found = max(page.iterfind(path), key=lambda part: len(part.text_content()), default=None)
-        if found is not None and len(found.text_content()) >= whole * _LEAST_SHARE:
-            return found
+        main = max(page.iterfind(path), key=lambda part: len(part.text_content()), default=None)
+        if main is not None and len(main.text_content()) >= whole * _LEAST_SHARE:
+            return main
     return page
 
 
 def _surroundings(page: Element) -> Iterator[Element]:
     yield from page.xpath(_SURROUNDINGS)
-    # A header of an article holds its title; that of a page, the site's.
+    # The header of an article holds its title, that of a page the title of the site.
     yield from (header for header in page.iter("header") if header.getparent() is page)
     for element in page.iter("div", "section", "ul", "ol", "table", "span", "p"):
         names = f"{element.get('class', '')} {element.get('id', '')}"
@@ -132,20 +132,20 @@ def _read_entry(entry: Element) -> Iterator[ContentItem]:
 
 
 def _child_markup(entry: Element, name: str) -> str:
-    found = entry.find(f"{{*}}{name}")
-    if found is None:
+    child = entry.find(f"{{*}}{name}")
+    if child is None:
         return ""
-    return (found.text or "") if not len(found) else str(value_parsers.serialize_xml(found), "utf-8")
+    return (child.text or "") if not len(child) else str(value_parsers.serialize_xml(child), "utf-8")
 
 
 def _child_text(parent: Element, *names: str) -> str:
-    found = (parent.find(f"{{*}}{name}") for name in names)
-    texts = (" ".join("".join(element.itertext()).split()) for element in found if element is not None)
+    children = (parent.find(f"{{*}}{name}") for name in names)
+    texts = (" ".join("".join(element.itertext()).split()) for element in children if element is not None)
     return next(filter(None, texts), "")
 
 
 def _read_texts(element: Element) -> Iterator[ContentItem]:
-    """Read texts: the children that only hold text are one row of facts; an element that mixes both is a paragraph."""
+    """Read any XML: children with only text form a row of facts, an element of mixed content a paragraph."""
     facts = [(value_parsers.local_name(child), (child.text or "").strip()) for child in element if not len(child)]
     inside = [child for child in element if len(child)]
     own = (element.text or "").strip() or any((child.tail or "").strip() for child in element)
