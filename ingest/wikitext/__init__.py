@@ -1,1 +1,1 @@
-"""Read wikitext as plain text, by a scanner of our own: see `wikitext_parser` for the steps."""
+"""Turn wikitext into plain text by our own scanner; `wikitext_parser` has the steps."""

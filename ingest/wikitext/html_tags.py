@@ -1,4 +1,4 @@
-"""Turn the angle brackets of wikitext into what they mean: comments, references, tags and formulas."""
+"""Replace the comments, references, tags and formulas of wikitext."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _SCRIPT = lazy_compile(r"([\^_])\s*\{([^{}]*)\}")
 _EXPONENT = lazy_compile(r"\^([0-9n])(?![0-9])")
 _ATOM = lazy_compile(r"\w+|\\[A-Za-z]+")
 _DEEPEST_LATEX = 6
-"""How many levels of braces are read; what stands deeper loses its structure, not its letters."""
+"""Nesting of braces that is read; deeper ones lose their structure, not their letters."""
 
 
 def render_latex(latex: str) -> str:
@@ -102,9 +102,9 @@ _KNOWN = _INVISIBLE.union(_DROPPED, _LAYOUT, _CLOSING, _CONTENT)
 
 
 def replace_tags(text: str) -> str:
-    """Replace comments, references and tags; formulas and code stand as text that is no markup.
+    """Replace comments, references and tags; formulas and code become text without markup.
 
-    What is opened and never closed loses its tag alone, so that it cannot eat the page.
+    An unclosed element loses only its tag, so that it cannot swallow the page.
     """
     if "<" not in text:
         return text
@@ -126,7 +126,7 @@ def replace_tags(text: str) -> str:
 
 
 class _Lookahead:
-    """Find the next of a few strings, and remember where it was: no stretch is searched twice for one of them."""
+    """Find the next of a few strings, and remember it, so that no text is searched twice for one of them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -141,7 +141,7 @@ class _Lookahead:
 
 
 def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
-    """Return what stands for a tag (and its content), and where the text goes on."""
+    """Return the text that replaces a tag and its content, and where the text continues."""
     comment, closing, written, attributes = tag.groups()
     end = tag.end()
     if comment:
@@ -156,7 +156,7 @@ def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
 
 
 def _read_shifted(text: str, name: str, start: int, end: int) -> tuple[str, int] | None:
-    """Return what stands raised or lowered, if that is more than how it looks: an exponent, a footnote, a base."""
+    """Return superscript or subscript that has a meaning (exponent, footnote, base), and where the text continues."""
     if name == "sub":
         base = _BASE.match(text, end) if _DIGITS_BEFORE.search(text, max(0, start - 16), start) else None
         return (base[1].translate(_LOWERED), base.end()) if base else None
@@ -172,14 +172,14 @@ def _comment_end(ahead: _Lookahead, start: int, end: int) -> tuple[str, int]:
     if close == len(text):
         return "", end
     close += 3
-    # A comment on lines of its own leaves no empty line, which would end a paragraph.
+    # A comment on its own lines must not leave an empty line, which would end a paragraph.
     alone = text[start - 1 : start] == "\n" and text[close : close + 1] == "\n"
     return "", close + alone
 
 
 def _reference_end(ahead: _Lookahead, end: int) -> int:
     close = ahead.find("</ref>", end)
-    # Never closed: a heading in it says so, too.
+    # It is unclosed, as a heading in it shows too.
     return end if close == len(ahead.text) or ahead.find("\n==", end) < close else close + len("</ref>")
 
 

@@ -1,7 +1,7 @@
-"""Render boxes: templates with named arguments one a line become rows of "Label: value".
+"""Render boxes: templates with named arguments, one per line, become rows of "Label: value".
 
-Arguments that nobody reads as a fact (pictures, their captions and sizes, colours) are told by whole words, which are
-data beside this module.
+Arguments that are not facts (pictures, captions, sizes, colours) are recognized by whole words, which `box_names.txt`
+lists.
 """
 
 import re
@@ -36,23 +36,23 @@ _PARTNERS = (
     ("heading", "data"), ("titre", "texte"), ("_name", "_value"), ("label", "value"), ("city_", "pop_"),
 )  # fmt: skip
 _BEFORE = (("titre ", "nom "), ("titre ", ""), ("type ", "date "), ("type ", ""))
-"""The same where the language puts it before."""
-_LONGEST_VALUE = 1000  # characters of a value; what is longer is no value of a row
+"""The same for languages that put it first."""
+_LONGEST_VALUE = 1000  # characters; longer values are omitted
 _LONGEST_LABEL = 80
 _LIST_SIGNS = "*#:; \t"
 
 
 def render_box(arguments: TemplateArguments) -> str:
-    """Render the named arguments as rows, each on a line of its own, without pictures, colours and sizes.
+    """Render the named arguments as rows, one per line, without pictures, colours and sizes.
 
     An argument that names another (`leader_title`, `label1`) becomes the label of that (`leader_name`, `data1`).
     """
     names = arguments.names
     labels = _find_labels(names)
-    said = set(labels.values())
+    labelling = set(labels.values())
     out = _render_climate(names) + _render_years(arguments.places)
     for name, value in names.items():
-        if value and name not in said and (label := _make_label(name)):
+        if value and name not in labelling and (label := _make_label(name)):
             text = flatten_value(close_gaps(value) if HOLE in value else value)
             if text and len(text) < _LONGEST_VALUE and not _is_look(name, text):
                 out.append(f"{ROW}{flatten_value(names[labels[name]]) if name in labels else label}: {text}")
@@ -63,7 +63,7 @@ def render_box(arguments: TemplateArguments) -> str:
 
 
 def _is_look(name: str, value: str) -> bool:
-    """Tell whether a value only says how something looks, or which file is shown."""
+    """Return whether a value only describes a look or names a file."""
     shown = value if len(value) == 1 else value.lower()  # "N" is north
     if _LOOK_VALUE.fullmatch(value) or _FILE_ENDING.search(value) or shown in _load_words("shown_as"):
         return True
@@ -71,7 +71,7 @@ def _is_look(name: str, value: str) -> bool:
 
 
 def _render_climate(names: dict[str, str]) -> list[str]:
-    """Render a climate's numbers, a row for each quantity: `Jan high C` and its like are "High C: Jan 3, Feb 4"."""
+    """Render climate data as a row per quantity: `Jan high C` and `Feb high C` are "High C: Jan 3, Feb 4"."""
     found: dict[str, list[str]] = {}
     for name, value in names.items():
         if value and len(value) < _LONGEST_LABEL and (match := _MONTHLY.fullmatch(name)):
@@ -91,7 +91,7 @@ def _render_years(places: tuple[str, ...]) -> list[str]:
 
 
 def _render_position(names: dict[str, str]) -> list[str]:
-    """`latd`, `latm`, `latNS` and their like, or `lat_deg`: one row for all of them."""
+    """`latd`, `latm`, `latNS` and similar, or `lat_deg`: one row for all of them."""
     parts: dict[str, list[str]] = {"lat": [""] * 4, "lon": [""] * 4}
     for name, value in names.items():
         if value and name[:2] in ("la", "lo") and (match := _POSITION_PART.fullmatch(name)):
@@ -101,7 +101,7 @@ def _render_position(names: dict[str, str]) -> list[str]:
 
 
 def flatten_value(value: str) -> str:
-    """Put a value on one line: list items and line breaks become commas, tables and rows within it are left out."""
+    """Put a value on one line: list items and line breaks become commas, tables and rows are omitted."""
     if "\n" in value:
         lines = (line.strip(_LIST_SIGNS) for line in value.split("\n") if line[:1] not in (ROW, "|", "!", PIPE, "{"))
         value = ", ".join(line for line in lines if line)
@@ -138,7 +138,7 @@ def _labelled_names(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16384)
 def _make_label(name: str) -> str:
-    """Make a label: `birth_date` and `BirthDate` are Birth date; nothing for what nobody sees."""
+    """Make a label: "Birth date" of `birth_date` and `BirthDate`; empty for an argument that is not shown."""
     if _CRYPTIC.fullmatch(name) or _MONTHLY.fullmatch(name) or _POSITION_PART.fullmatch(name) or _is_unseen(name):
         return ""
     words = " ".join(_HUMP.sub(r" \1", name.replace("km2", "km²").replace("_", " ").replace("-", " ")).split())
@@ -157,7 +157,7 @@ def _split_name(name: str) -> list[str]:
 
 
 def _is_unseen(name: str) -> bool:
-    """Tell whether an argument is about a picture or a look. Words are whole: `children` is no `child`."""
+    """Return whether an argument concerns a picture or a look, by whole words: `children` is not `child`."""
     words = _split_name(name)
     if not words:
         return not name.strip()
@@ -186,7 +186,7 @@ def _is_measured(name: str) -> bool:
 
 
 def is_no_box(name: str) -> bool:
-    """Tell whether a template, by its name in lower case, is no box although it may have many named arguments."""
+    """Return whether a template, by its name in lower case, is not a box despite many named arguments."""
     return name in _load_words("no_box_name") or not _load_words("no_box").isdisjoint(
         part.lower() for part in _NAME_PART.findall(name)
     )
@@ -198,7 +198,7 @@ def _make_rows(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _episode(arguments: TemplateArguments) -> str:
-    """`{{episode list|...}}`: its facts in a row, what happens in it as a paragraph."""
+    """`{{episode list|...}}`: its facts in a row, its plot as a paragraph."""
     names = dict(arguments.names)
     story = names.pop("ShortSummary", "").strip()
     facts = "; ".join(
@@ -211,8 +211,8 @@ def _episode(arguments: TemplateArguments) -> str:
 
 def _succession(arguments: TemplateArguments) -> str:
     title, years = arguments.named("title", "office"), arguments.named("years")
-    held = f"{title} ({years})" if title and years else title or years
-    pairs = (("Office", held), ("Preceded by", arguments.named("before")), ("Succeeded by", arguments.named("after")))
+    office = f"{title} ({years})" if title and years else title or years
+    pairs = (("Office", office), ("Preceded by", arguments.named("before")), ("Succeeded by", arguments.named("after")))
     return _make_rows(pairs)
 
 
@@ -241,4 +241,4 @@ BOX_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType({
     **{kind: partial(_medal, kind.capitalize()) for kind in ("competition", "sport")},
     "cladogram": lambda a: f"\n\n{a.named('title')}\n{a.named('cladogram', 'clades', '1') or a.at(0)}\n",
 })  # fmt: skip
-"""By kind."""
+"""By the kinds of `template_names.txt`."""

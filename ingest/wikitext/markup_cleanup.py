@@ -1,4 +1,4 @@
-"""Clean up what is left once markup is gone: quotes, spaces, entities, and the holes that markup left."""
+"""Clean up the text that remains after markup: quotes, spaces, entities, and the holes that markup left."""
 
 import html
 import re
@@ -7,12 +7,12 @@ from itertools import pairwise
 from ingest.wikitext.wiki_site import load_other_names
 from storage.language.lazy_pattern import lazy_compile
 
-ROW = "\x02"  # begins a line that is a row of a table or of an infobox
-CODE = "\x03"  # begins a line that is a stretch of code, its line breaks written as `BREAK`
-BREAK = "\x04"  # A line break within a line: `<br>`
-PIPE = "\x05"  # A pipe that separates no arguments: `{{!}}`
-PAGE_NAME = "\x07"  # the title of the page, as `{{PAGENAME}}` says
-HOLE = "\x06"  # what a page shows and we cannot say: a template that asks its wiki, a sound
+ROW = "\x02"  # begins a row of a table or infobox
+CODE = "\x03"  # begins a line of code, with `BREAK` for its line breaks
+BREAK = "\x04"  # a line break within a line: `<br>`
+PIPE = "\x05"  # a pipe that does not separate arguments: `{{!}}`
+PAGE_NAME = "\x07"  # the title of the page: `{{PAGENAME}}`
+HOLE = "\x06"  # content that only the wiki can show: a template that queries it, a sound
 
 _MARKS = ROW + CODE + BREAK + PIPE + HOLE + PAGE_NAME
 _MARK_TABLE = str.maketrans("", "", _MARKS)
@@ -23,23 +23,23 @@ _SUPERSCRIPT_NUMBER = lazy_compile(r"[0-9+\-−–]+n?|n")
 
 
 def strip_marks(text: str) -> str:
-    """Strip our own marks, which only text from elsewhere than a dump can hold."""
+    """Strip our own marks, which text can contain unless it is from a dump."""
     return text.translate(_MARK_TABLE) if any(map(text.__contains__, _MARKS)) else text
 
 
 def shelter_text(text: str) -> str:
-    """Write markup characters as entities, so that they are read as themselves."""
+    """Write markup characters as entities, so that they are not read as markup."""
     return text.translate(_SHELTER)
 
 
 def make_code_line(text: str) -> str:
-    """Make a line of its own that holds code with its indentation; empty for empty code."""
+    """Make a separate line of code that keeps its indentation; empty for empty code."""
     stripped = text.strip("\n").rstrip()
     return f"\n{CODE}{stripped.translate(_CODE_SHELTER)}\n" if stripped else ""
 
 
 def make_superscript(text: str) -> str:
-    """Write a number as superscript digits (10² is not 102), anything else as it is."""
+    """Write a number as superscript digits (10² is not 102); return other text unchanged."""
     return text.translate(_SUPERSCRIPT) if _SUPERSCRIPT_NUMBER.fullmatch(text) else text
 
 
@@ -48,7 +48,7 @@ _QUOTES = lazy_compile(r"''+")
 _ELISION = lazy_compile(
     r"'''(?=\w)(?:(?<!\w[lLdDnNsSjJmMtTcC]''')(?<=[lLdDnNsSjJmMtTcC]''')|(?<=ll''')|(?<=un''')|(?<=qu'''))([^'\n]+)''(?!')"
 )
-# In front of many patterns stands one character, then an assertion: one character is found ten times as fast as two.
+# Many patterns begin with one character and an assertion: one character is found ten times as fast as two.
 _DOUBLE_BRACKETS = {bracket: lazy_compile(rf"\{bracket}(?=\{bracket})") for bracket in "[]{}"}
 _SWITCH = lazy_compile(r"_(?=_)_[A-Z]{3,}__")
 _VARIANT = lazy_compile(r"-(?=\{)\{([^{}\n]*)\}-")
@@ -79,7 +79,7 @@ def strip_quotes(text: str) -> str:
 
 
 def strip_switches(text: str) -> str:
-    """Strip `__NOTOC__` and its like, and keep one variant of what a wiki of several scripts writes twice."""
+    """Strip switches such as `__NOTOC__`, and keep one variant of text in several scripts."""
     return _VARIANT.sub(_choose_variant, _SWITCH.sub("", text))
 
 
@@ -99,7 +99,7 @@ def _choose_text(text: str) -> str:
 
 
 def strip_double_brackets(text: str) -> str:
-    """Strip the brackets of links and templates, also where something between two single ones went."""
+    """Strip the brackets of links and templates, also two single ones whose content is gone."""
     for bracket, double in _DOUBLE_BRACKETS.items():
         if bracket in text:
             text = double.sub("", text)
@@ -115,7 +115,7 @@ def normalize_spaces(text: str) -> str:
 
 
 def close_holes(text: str) -> str:
-    """Close the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`."""
+    """Close the brackets, commas and spaces around removed text: `Athens (; ) .` becomes `Athens.`."""
     text = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", text))
     text = _strip_before(_LATE_BRACKET, " ,;\n", text)
     if "（" in text or "、" in text or "，" in text:
@@ -128,7 +128,7 @@ def close_holes(text: str) -> str:
     return _strip_before(_LATE_COMMA, " ", _strip_before(_LATE_POINT, " ,", text))
 
 
-_AROUND = 120  # characters on either side of a hole that are looked at
+_AROUND = 120  # characters examined on either side of a hole
 _HOLES = HOLE + " "
 _MOST_WORDS = 8
 _NESTED = 3
@@ -138,7 +138,7 @@ _CLAUSE = lazy_compile(r"([,;，、；،])")
 _CLAUSE_WORD = lazy_compile(rf"[^\s{HOLE}:：/~–-]+")
 _LABELLED_HOLE = lazy_compile(rf"[^:：]*[:：]\s*{HOLE}[\s{HOLE}]*")
 _AMOUNT_SIGN = r"(?:(?:\b(?:US|A|C|CA|AU|NZ|HK|NT|R))?[$€£¥₹₩₽₪₺]|\b(?:USD|EUR|GBP|JPY|CHF|INR|Rs\.?))\s?"
-_AMOUNT_ENDS = frozenset("$€£¥₹₩₽₪₺DRPYFs.")  # of the same
+_AMOUNT_ENDS = frozenset("$€£¥₹₩₽₪₺DRPYFs.")  # the last characters of `_AMOUNT_SIGN`
 _BEFORE_AMOUNT = lazy_compile(_AMOUNT_SIGN + r"\Z")
 _AMOUNT_WITH_HOLE = lazy_compile(_AMOUNT_SIGN + HOLE)
 _AFTER_AMOUNT = lazy_compile(r"(?:&nbsp;|[\s-])?([^\W\d_]+\.?)")
@@ -147,9 +147,10 @@ _CLAUSE_ENDS = lazy_compile(r"\s*(?:[.,;:!?)\]}»”。，、；）،؛]|\Z)")
 
 
 def close_gaps(text: str) -> str:
-    """Close the holes that templates left: brackets go whose rest says nothing, and the words that governed a hole.
+    """Close the holes that templates left, with brackets that hold nothing else, and words that governed a hole.
 
-    So do `(pronounced ␆)`, `, equivalent to $␆ million in ␆` and `in ␆.`; an amount amid a sentence leaves `[…]`.
+    This removes `(pronounced ␆)`, `, equivalent to $␆ million in ␆` and `in ␆.`; an amount within a sentence leaves
+    `[…]`.
     """
     parts: list[str] = []
     end = 0
@@ -180,11 +181,11 @@ def _close_line(line: str) -> str:
 
 
 def _close_bracket(match: re.Match[str]) -> str:
-    """Return a bracket without the clauses that say nothing but for their hole, a hole for one without any others."""
+    """Return a bracket without the clauses that are meaningless without their hole, or a hole if none remain."""
     *clauses, last = _CLAUSE.split(match[1])
     pairs = [*zip(clauses[::2], clauses[1::2], strict=True), (last, "")]
-    kept = "".join(clause + sign for clause, sign in pairs if HOLE not in clause or not _is_hollow(clause))
-    return f"{match[0][0]}{kept.strip(' ,;，、；،')}{match[0][-1]}" if kept.strip() else HOLE
+    content = "".join(clause + sign for clause, sign in pairs if HOLE not in clause or not _is_hollow(clause))
+    return f"{match[0][0]}{content.strip(' ,;，、；،')}{match[0][-1]}" if content.strip() else HOLE
 
 
 def _is_hollow(clause: str) -> bool:
@@ -196,7 +197,7 @@ def _is_hollow(clause: str) -> bool:
 
 
 def _close_gap(left: str, done: list[str]) -> tuple[str, str]:
-    """Return what stands on either side of a hole, without what it governs. `done` is what follows, last part first."""
+    """Return the text around a hole without governing words. `done` is the text after it, last part first."""
     tail, right = left[-_AROUND:], done[-1]
     amount = _BEFORE_AMOUNT.search(tail) if tail.rstrip()[-1:] in _AMOUNT_ENDS else None
     if amount:
@@ -214,17 +215,17 @@ def _close_gap(left: str, done: list[str]) -> tuple[str, str]:
 
 
 def _is_counted(right: str) -> bool:
-    """Tell whether a word follows that says what a number counts."""
+    """Return whether the next word is the unit of a number."""
     after = _AFTER_AMOUNT.match(right)
     counted = load_other_names("counted") | load_other_names("magnitude")
     return after is not None and not counted.isdisjoint({after[1].lower(), after[1].lower().rstrip(".")})
 
 
 def _strip_governing(tail: str) -> str:
-    """Strip the words that stood before a hole, which nothing follows any more."""
+    """Strip the words before a hole that need something after them."""
     governing, bare = load_other_names("governing"), tail.rstrip(" ")
     if bare == tail and tail[-1:].isalnum():
-        return tail  # a mark of a word, as those of footnotes
+        return tail  # a mark attached to a word, such as a footnote
     for _ in range(_MOST_WORDS):
         last = bare.rpartition(" ")[2].rpartition("(")[2].rpartition("（")[2]
         if not last or last.rstrip(":：").lower() not in governing:

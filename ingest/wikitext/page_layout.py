@@ -1,4 +1,4 @@
-"""Read the lines of wikitext, once nothing in them is nested: headings, paragraphs, lists and tables."""
+"""Read lines of wikitext without nested markup: headings, paragraphs, lists and tables."""
 
 import re
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ _ATTRIBUTES = lazy_compile(
     r"(?:(?:(?:col|row)span|style|class|bgcolor|v?align|width|height|scope|nowrap)\s*+=\s*+(?:\"[^\"]*+\"|[^\s\"]++)\s*+)++",
     re.IGNORECASE,
 )
-"""Of a cell whose pipe a template would have brought; read from the beginning of the cell."""
+"""At the beginning of a cell whose pipe a template would have supplied."""
 _NUMBER = lazy_compile(r"[-+−–±~<>$€£]?\s*\d")
 _MOST_COLUMNS = 60
-_MOST_ROWS = 500  # how far a cell may span: pages with mistakes in a number must not grow
+_MOST_ROWS = 500  # rows that a cell may span: mistyped numbers must not inflate a page
 
 
 @dataclass(slots=True)
 class _TableCell:
     lines: list[str]
     header: bool
-    text: str = ""  # all its lines on one, once the table is whole
+    text: str = ""  # all its lines joined, once the table is complete
     spans: bool = False
     down: int = 1
     across: int = 1
@@ -55,7 +55,7 @@ class WikiTable:
         self._in_caption = False
 
     def rows(self) -> list[str]:
-        """Return the caption and each row of data with the headers of its columns; rows without data say nothing."""
+        """Return the caption, and each row of data with the headers of its columns."""
         headers: dict[int, str] = {}
         out = [flatten_value(" ".join(self._caption))]
         for cell in (cell for row in self._rows for cell in row):
@@ -65,7 +65,7 @@ class WikiTable:
         for cells in _lay_out_rows(rows):
             shown = {column: cell for column, cell in cells.items() if cell.text}
             if len(shown) > 1 and len({id(cell) for cell in shown.values()}) == 1:
-                out.append(next(iter(shown.values())).text)  # one cell across all columns says what follows
+                out.append(next(iter(shown.values())).text)  # one cell across all columns titles the rows below
             elif shown and all(cell.header for cell in shown.values()):
                 headers = _column_headers(headers, shown, new=bool(out[1:]) and len(shown) > 1)
             else:
@@ -74,7 +74,7 @@ class WikiTable:
 
 
 def _mark_headers(rows: list[list[_TableCell]]) -> None:
-    """Take a first row of words above numbers for a header, where no cell is marked as one."""
+    """Mark a first row of words above numbers as header, if no cell is marked."""
     first, *others = rows or [[]]
     if len(first) < 3 or not others or any(cell.header for row in rows for cell in row):  # noqa: PLR2004 - two are a pair
         return
@@ -85,7 +85,7 @@ def _mark_headers(rows: list[list[_TableCell]]) -> None:
 
 
 def _column_headers(before: dict[int, str], cells: dict[int, _TableCell], *, new: bool) -> dict[int, str]:
-    """Join the headers of the columns; a second row of headers right below the first says more of the same columns."""
+    """Join the headers of the columns; a second row of headers right below the first extends them."""
     headers = {} if new else dict(before)
     for column, cell in cells.items():
         above = headers.get(column, "")
@@ -108,7 +108,7 @@ def _render_row(cells: dict[int, _TableCell], headers: dict[int, str]) -> str:
 
 
 def _lay_out_rows(rows: list[list[_TableCell]]) -> list[dict[int, _TableCell]]:
-    """Lay out each row by column, cells that span standing in all their places."""
+    """Lay out each row by column, with spanning cells in all their positions."""
     hanging: dict[int, tuple[int, _TableCell]] = {}
     out: list[dict[int, _TableCell]] = []
     for row in rows:
@@ -156,13 +156,13 @@ PageOutline = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 """The path of each section, and its blocks; a table row begins with the mark `ROW`, code with `CODE`."""
 
 _ORPHAN = lazy_compile(r"^[.,;:](?:\s+|$)")
-"""A sign that begins an item because the citation before it is gone."""
+"""A sign that begins an item because the citation before it was removed."""
 _LINE_STARTS = frozenset("=*#:;|!{ \t-" + ROW + CODE)
-_WIDE = 0x2E80  # from here on scripts are written without spaces between words
+_WIDE = 0x2E80  # from here on, scripts have no spaces between words
 
 
 def read_layout(text: str) -> PageOutline:
-    """Read the sections of a page whose tags, templates and links are text already."""
+    """Read the sections of a page whose tags, templates and links are already text."""
     page = _PageReader()
     for line in text.split("\n"):
         if not line:
@@ -186,7 +186,7 @@ class _PageReader:
         self._blocks: list[str] = []
         self._path: list[tuple[int, str]] = []
         self._appendix = 0
-        """The level of the heading of an appendix that we are in (references, links), whose lists say nothing."""
+        """Heading level of the current appendix (references, links), whose lists are skipped; 0 outside of one."""
         self._term = ""
 
     def special(self, line: str) -> None:
@@ -210,7 +210,7 @@ class _PageReader:
                 self.paragraph.append(stripped)
             case "-" if not stripped.startswith("----"):
                 self.paragraph.append(line)
-            case _:  # a rule, or what is left of a table or template that is not whole
+            case _:  # a rule, or the rest of an incomplete table or template
                 self.end_paragraph()
 
     def in_table(self, line: str) -> None:
@@ -222,7 +222,7 @@ class _PageReader:
 
     def end_paragraph(self) -> None:
         if self._term:
-            self._say_term()
+            self._flush_term()
         if self.paragraph:
             self._add(_join_lines(self.paragraph))
             self.paragraph = []
@@ -241,7 +241,7 @@ class _PageReader:
             return
         if signs[-1] == ";":
             term, colon, definition = text.partition(" : ")
-            self._say_term()
+            self._flush_term()
             self._term = term.strip()
             text = definition.strip() if colon else ""
             signs = ":"
@@ -251,10 +251,10 @@ class _PageReader:
             if text:
                 self._add(text)
         else:
-            self._say_term()
+            self._flush_term()
             self._add(f"- {text}")
 
-    def _say_term(self) -> None:
+    def _flush_term(self) -> None:
         if self._term:
             term, self._term = self._term, ""
             self._add(term)
@@ -301,7 +301,7 @@ def _join_lines(lines: list[str]) -> str:
 
 
 def _parse_heading(line: str) -> tuple[int, str] | None:
-    """Return the level and the text of a heading, as in `== Hours ==`; None where a line is none."""
+    """Return level and text of a heading such as `== Hours ==`; None for another line."""
     ended = line.rstrip()
     text = ended.rstrip("=")
     if len(ended) == len(text) or len(ended) == 1:

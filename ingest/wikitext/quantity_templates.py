@@ -1,4 +1,4 @@
-"""Render templates that stand for numbers and dates: measures, fractions, money, coordinates, days and years."""
+"""Render templates of numbers and dates: measures, fractions, money, coordinates, days and years."""
 
 import math
 import operator
@@ -38,7 +38,7 @@ def convert(arguments: TemplateArguments) -> str:
             parts.append(_RANGES[part])
         else:
             parts.append(f" {_UNITS.get(part, part)}")
-            # Feet and inches: a number after a unit belongs to it unless it says how to round.
+            # Feet and inches: a number after a unit belongs to it unless it controls rounding.
             if not (
                 place + 2 < len(places) and _strip_number(places[place + 1]) and places[place + 2] in ("in", "oz", "lb")
             ):
@@ -86,7 +86,7 @@ _OPERATORS: Mapping[str, tuple[int, Callable[[float, float], float]]] = MappingP
     "+": (2, operator.add), "-": (2, operator.sub), "*": (3, operator.mul), "/": (3, operator.truediv),
     "mod": (3, math.fmod), "^": (4, math.pow), "sign": (5, operator.mul),
 })  # fmt: skip
-"""How closely each operator binds, as in MediaWiki, and what it does."""
+"""Precedence of each operator, as in MediaWiki, and its function."""
 
 
 def evaluate_expression(text: str) -> str:
@@ -129,10 +129,10 @@ def _calculate(tokens: list[str]) -> float:
 
 def density(arguments: TemplateArguments) -> str:
     """`{{pop density|3645257|640081.87|km2|prec=1}}`: 5.7/km²."""
-    found = evaluate_expression(
+    result = evaluate_expression(
         f"{arguments.at(0)}/{arguments.at(1)} round {arguments.named('prec') or 0}".replace(",", "")
     )
-    return f"{found}/{_UNITS.get(arguments.at(2), arguments.at(2))}" if found and arguments.at(2) else found
+    return f"{result}/{_UNITS.get(arguments.at(2), arguments.at(2))}" if result and arguments.at(2) else result
 
 
 def ordinal(arguments: TemplateArguments) -> str:
@@ -173,7 +173,7 @@ def coordinates(arguments: TemplateArguments) -> str:
 
 
 def format_position(latitude: Sequence[str], longitude: Sequence[str]) -> str:
-    """Write a place of its degrees, minutes, seconds and directions; empty where one of the two is none."""
+    """Format a position of degrees, minutes, seconds and directions; empty unless both are numbers."""
     if not (_strip_number(latitude[0]) and _strip_number(longitude[0])):
         return ""
     if not any((*latitude[1:], *longitude[1:])):
@@ -198,18 +198,18 @@ QUANTITY_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "ten_to_the": lambda a: f"10{make_superscript(first(a))}",  # `{{10^|6}}`: 10⁶.
         "power": lambda a: f"{a.at(0)}{make_superscript(a.at(1))}",  # `{{pow|2|8}}`: 2⁸.
         "root": lambda a: f"√{first(a)}",  # `{{sqrt|2}}`: √2.
-        # A temperature of the French Wikipedia; in the Italian one it names another template.
+        # In the French Wikipedia; the Italian one has another template of this name.
         "temperature": lambda a: measure(a) if _strip_number(a.at(0)) else "",
         "percent": lambda a: f"{first(a)}%",  # `{{percent|12}}`: 12%.
         "above_sea": lambda a: f"{a.at(0)} m" if a.at(0) else "",  # `{{Höhe|34|DE-NHN}}`: 34 m.
         # `{{fossil range|370|0}}`: 370–0 Ma.
         "ages": lambda a: "–".join(filter(None, a.places[:2])) + " Ma " * _strip_number(a.at(0)),
         "atom": lambda a: "-".join(filter(None, a.places[:2])),  # `{{SimpleNuclide|uranium|235}}`: uranium-235.
-        # A bar of a chart: `{{bar percent|Catholic|green|12.5}}` is a row.
+        # `{{bar percent|Catholic|green|12.5}}`: a row of a chart.
         "labelled_percent": lambda a: f"\n* {a.at(0)}: {a.at(2)}%\n" if a.at(2) else "",
     }
 )
-"""By kind."""
+"""By the kinds of `template_names.txt`."""
 
 _MONTHS = {
     "en": "January February March April May June July August September October November December",
@@ -234,7 +234,7 @@ _YEAR_DIGITS = 3
 
 
 def format_date(year: str, month: str, day: str, language: str, *, day_first: bool = True) -> str:
-    """Write a date in words. What is missing is left out; a month may be a number or a name."""
+    """Write a date in words, without missing parts; a month may be a number or a name."""
     if not year or (not month and not day):
         return year
     if language in ("ja", "zh", "ko"):
@@ -255,7 +255,7 @@ def format_date(year: str, month: str, day: str, language: str, *, day_first: bo
 
 
 def _month_name(month: str, language: str) -> str:
-    """Return the month's name; as it is if it is a name; empty if the language's months are not known."""
+    """Return the name of a month, which may be one already; empty if the names are unknown in this language."""
     if not _MONTH_NUMBER.fullmatch(month):
         return month
     names = _MONTHS.get(language or "en", "").split()
@@ -263,7 +263,7 @@ def _month_name(month: str, language: str) -> str:
 
 
 def date(arguments: TemplateArguments, start: int = 0) -> str:
-    """Year, month, day, or day, month, year, from the argument `start` on: a year has three digits or more."""
+    """Year, month, day or the reverse, from the argument `start` on; a year has at least three digits."""
     parts = [part for part in arguments.places[start : start + 3] if part]
     if not parts:
         return arguments.named("year", "1")
@@ -316,4 +316,4 @@ DATE_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "clock": lambda a: f"{a.at(0)} h {a.at(1)}".strip(),  # `{{heure|14|30}}`: 14 h 30.
     }
 )
-"""By kind."""
+"""By the kinds of `template_names.txt`."""

@@ -1,7 +1,7 @@
-"""Render double braces: what a template or a parser function says in the text, by its name.
+"""Render templates and parser functions, which are in double braces, by their names.
 
-Infoboxes, templates with named arguments one a line, become rows of "Label: value". Parser functions (`{{#if:...}}`,
-`{{formatnum:...}}`) are evaluated as far as a page can say what they yield without its wiki.
+Infoboxes, templates with named arguments on separate lines, become rows of "Label: value". Parser functions
+(`{{#if:...}}`, `{{formatnum:...}}`) are evaluated as far as possible without the wiki.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,11 +24,12 @@ from storage.language.lazy_pattern import lazy_compile
 
 
 def _evaluate_switch(value: str, cases: list[str]) -> str:
-    default, wanted = "", False
+    default = ""
+    matched = False
     for case in cases:
         name, equals, result = case.partition("=")
-        wanted = wanted or name.strip() == value.strip()
-        if equals and wanted:
+        matched = matched or name.strip() == value.strip()
+        if equals and matched:
             return result
         if name.strip() == "#default" or not equals:
             default = result or name
@@ -74,7 +75,7 @@ _FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
 
 
 def group_digits(number: str, language: str) -> str:
-    """Write a number as wikis do whose language groups by commas; leave it as it is elsewhere."""
+    """Group the digits of a number by commas, if its language does so."""
     whole, point, part = number.strip().partition(".")
     if language not in _COMMAS or not _DIGITS.fullmatch(whole):
         return number.strip()
@@ -82,9 +83,9 @@ def group_digits(number: str, language: str) -> str:
 
 
 def evaluate_function(name: str, rest: str, language: str = "") -> str | None:
-    """Return what `{{name:...|rest}}` yields, `name` with its colon and what follows; None if it is no parser function.
+    """Return the result of `{{name:...|rest}}`, `name` including the text after its colon; None for a template.
 
-    Functions that ask the wiki (`#invoke`, `#property`) and magic words (`DEFAULTSORT:`) yield nothing.
+    Functions that query the wiki (`#invoke`, `#property`) and magic words (`DEFAULTSORT:`) yield an empty text.
     """
     function, colon, value = name.strip().partition(":")
     function = function.lower()
@@ -120,18 +121,18 @@ _LOCAL = MappingProxyType({
     "it": {"m": "measure"},
     "ru": {"s": "first", "c": "first"},
 })  # fmt: skip
-"""Names that are read so in one language alone."""
+"""Names with another meaning in one language."""
 _MANY = 4
-"""Named arguments on lines of their own that make a box of a template with an unknown name."""
+"""Named arguments on separate lines that make an unknown template a box."""
 
 
 _HOLLOW_ARGUMENT = lazy_compile(rf"(?<=[|=:])\s*{HOLE}[\s{HOLE}]*(?=\||$)")
 
 
 def expand_template(body: str, language: str = "") -> str:
-    """Return what stands for `{{body}}` in the text: words, rows on lines of their own, or nothing.
+    """Return the text that replaces `{{body}}`: words, rows on separate lines, or nothing.
 
-    A `HOLE` stands where its reader would see what we cannot say.
+    A `HOLE` replaces content that only the wiki can show.
     """
     if HOLE in body:
         body = _HOLLOW_ARGUMENT.sub("", body)
@@ -139,33 +140,33 @@ def expand_template(body: str, language: str = "") -> str:
     if ":" in name and (result := evaluate_function(name, rest, language)) is not None:
         return result or (HOLE if name.lstrip().lower().startswith(_ASKING) else "")
     handler = _find_handler(name, language)
-    return handler(rest) or ("" if handler is _say_nothing or "\n" in body else HOLE)
+    return handler(rest) or ("" if handler is _omit or "\n" in body else HOLE)
 
 
 _ASKING = ("#expr", "#invoke", "#property", "formatnum")  # functions whose result a reader sees
 
 
-def _say_nothing(_: str) -> str:
+def _omit(_: str) -> str:
     return ""
 
 
 @lru_cache(maxsize=65536)
 def _find_handler(name: str, language: str) -> Callable[[str], str]:
-    """Return how a template of this name is read; `_say_nothing` if it shows nothing where it stands."""
+    """Return the function that renders a template of this name; `_omit` if it shows nothing."""
     written = " ".join(name.replace("_", " ").split())
     known = written.lower().removeprefix("template:")
     if written.endswith(("PAGENAME", "PAGENAMEE")):
         return lambda _: PAGE_NAME
     if _ITSELF.fullmatch(written) or written in load_meanings("country_names"):
-        said = load_meanings("country_names").get(written, written) if language == "en" else written
-        return lambda _: said
+        text = load_meanings("country_names").get(written, written) if language == "en" else written
+        return lambda _: text
     if not known or load_meanings("template_names").get(known) == "silent":
-        return _say_nothing
-    if found := _find_by_name(known, language) or _find_by_form(known, written):
-        return lambda rest: found(parse_arguments(rest, language))
+        return _omit
+    if handler := _find_by_name(known, language) or _find_by_form(known, written):
+        return lambda rest: handler(parse_arguments(rest, language))
     if _BOX_NAME.match(known):
         return lambda rest: render_box(parse_arguments(rest, language))
-    return _say_nothing if is_no_box(known) else lambda rest: _render_unknown(rest, language)
+    return _omit if is_no_box(known) else lambda rest: _render_unknown(rest, language)
 
 
 def _find_by_name(name: str, language: str) -> TemplateHandler | None:
@@ -183,7 +184,7 @@ def _find_by_name(name: str, language: str) -> TemplateHandler | None:
 
 
 def _find_by_form(name: str, written: str) -> TemplateHandler | None:
-    """Find handlers of families of names: `lang-de`, and `deS` of the German Wikipedia."""
+    """Return the handler of a family of names: `lang-de`, and `deS` of the German Wikipedia."""
     if match := _LANGUAGE.fullmatch(name):
         return lambda arguments: _label_language(match[1] or "", word_templates.first(arguments), arguments.language)
     if _IN_LANGUAGE.fullmatch(written):
@@ -198,7 +199,7 @@ def _label_language(code: str, text: str, language: str) -> str:
 
 
 def _render_unknown(rest: str, language: str) -> str:
-    """Read a template whose name says nothing to us as a box if it has many named arguments on lines of their own."""
+    """Render an unknown template as a box if it has many named arguments on separate lines."""
     if rest.count("=") < _MANY or rest.count("\n") < _MANY:
         return ""
     arguments: TemplateArguments = parse_arguments(rest, language)

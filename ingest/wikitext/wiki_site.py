@@ -1,7 +1,7 @@
-"""Describe a wiki: its language, address and namespaces, and the names that its markup goes by.
+"""Describe a wiki: its language, address and namespaces, and the names in its markup.
 
-Names of templates, sections and namespaces in many languages are data beside this module. Also tells the name of a
-Wikimedia database from what people write, and pages that only disambiguate a title.
+Names of templates, sections and namespaces in many languages are lists in this folder. Also resolves the names of
+Wikimedia databases, and recognizes disambiguation pages.
 """
 
 import re
@@ -18,12 +18,12 @@ from storage.language.lazy_pattern import lazy_compile
 @cache
 def load_names(name: str) -> Mapping[str, frozenset[str]]:
     """Return the kinds of the list `name`, and the names of each."""
-    found: dict[str, set[str]] = {}
+    kinds: dict[str, set[str]] = {}
     for line in files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
         kind, colon, written = line.partition(": ")
         if colon and not line.startswith("#"):
-            found.setdefault(kind, set()).update(written.split(" | "))
-    return MappingProxyType({kind: frozenset(names) for kind, names in found.items()})
+            kinds.setdefault(kind, set()).update(written.split(" | "))
+    return MappingProxyType({kind: frozenset(names) for kind, names in kinds.items()})
 
 
 @cache
@@ -33,7 +33,7 @@ def load_meanings(name: str) -> Mapping[str, str]:
 
 
 def load_other_names(kind: str) -> frozenset[str]:
-    """Return titles of sections that say nothing (`appendix`), or names of namespaces, redirects, governing words."""
+    """Return names of a kind: titles of appendix sections, namespaces, redirects, governing words."""
     return load_names("other_names")[kind]
 
 
@@ -47,7 +47,7 @@ _DATABASE_PARTS = lazy_compile(rf"(?P<language>[a-z][a-z0-9_]*?)(?P<project>{'|'
 
 
 def resolve_database(name: str) -> str:
-    """Return the name of a database, as `simplewiki` of `simple`. Raises `ValueError`: it becomes part of paths."""
+    """Return the name of a database, which becomes part of paths: `simplewiki` of `simple`. Raises `ValueError`."""
     plain = name.strip().lower().replace("-", "_")
     if not _DATABASE_NAME.fullmatch(plain):
         raise ValueError('must be the name of a wiki, such as "simple" or "simplewiki"')
@@ -62,21 +62,21 @@ class WikiSite:
     language: str = ""
     origin: str = ""  # `https://en.wikipedia.org`
     namespaces: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Their names by number, in lower case with underscores."""
-    first_letter: bool = True  # whether titles begin with a capital whatever is written
+    """Names by number, in lower case with underscores."""
+    first_letter: bool = True  # whether all titles begin with a capital
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Return the names of the namespaces whose links show nothing in a text."""
+        """Return the names of namespaces whose links are not shown in a text."""
         return frozenset(name for number in _HIDDEN_NAMESPACES for name in self.namespaces.get(number, ()))
 
     def title(self, written: str) -> str:
-        """Return a title as the wiki stores it, of what a link or a redirect says."""
+        """Return the stored form of a title in a link or redirect."""
         plain = " ".join(written.partition("#")[0].replace("_", " ").split()).lstrip(":")
         return plain[:1].upper() + plain[1:] if self.first_letter else plain
 
     def url(self, title: str, revision: str) -> str:
-        """Return where a person can read one revision of a page; empty if the wiki's address is not known."""
+        """Return the address of a revision of a page; empty if the address of the wiki is unknown."""
         if not self.origin:
             return ""
         named = quote(title.replace(" ", "_"), safe="/:(),!*'")
@@ -86,21 +86,21 @@ class WikiSite:
 
 
 def describe_database(name: str) -> WikiSite:
-    """Describe a wiki by the name of its database; an unknown one if it is not Wikimedia's."""
-    found = _DATABASE_PARTS.fullmatch(name)
-    if not found:
+    """Describe a wiki by the name of its database; only its name is known unless it is Wikimedia's."""
+    parts = _DATABASE_PARTS.fullmatch(name)
+    if not parts:
         return WikiSite(name)
-    language = found["language"].replace("_", "-")
+    language = parts["language"].replace("_", "-")
     if language in _WIKIMEDIA_WIKIS:
         return WikiSite(name, origin=f"https://{language}.wikimedia.org")
     if name == "wikidatawiki":
         return WikiSite(name, origin="https://www.wikidata.org")
     spoken = "en" if language == "simple" else language.partition("-")[0]
-    return WikiSite(name, language=spoken, origin=f"https://{language}.{_PROJECTS[found['project']]}.org")
+    return WikiSite(name, language=spoken, origin=f"https://{language}.{_PROJECTS[parts['project']]}.org")
 
 
 _LONGEST_DISAMBIGUATION = 60_000
-"""Characters. Such a page is a list; a longer one that names such a template speaks of it."""
+"""Characters. A longer page that names such a template writes about it."""
 _DISAMBIGUATION_TITLE = lazy_compile(
     r"[(（](?:disambiguation|Begriffsklärung|homonymie|desambiguación|disambigua|desambiguação|"
     r"doorverwijspagina|olika betydelser|ujednoznacznienie|значения|значення|曖昧さ回避|消歧义|消歧義|동음이의|توضيح|"
@@ -112,7 +112,7 @@ _TEMPLATE_NAME = lazy_compile(r"\{\{\s*+([^{}|\n]{2,60}+)\s*+[|}]")
 
 
 def is_disambiguation(title: str, wikitext: str) -> bool:
-    """Tell by a template, the magic word, or the ending of the title."""
+    """Return whether a page is a disambiguation page, by template, magic word, or the end of its title."""
     if _DISAMBIGUATION_TITLE.search(title):
         return True
     if len(wikitext) > _LONGEST_DISAMBIGUATION:

@@ -1,7 +1,6 @@
-"""Turn wikitext into sections of plain text: the steps in their order, and what is nested in brackets.
+"""Turn wikitext into sections of plain text, step by step. Pure; takes linear time.
 
-Double braces and double brackets, however nested, are read with a stack in one pass; links become their labels. Pure;
-the time grows with the text's length.
+Nested double braces and brackets are read with a stack in one pass; links become their labels.
 """
 
 import re
@@ -19,7 +18,7 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
 SIMPLE_LINK = lazy_compile(r"\[\[(?:[^\[\]{}|:\n]*+\|)?+([^\[\]{}|:\n]*+)\]\]")
-"""A link without a colon, a template or another link in it: nearly all are. Its group is the label."""
+"""A link without a colon, template or other link in it, as nearly all are. Its group is the label."""
 _EXTERNAL_LINK = lazy_compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|irc:|//)[^\s\[\]]*+[ \t\xa0]*+([^\[\]\n]*+)\]", re.IGNORECASE
 )
@@ -33,7 +32,7 @@ _PARENTHESIS = lazy_compile(r"\s*[(（][^()（）]*[)）]$")
 
 
 def replace_simple_links(text: str) -> str:
-    # Splitting at a pattern with one group and joining again replaces each match by its group without a call for each.
+    # Split and join replace each match by its group, without a function call for each.
     return "".join(SIMPLE_LINK.split(text))
 
 
@@ -42,7 +41,7 @@ def replace_external_links(text: str) -> str:
 
 
 def get_link_label(body: str, hidden: frozenset[str]) -> str:
-    """Return what the inside of any `[[...]]` shows; empty for files, categories, `hidden` and other languages."""
+    """Return the label of a link `[[...]]`; empty for files, categories, `hidden` namespaces and other languages."""
     target, pipe, shown = body.partition("|")
     target = target.strip()
     if target.startswith(":"):
@@ -63,14 +62,14 @@ def get_link_label(body: str, hidden: frozenset[str]) -> str:
 _BRACKETS = lazy_compile(r"(\{\{|\}\}|\[\[|\]\])")
 _PARAMETER = lazy_compile(r"\{\{\{[^{}|]*(?:\|([^{}|]*))?\}\}\}")
 _DEEPEST = 40
-"""Brackets nested deeper than this are no markup that anyone wrote; it bounds how often a stretch is copied."""
+"""Limit of nested brackets, far beyond real markup; it bounds how often text is copied."""
 _SHORT_TEXT = 300
 
-RenderMarkup = Callable[[str], str]  # from the inside of a pair of brackets to what stands for it
+RenderMarkup = Callable[[str], str]  # from the content of a pair of brackets to its text
 
 
 def expand_brackets(text: str, template: RenderMarkup, link: RenderMarkup) -> str:
-    """Replace each `{{...}}` and `[[...]]` by what `template` and `link` make of its inside."""
+    """Replace each `{{...}}` and `[[...]]` by the result of `template` or `link` for its content."""
     if "{{{" in text:
         text = _PARAMETER.sub(lambda match: match[1] or "", text)
     pieces = iter(_BRACKETS.split(text))
@@ -89,7 +88,7 @@ def expand_brackets(text: str, template: RenderMarkup, link: RenderMarkup) -> st
 
 
 class _BracketStack:
-    """Hold the brackets that are open, and the text gathered within each."""
+    """The open brackets, and the text collected in each."""
 
     def __init__(self, template: RenderMarkup, link: RenderMarkup) -> None:
         self._template = template
@@ -112,7 +111,7 @@ class _BracketStack:
         body = "".join(self.out)
         _, self.out = self._open.pop()
         self._templates -= 1
-        # A heading within a template: some braces above were never closed. The text is worth more than they are.
+        # A heading within a template shows that braces above were never closed; the text matters more.
         self.out.append(body if "\n==" in body else self._template(body))
 
     def close_link(self) -> None:
@@ -124,7 +123,7 @@ class _BracketStack:
             self.out.append(self._link(body))
 
     def _forgot_braces(self) -> bool:
-        """Tell whether a link ends with a template in it that was not closed before: `[[File:a.png|{{lang|de|b}]]`."""
+        """Return whether a link ends with an unclosed template in it: `[[File:a.png|{{lang|de|b}]]`."""
         signs = [sign for sign, _ in self._open[-2:]]
         return signs == ["[[", "{{"] and len(self.out) < _SHORT_TEXT and sum(map(len, self.out)) < _SHORT_TEXT
 
@@ -135,11 +134,11 @@ class _BracketStack:
         self.out = outer
 
     def end(self) -> str:
-        """Return all of the text; what is still open loses its brackets."""
+        """Return the whole text; open brackets are dropped."""
         return "".join(part for _, parts in self._open for part in parts) + "".join(self.out)
 
 
-WIKITEXT_VERSION = "2"  # of the text that is made of wikitext; a new one has every page read again
+WIKITEXT_VERSION = "2"  # raised when wikitext yields other text, so that every page is read again
 
 _BLOCK_KINDS = {ROW: PassageKind.TABLE, CODE: PassageKind.CODE}
 
@@ -147,7 +146,7 @@ _BLOCK_KINDS = {ROW: PassageKind.TABLE, CODE: PassageKind.CODE}
 def parse_wikitext(
     text: str, *, title: str = "", language: str = "", hidden: frozenset[str] = frozenset()
 ) -> PageOutline:
-    """Read a page's wikitext; `hidden` are the wiki's names of the namespaces of files and categories. Never raises."""
+    """Read the wikitext of a page; `hidden` are its namespaces of files and categories. Never raises."""
     text = replace_tags(strip_marks(text))
     text = replace_simple_links(text)
     text = expand_brackets(text, partial(expand_template, language=language), partial(get_link_label, hidden=hidden))
@@ -160,7 +159,7 @@ def parse_wikitext(
     if HOLE in text:
         text = markup_cleanup.close_gaps(text)
     text = markup_cleanup.close_holes(markup_cleanup.normalize_spaces(text))
-    # What went since may have stood between two single brackets.
+    # Text removed since may have separated single brackets.
     return read_layout(markup_cleanup.strip_double_brackets(text))
 
 

@@ -1,4 +1,4 @@
-"""Render templates that stand for words: styles, languages, quotations, links, lists, signs."""
+"""Render templates of words: styles, languages, quotations, links, lists, signs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from ingest.wikitext.wiki_site import load_meanings
 
 @dataclass(frozen=True, slots=True)
 class TemplateArguments:
-    """Hold the arguments of one template, by place and by name, without surrounding whitespace."""
+    """The arguments of a template, by position and by name, without surrounding whitespace."""
 
     places: tuple[str, ...]
     names: dict[str, str]
-    language: str = ""  # the wiki's, ISO 639-1: what a template says may hang on it
+    language: str = ""  # of the wiki, ISO 639-1: some templates depend on it
 
     def at(self, place: int) -> str:
         return self.places[place] if place < len(self.places) else self.names.get(str(place + 1), "")
 
     def named(self, *names: str) -> str:
-        """Return the first argument under one of these names, written so or with a capital, that is not empty."""
+        """Return the first non-empty argument with one of these names, also if capitalized."""
         written = (form for name in names for form in (name, name.capitalize()))
         return next((self.names[name] for name in written if self.names.get(name)), "")
 
 
 def parse_arguments(rest: str, language: str = "") -> TemplateArguments:
-    """Read what follows a template's name and the first pipe. Links and templates within are text already."""
+    """Parse the text after the name of a template and the first pipe; nested markup is already text."""
     places: list[str] = []
     names: dict[str, str] = {}
     for part in rest.split("|"):
@@ -52,7 +52,7 @@ TEMPLATE_SIGNS: Mapping[str, str] = MappingProxyType({
     "dagger": "†", "double-dagger": "‡", "asterisk": "*", "number sign": "#", "hash": "#", "section sign": "§",
     "pi": "π", "ø": "—", "prime": "′", "sharp": "♯", "flat": "♭", "km²": "km²", "infinity": "∞", "degree": "°",
 })  # fmt: skip
-"""Templates that are one sign, whatever their arguments, by name."""
+"""Signs by the name of their template, whose arguments do not matter."""
 
 
 def first(arguments: TemplateArguments) -> str:
@@ -92,7 +92,7 @@ def marriage(arguments: TemplateArguments) -> str:
 
 
 def columns(arguments: TemplateArguments) -> str:
-    """`{{columns|col1=...|col2=...}}`, or all that stands in one argument: the lines as they are."""
+    """`{{columns|col1=...|col2=...}}`, or one argument: its lines unchanged."""
     named = [value for name, value in arguments.names.items() if name.rstrip("0123456789") in ("col", "content")]
     return "\n" + "\n".join(named or [part for part in arguments.places if "\n" in part or part[:1] == "*"]) + "\n"
 
@@ -120,7 +120,7 @@ WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "quoted": lambda a: f"“{first(a)}”" if first(a) else "",
         # Words of another language: `{{lang|de|Wort}}`.
         "in_language": lambda a: a.at(1) or a.named("text") or (a.at(0) if len(a.at(0)) > 3 else ""),  # noqa: PLR2004
-        # A sound in the English Wikipedia, which speaks of sounds so; elsewhere, and with a language, a pronunciation.
+        # A sound of speech in the English Wikipedia; elsewhere, or with a language, a pronunciation.
         "sound": lambda a: a.at(0) if a.language == "en" and len(a.places) == 1 else "",
         "with_reading": lambda a: f"{a.at(0)}({a.at(1)})" if a.at(1) else a.at(0),
         "ship": lambda a: " ".join(filter(None, a.places[:2])),  # A ship's name: `{{ship|HMS|Beagle}}`.
@@ -129,9 +129,9 @@ WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "superscript": lambda a: make_superscript(first(a)),
         # An insertion between dashes.
         "aside": lambda a: f"– {first(a)} –",
-        # A letter as it is written, in angle brackets.
+        # A letter in angle brackets.
         "angled": lambda a: f"⟨{first(a)}⟩",
-        # A word put into a quotation, in square brackets.
+        # A word inserted into a quotation.
         "bracketed": lambda a: f"[{first(a)}]",
         "over": lambda a: "/".join(filter(None, a.places[:2])),
         "music": lambda a: _MUSIC_SIGNS.get(a.at(0).lower(), a.at(0)) + a.at(1),
@@ -141,9 +141,9 @@ WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
         "old_style": lambda a: f"{a.at(0)} [O.S. {a.at(2)}] {a.at(1)}",
         "hard_space": lambda a: first(a) or " ",  # `45{{esd}}km`
         "parenthesised": lambda a: f"({first(a)})" if first(a) else "",  # `{{ألمانية|Spree}}`, in its language.
-        # A town's sister: `{{jumelage|Los Angeles|États-Unis|année=1967}}`.
+        # A twin town: `{{jumelage|Los Angeles|États-Unis|année=1967}}`.
         "sister": lambda a: ", ".join(filter(None, (*a.places[:2], a.named("année", "מתאריך")))),
         "extinct": lambda a: f"†{first(a)}",
     }
 )
-"""By kind."""
+"""By the kinds of `template_names.txt`."""
