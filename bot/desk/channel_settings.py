@@ -1,7 +1,7 @@
 """Resolve a channel's settings, and apply the changes that its admins write.
 
-The settings file is the ceiling; overrides narrow it. An override that this version does not know is passed over; one
-that it knows and cannot read narrows as far as it can. None widens anything.
+The settings file is the ceiling, and overrides only narrow it. An override with an unknown key is ignored; one with a
+known key and an unreadable value narrows as far as possible.
 """
 
 import re
@@ -25,24 +25,24 @@ class ChannelSettings:
     """The settings of one channel."""
 
     id: str
-    corpora: tuple[str, ...] | None = None  # those of the readable ones that are searched here; None for all of them
-    system: str = ""  # empty for the one that answers everywhere
+    corpora: tuple[str, ...] | None = None  # the readable corpora that are searched here; None for all of them
+    system: str = ""  # empty for the default system
     answer: Literal["mention", "every"] = "mention"
-    ephemeral: bool = False  # whether answers are shown to the asker alone
-    ask: tuple[str, ...] = ()  # whom "Ask a person" mentions, such as `slack:T1/U1`
-    paused: bool = False  # whether nothing is answered here for now
-    threads: Literal["never", "long"] = "never"  # whether a longer exchange gets a thread of its own
-    tone: str | None = None  # how a model words answers here; None for as everywhere
-    effort: Effort = "normal"  # how much is looked up and verified for an answer here
+    ephemeral: bool = False  # whether only the asker sees an answer
+    ask: tuple[str, ...] = ()  # people whom "Ask a person" mentions, such as `slack:T1/U1`
+    paused: bool = False  # whether no question is answered here for now
+    threads: Literal["never", "long"] = "never"  # whether a longer exchange gets its own thread
+    tone: str | None = None  # how a model words answers here; None for the default
+    effort: Effort = "normal"  # how much is searched and verified for an answer here
 
 
 def resolve_channel_settings(settings: Settings, overrides: Mapping[str, Any], channel_id: str) -> ChannelSettings:
-    """Return the settings of a channel, such as `slack:T1/C1`, under what admins set there."""
+    """Return the settings of a channel, such as `slack:T1/C1`, narrowed by its admins' overrides."""
     return narrow_channel_settings(read_channel_table(settings, channel_id), overrides)
 
 
 def read_channel_table(settings: Settings, channel_id: str) -> ChannelSettings:
-    """Return the settings of a channel by the file alone."""
+    """Return the settings of a channel in the settings file."""
     table = next((channel for channel in settings.channel if channel.id == channel_id), None)
     if not table:
         return ChannelSettings(channel_id, effort=settings.effort)
@@ -50,14 +50,14 @@ def read_channel_table(settings: Settings, channel_id: str) -> ChannelSettings:
 
 
 async def load_channel_settings(app: App, channel_id: str) -> ChannelSettings:
-    """Return the settings of a channel that are in effect. Raises `StorageError`."""
+    """Return the effective settings of a channel. Raises `StorageError`."""
     return resolve_channel_settings(app.settings, await app.overrides.of(channel_id), channel_id)
 
 
 async def load_channel_settings_or_file(app: App, channel_id: str) -> ChannelSettings:
-    """Return the same; where admins' changes cannot be read, what the file says.
+    """Return the effective settings, or those of the file if the overrides cannot be read.
 
-    What cannot be read cannot be written either: the desk will not keep a question, and tells.
+    If the database cannot be read, the desk cannot store a question either, and notifies the asker.
     """
     try:
         return await load_channel_settings(app, channel_id)
@@ -66,11 +66,11 @@ async def load_channel_settings_or_file(app: App, channel_id: str) -> ChannelSet
 
 
 QUOTING_SYSTEM = "extractive"
-"""The system that asks no model; to have it answer is the only change of system that narrows."""
+"""The system that calls no model; switching to it is the only change of system that narrows."""
 
 
 async def find_searchable_corpora(app: App, by: Asker) -> frozenset[str]:
-    """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
+    """Return the existing corpora that a person may read in their place. Raises `StorageError`."""
     app = app.snapshot()
     channel = await load_channel_settings(app, by.channel_id)
     allowed = frozenset(await find_visible_corpora(app.settings, app.manifest, by))
@@ -99,8 +99,8 @@ def _narrow_tone(ceiling: str | None, value: object) -> str:
 
 
 def _narrow_effort(ceiling: Effort, value: object) -> Effort:
-    wanted = next((effort for effort in EFFORTS if effort == value), EFFORTS[0])
-    return min(ceiling, wanted, key=EFFORTS.index)
+    effort = next((effort for effort in EFFORTS if effort == value), EFFORTS[0])
+    return min(ceiling, effort, key=EFFORTS.index)
 
 
 def _narrow_answer(ceiling: str, value: object) -> str:
@@ -118,7 +118,7 @@ def _narrow_ask(ceiling: tuple[str, ...], value: object) -> tuple[str, ...]:
 
 def _select_texts(value: object) -> tuple[str, ...]:
     listed = value if isinstance(value, list | tuple) else ()
-    return tuple(dict.fromkeys(one for one in listed if isinstance(one, str)))
+    return tuple(dict.fromkeys(text for text in listed if isinstance(text, str)))
 
 
 CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
@@ -132,9 +132,9 @@ CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
         "ask": _narrow_ask,
         "paused": _narrow_switch,
     }
-)  # what can be set by command, each with what becomes of the file's value under the one that was set
+)  # the keys that a command can set, each with how an override narrows the file's value
 
-RESET = "reset"  # written as a value it gives a key back to the settings file
+RESET = "reset"  # the value that removes an override
 _SWITCH = {"on": True, "off": False}
 _CHOICES: Mapping[str, Mapping[str, Any]] = {
     "effort": {effort: effort for effort in EFFORTS},
@@ -148,33 +148,31 @@ _MENTION = lazy_compile(r"<@!?([^>|\s]+)(?:\|[^>]*)?>")
 
 
 class ChangeRefused(Exception):
-    """A change is not made; `str()` says why, in the asker's language."""
+    """A change is refused; `str()` is the reason, in the admin's language."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelChange:
-    """What is stored of a change."""
+    """The override to store, and the reply."""
 
     key: str
-    value: Any | None  # none gives the key back to the settings file
-    words: str  # what the admin is told
+    value: Any | None  # None removes the override
+    words: str  # the reply to the admin
 
 
 async def change_channel(
     app: App, channel: str, key: str, value: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
 ) -> str:
-    """Change what holds in the channel where an admin stands, and return what they are told.
+    """Change a setting of an admin's channel, and return the reply.
 
     Raises:
         ChangeRefused: it is not changed.
-        StorageError: it could not be kept.
+        StorageError: it could not be stored.
     """
     require_admin(channel, by, is_admin, language)
     app = app.snapshot()
-    readable, ceiling = (
-        await find_visible_corpora(app.settings, app.manifest, by),
-        read_channel_table(app.settings, channel),
-    )
+    readable = await find_visible_corpora(app.settings, app.manifest, by)
+    ceiling = read_channel_table(app.settings, channel)
     now = narrow_channel_settings(ceiling, await app.overrides.of(channel))
     change = plan_channel_change(ceiling, readable, key.strip().lower(), value.strip(), language=language)
     await app.overrides.set(channel, change.key, change.value, by=by.user_id, was=getattr(now, change.key))
@@ -184,11 +182,11 @@ async def change_channel(
 async def describe_channel(
     app: App, channel: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
 ) -> str:
-    """Return what holds in the channel where an admin stands, a line a key, and how it is changed.
+    """Return the settings of an admin's channel, one line per key, and how to change them.
 
     Raises:
-        ChangeRefused: they are no admin, or stand elsewhere.
-        StorageError: it cannot be looked up.
+        ChangeRefused: the person is not an admin, or is not in this channel.
+        StorageError: the settings cannot be read.
     """
     require_admin(channel, by, is_admin, language)
     app = app.snapshot()
@@ -217,12 +215,12 @@ def require_admin(channel: str, by: Asker, is_admin: Callable[[Asker], bool], la
 def plan_channel_change(
     ceiling: ChannelSettings, readable: Collection[str], key: str, written: str, *, language: str
 ) -> ChannelChange:
-    """Return what a change comes to; pure.
+    """Return the override for a written change; pure.
 
-    `ceiling` is what the settings file says of the channel, `readable` are the corpora that may be read there.
+    `ceiling` are the channel's settings in the file, `readable` the corpora that may be read there.
 
     Raises:
-        ChangeRefused: there is no such key or value, or it would widen what the file allows.
+        ChangeRefused: the key or the value is unknown, or it would widen what the file allows.
     """
     if key not in CHANNEL_KEYS:
         raise ChangeRefused(translate("channel_no_key", language, key=_shorten(key), known=", ".join(CHANNEL_KEYS)))
@@ -234,12 +232,12 @@ def plan_channel_change(
     value = _read_value(ceiling, corpora, key, written, language)
     if getattr(narrow_channel_settings(ceiling, {key: value}), key) != value:
         raise ChangeRefused(translate("channel_wider", language, key=key, value=_shorten(written), allowed=shown))
-    kept = None if value == allowed else value
-    return ChannelChange(key, kept, translate("channel_set", language, key=key, value=_format_value(value)))
+    override = None if value == allowed else value
+    return ChannelChange(key, override, translate("channel_set", language, key=key, value=_format_value(value)))
 
 
 def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, written: str, language: str) -> Any:
-    """Return the value that was written. Raises `ChangeRefused`."""
+    """Parse a written value. Raises `ChangeRefused`."""
     if key == "corpora":
         return _read_corpora(corpora, written, language)
     if key == "ask":
@@ -253,7 +251,7 @@ def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, wr
 
 
 def _read_corpora(readable: tuple[str, ...], written: str, language: str) -> tuple[str, ...]:
-    """Return the corpora that were named, in their order. One out of reach is not told apart from none."""
+    """Parse a list of corpora. An unreadable corpus is refused exactly like an unknown one."""
     names = _split_list(written)
     unknown = next((name for name in names if name not in readable), None)
     if unknown is not None or not names:

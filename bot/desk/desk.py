@@ -1,4 +1,4 @@
-"""The desk: what platforms call. Questions are stored, answered in their order, shown once, and never lost."""
+"""Define the desk, which platforms call: it stores questions, answers them in order, shows each answer once."""
 
 import asyncio
 import logging
@@ -21,15 +21,14 @@ from bot.views.catalog import translate
 from storage.database.queue import Queue
 from storage.types import QueuedQuestion
 
-LEASE_SECONDS = 60.0  # how long a process that does not renew it keeps a question that it claimed
-_MAX_REFUSALS_REMEMBERED = 10_000  # how many keys of refused questions are remembered, so that nobody is told twice
-_MAX_RETRACTION_TRIES = 3
-"""How often it is tried to take an answer back that was all but delivered when that was wanted."""
-_CONVERSATION_WINDOW = 50  # how many questions of a conversation are looked at
+LEASE_SECONDS = 60.0  # after so long without renewal, another process may claim the question
+_MAX_REFUSALS_REMEMBERED = 10_000  # keys of refused questions, so that no asker is notified twice
+_MAX_RETRACTION_TRIES = 3  # for an answer that is almost delivered when it is to be retracted
+_CONVERSATION_WINDOW = 50  # last questions of a conversation that are read
 
 
 class Desk:
-    """Takes the questions of all platforms. What comes while it does not run is answered when it next does."""
+    """Accepts the questions of all platforms. Questions that arrive while it does not run are answered when it does."""
 
     def __init__(
         self,
@@ -43,9 +42,9 @@ class Desk:
     ) -> None:
         """Set the desk up. `platforms` may still be filled until it runs.
 
-        `sole`: no other process works on this queue, so that leases, and with them the date, do not matter.
+        `sole`: no other process uses this queue, so that leases, and with them the date, do not matter.
         """
-        # A name that no other process has, nor had.
+        # A name that no other process has or had.
         owner = f"{socket.gethostname()}/{secrets.token_hex(8)}"
         context = WorkerContext(queue, ports, clock or Clock(), owner, sole, LEASE_SECONDS)
         self._queue, self._ports, self._platforms = queue, ports, platforms
@@ -55,12 +54,9 @@ class Desk:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer questions within the block, first those that an earlier process left.
+        """Answer questions within the block, first those that an earlier process left. Raises `StorageError`.
 
-        At its end what is under way may finish for a while; the rest is released, and the next start completes it.
-
-        Raises:
-            StorageError: The queue cannot be read.
+        At its end, running jobs have some time to finish; the others are released, and the next start completes them.
         """
         await self._scheduler.start()
         try:
@@ -69,24 +65,24 @@ class Desk:
             await self._scheduler.stop()
 
     async def resume_questions(self) -> None:
-        """Take up what an earlier process left for a platform that came late. Raises `StorageError`."""
+        """Resume the questions of a platform that connected after the start. Raises `StorageError`."""
         await self._scheduler.resume_questions()
 
     def stop_now(self) -> None:
-        """Release at once, at the end of `running`, what is under way."""
+        """Release running jobs immediately at the end of `running`."""
         self._scheduler.stop_now()
 
     async def take(self, question: Question, *, missed: bool = False) -> IntakeStatus:
-        """Store a question. When this returns NEW it is on the disk, and will be answered.
+        """Store a question. When this returns NEW, it is on disk and will be answered.
 
-        One that was `missed` may have an answer that a restored record does not know: the platform is asked for it.
+        A question that was `missed` may have an answer that a restored record lacks, so the platform is asked for it.
         """
         platform = self._platforms.get(question.place.platform)
         sending = missed and platform is not None and platform.ways(question).reads_back
         try:
             row, new = await self._queue.put(replace(encode_question(question), sending=sending))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the asker is told, and the desk goes on
-            log_event(logging.ERROR, "a question could not be taken", question, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the asker is notified and the desk continues
+            log_event(logging.ERROR, "cannot store a question", question, error)
             self._refuse(question)
             return IntakeStatus.REFUSED
         if new:
@@ -94,16 +90,16 @@ class Desk:
         return IntakeStatus.NEW if new else IntakeStatus.KNOWN
 
     def count_before(self, key: str) -> int:
-        """Return how many questions are answered before one that waits; 0 for any other."""
+        """Return how many questions are answered before a waiting one; 0 for any other."""
         return self._scheduler.count_before(key)
 
     def count_jobs(self) -> Mapping[str, int]:
-        """Return how many questions wait, are being answered, and are being delivered."""
+        """Return the numbers of questions that are waiting, being answered, and being delivered."""
         return self._scheduler.count_jobs()
 
     async def edit_question(self, key: str, text: str) -> None:
-        """Answer a question in its new words; what is posted is edited. Raises `StorageError`."""
-        # Of several at once the one that came last counts.
+        """Answer a question again after its text was edited, and edit the posts. Raises `StorageError`."""
+        # If several edits arrive at once, the last one counts.
         async with self._edits.setdefault(key, asyncio.Lock()):
             await self._edit_question(key, text)
 
@@ -124,12 +120,12 @@ class Desk:
         """Retract the answer to a question that its asker deleted. Raises `StorageError`."""
         row = await self._queue.by_key(key)
         if row is not None:
-            await self._take_back(row.ticket, by=row.user, why="the question was deleted")
+            await self._retract(row.ticket, by=row.user, why="the question was deleted")
 
     async def stop(self, ticket: int, by: Asker) -> bool:
-        """Stop answering, for the asker or who rules the channel; for others nothing happens. Raises `StorageError`.
+        """Stop answering for the asker or a person who governs the channel. Raises `StorageError`.
 
-        Returns whether it stops: not where there is nothing under way either.
+        Returns whether it stops; False for other people, or if the question is not being answered.
         """
         job = self._scheduler.find_job(ticket)
         if job is None or job.delivering or not await self._may(job.question, by):
@@ -137,7 +133,7 @@ class Desk:
         if job.delivering or job.finished.is_set():
             return False
         turn_id = job.turn_id if job.started else ""
-        # First it stops, and then that is recorded: what is delivered meanwhile was not stopped.
+        # It is recorded after it stops: an answer that is delivered meanwhile was not stopped.
         self._scheduler.interrupt(job, Interrupt.STOP, by=by.user_id)
         if job.interrupt is not Interrupt.STOP:
             return False
@@ -146,17 +142,17 @@ class Desk:
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:
-        """Retract an answer for its asker or who governs the channel, and return whether. Raises `StorageError`."""
+        """Retract an answer for its asker or a channel's governor; return whether it is. Raises `StorageError`."""
         row = await self._queue.get(ticket)
         if row is None or not await self._may(decode_question(row), by):
             return False
-        await self._take_back(row.ticket, by=by.user_id, why="the answer was taken back")
+        await self._retract(row.ticket, by=by.user_id, why="the answer was taken back")
         return True
 
     async def participates(self, conversation: str, user: str = "") -> bool:
-        """Return whether the bot takes part in a conversation: it was asked there, or spoke. Raises `StorageError`.
+        """Return whether the bot was asked or answered in a conversation. Raises `StorageError`.
 
-        With a `user`, such as `slack:T1/U1`: whether it does so because they asked it.
+        With a `user`, such as `slack:T1/U1`, only that user's questions count.
         """
         rows = await self._queue.conversation(conversation, limit=_CONVERSATION_WINDOW)
         if user:
@@ -168,15 +164,15 @@ class Desk:
         if row is None or row.outcome == DeliveryOutcome.RETRACTED:
             return
         if row.state != QuestionState.DONE:
-            # It waits for an answer to other words; where the server stops, the next start gives it.
+            # It waits with its new text; if the server stops, the next start answers it.
             await self._queue.note(ticket, text=text)
         elif not await self._queue.reopen(ticket, text):
             return
         if (again := await self._queue.get(ticket)) is not None:
             self._scheduler.enqueue(again)
 
-    async def _take_back(self, ticket: int, *, by: str, why: str) -> None:
-        """Remove what is posted, or about to be. Once that is stored, the next start does what this one does not."""
+    async def _retract(self, ticket: int, *, by: str, why: str) -> None:
+        """Delete the posts, also those about to be made. Once it is stored, the next start completes it."""
         for _ in range(_MAX_RETRACTION_TRIES):
             row = await self._queue.retract(ticket, by=by, why=why)
             if row is None:
@@ -196,7 +192,7 @@ class Desk:
         return await self._ports.may_govern(question, by)
 
     def _refuse(self, question: Question) -> None:
-        """Tell the asker, once, that the question could not be stored; nobody waits for that."""
+        """Notify the asker once, in the background, that the question could not be stored."""
         platform = self._platforms.get(question.place.platform)
         if platform is None or question.unasked or question.key in self._refused:
             return
@@ -210,7 +206,7 @@ async def _send_refusal(platform: Platform, question: Question) -> None:
     try:
         await platform.tell(question, translate("unrecorded", question.language))
     except PlatformError as error:
-        log_event(logging.WARNING, "a refusal could not be said", question, error)
+        log_event(logging.WARNING, "cannot notify an asker of a refusal", question, error)
 
 
 def _is_participation(row: QueuedQuestion) -> bool:

@@ -1,7 +1,7 @@
-"""Recall the conversation before a question, as far as whoever asks may know it here and now.
+"""Recall the conversation before a question, as far as the asker may read it here and now.
 
-Our own log says what was asked and answered; the platform adds what other people said in between. A turn of which
-anything cannot be read any more is left out whole, the question too, and also where the platform would hand it over.
+Our log has the questions and answers; the platform adds other people's messages in between. A turn is left out with its
+question if any of its sources cannot be read any more, even if the platform still returns its messages.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import itemgetter
 
 from bot.access import is_same_person, list_corpora
 from bot.answering.turn_record import TurnRecord, read_turn_record
@@ -23,7 +24,7 @@ from pipeline.types import Status, Turn
 from storage.language.detection import detect_language
 from storage.types import QueuedQuestion
 
-HISTORY_SECONDS = 5.0  # how long the platform may take to hand a conversation over; the answer waits for it
+HISTORY_SECONDS = 5.0  # how long the platform may take to return a conversation; the answer waits for it
 _MAX_TURN_CHARACTERS = Limits().question_characters
 _WITHDRAWN = frozenset({DeliveryOutcome.STOPPED, DeliveryOutcome.RETRACTED})
 _NEVER_SHOWN = frozenset({DeliveryOutcome.SILENT, DeliveryOutcome.UNDELIVERABLE})
@@ -31,7 +32,7 @@ _NEVER_SHOWN = frozenset({DeliveryOutcome.SILENT, DeliveryOutcome.UNDELIVERABLE}
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What is left of a question of the log and its answer, and the messages that show them."""
+    """The remembered turns of a recorded question and its answer, and the messages that show them."""
 
     at: datetime
     turns: tuple[Turn, ...]
@@ -41,12 +42,9 @@ class Exchange:
 async def recall_conversation(
     app: App, platform: Platform, question: Question, row: QueuedQuestion, *, patience: float = HISTORY_SECONDS
 ) -> tuple[Turn, ...]:
-    """Return what was said before a question in its conversation, oldest first.
+    """Return the turns before a question in its conversation, oldest first. Raises `StorageError`.
 
-    A platform that has not answered after `patience` seconds keeps nobody waiting: the log alone is remembered then.
-
-    Raises:
-        StorageError: the log cannot be read.
+    If the platform does not return the conversation within `patience` seconds, only the log is used.
     """
     limit = max(app.settings.limits.turns, MAX_EARLIER_TURNS)
     scope = await find_searchable_corpora(app, question.asker)
@@ -54,37 +52,37 @@ async def recall_conversation(
     own = [await _load_exchange(app, earlier, question, scope) for earlier in rows]
     messages = await _fetch_history(platform, question, limit, patience)
     known = {question.message}.union(*(exchange.messages for exchange in own))
-    others = [message for message in messages if message.message not in known and message.at <= question.at]
-    kept = await _drop_own_messages(app, others, question, scope)
-    return merge_exchanges(own, kept, scope)[-limit:]
+    unknown = [message for message in messages if message.message not in known and message.at <= question.at]
+    others = await _drop_own_messages(app, unknown, question, scope)
+    return merge_exchanges(own, others, scope)[-limit:]
 
 
 def merge_exchanges(
     own: Iterable[Exchange], messages: Iterable[ConversationMessage], scope: Collection[str] = ()
 ) -> tuple[Turn, ...]:
-    """Return exchanges and messages by time; an answer follows its question, whatever was said meanwhile. Pure.
+    """Return exchanges and messages by time, each answer directly after its question; pure.
 
-    A message of ours that only the platform knows of may stand on anything in the `scope` it is remembered in.
+    Our messages that only the platform has count as based on every corpus of the `scope`.
     """
     dated = [(exchange.at, exchange.turns) for exchange in own]
     dated += [(message.at, (_build_turn(message, scope),)) for message in messages if message.text.strip()]
-    return tuple(turn for _, turns in sorted(dated, key=lambda one: one[0]) for turn in turns)
+    return tuple(turn for _, turns in sorted(dated, key=itemgetter(0)) for turn in turns)
 
 
 def select_turns(
     earlier: Question, outcome: str, turn: TurnRecord | None, by: Question, scope: Collection[str]
 ) -> tuple[Turn, ...]:
-    """Return what of an earlier question and its answer is remembered. Pure.
+    """Return the remembered turns of an earlier question and its answer; pure.
 
-    Nothing of what was taken back, of what another asker alone was shown, and of what stands on anything that cannot
-    be read any more; of what nobody saw an answer to, the question alone.
+    Retracted turns, turns that only another asker saw, and turns with unreadable sources are not remembered. If no
+    answer was shown, only the question is.
 
     Args:
-        earlier: The question.
+        earlier: The earlier question.
         outcome: How it ended.
-        turn: Its turn of the log; None where it never ran.
+        turn: Its turn in the log; None if it never ran.
         by: The question that is asked now.
-        scope: The corpora that can be read where that is asked.
+        scope: The corpora that can be read where it is asked.
     """
     if outcome in _WITHDRAWN or (turn and (turn.retracted or not turn.corpora <= set(scope))):
         return ()
@@ -99,16 +97,16 @@ def select_turns(
 
 
 async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope: Collection[str]) -> Exchange:
-    """Return what is remembered of a row: nothing where it cannot be read."""
+    """Return the exchange of a row, without turns if the row or its turn cannot be read."""
     messages = frozenset({earlier.message, *earlier.posted})
     try:
         entries = await app.audit.turn(earlier.turn_id) if earlier.turn_id else ()
         turn, question = read_turn_record(entries), decode_question(earlier)
-        # What was shared is everybody's, and its post is known like any other.
+        # A shared answer is visible to everyone, and its post is ours like any other.
         question = replace(question, only_asker=is_asker_only(question, entries))
         messages |= frozenset(map(str, find_last_action(entries, "share").get("messages", ())))
     except ValueError as error:
-        log_event(logging.WARNING, "an earlier turn cannot be read", by, error, ticket=earlier.ticket)
+        log_event(logging.WARNING, "cannot read an earlier turn", by, error, ticket=earlier.ticket)
         return Exchange(earlier.taken_at, (), messages)
     shown = messages.union(turn.delivered) if turn else messages
     return Exchange(question.at, select_turns(question, earlier.outcome, turn, by, scope), shown)
@@ -121,26 +119,27 @@ async def _fetch_history(
         async with asyncio.timeout(patience):
             return await platform.heard(question, limit)
     except (PlatformError, TimeoutError) as error:
-        log_event(logging.WARNING, "the platform does not hand over the conversation", question, error)
+        log_event(logging.WARNING, "cannot fetch the conversation from the platform", question, error)
         return ()
 
 
 async def _drop_own_messages(
     app: App, messages: Sequence[ConversationMessage], question: Question, scope: Collection[str]
 ) -> tuple[ConversationMessage, ...]:
-    """Leave out our own messages, unless they are older than the log and nothing is there that cannot be read here.
+    """Drop our own messages, unless they are not in our log and every existing corpus is readable here.
 
-    What the log knows of is remembered from the log or not at all. Of any other message of ours nobody can tell what it
-    stands on.
+    Recorded answers are remembered from the log or not at all. The sources of our other messages are unknown.
     """
     if all(message.user for message in messages):
         return tuple(messages)
     all_readable = {corpus.name for corpus in await list_corpora(app.settings, app.manifest)} <= set(scope)
     channel = question.place.channel_id
-    foreign = [
-        one for one in messages if one.user or (all_readable and not await app.queue.by_message(channel, one.message))
+    remembered = [
+        message
+        for message in messages
+        if message.user or (all_readable and not await app.queue.by_message(channel, message.message))
     ]
-    return tuple(foreign)
+    return tuple(remembered)
 
 
 def _build_turn(message: ConversationMessage, scope: Collection[str]) -> Turn:

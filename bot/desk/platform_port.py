@@ -1,7 +1,4 @@
-"""Define what the desk needs of a platform, and what may go wrong there.
-
-Slack, Discord and the tests' own platform implement `Platform`.
-"""
+"""Define the interface of a platform for the desk, and its errors."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -13,7 +10,7 @@ from bot.views.turn_view import View
 
 
 class PlatformError(Exception):
-    """A call of a platform failed. `str()` is one plain line without secrets."""
+    """A call of a platform failed. `str()` is one line without secrets."""
 
     kind = "platform"
 
@@ -23,11 +20,11 @@ class PlatformError(Exception):
 
 
 class PlatformUnavailable(PlatformError):
-    """It does not answer, or asks us to wait.
+    """The platform does not answer, or asks us to wait.
 
-    With `seconds`, after which to try again, nothing was posted: that is sure, and every message that a call tried to
-    post is posted by the next try. Without, it is in doubt: something may have been posted, and where the platform
-    cannot be asked, it is not posted again. An edit is in no doubt, since it may be made twice; nor is a removal.
+    With `seconds`, after which to try again, certainly nothing was posted, and the next try posts every message of the
+    call. Without, something may have been posted; if the platform cannot be asked, it is not posted again. Edits and
+    deletions can always be repeated.
     """
 
     kind = "platform_unavailable"
@@ -37,40 +34,40 @@ class PlatformUnavailable(PlatformError):
         self.seconds = seconds
 
     def doubted(self) -> "PlatformUnavailable":
-        """Return the same in doubt: an earlier part, or an earlier try, may have been done."""
+        """Return the same error without `seconds`: an earlier part or try may have been posted."""
         return PlatformUnavailable(str(self), hint=self.hint)
 
 
 class CannotPost(PlatformError):
-    """It refuses for good."""
+    """The platform permanently refuses posts there."""
 
     kind = "cannot_post"
 
 
 class ContentRefused(CannotPost):
-    """It refuses what a message is made of: as plain text it may be taken."""
+    """The platform refuses the content of a message; it may accept plain text."""
 
     kind = "content_refused"
 
 
 class RateLimited(PlatformUnavailable):
-    """It wants no more calls for now. Nothing was done."""
+    """The platform accepts no more calls for now. Nothing was done."""
 
     kind = "rate_limited"
 
 
 class AccessDenied(PlatformUnavailable):
-    """It does not take our token. Nothing was done, and nothing can be until it does."""
+    """The platform rejects our token. Nothing was done, and nothing can be done until it accepts it."""
 
     kind = "access_denied"
 
     def for_good(self) -> CannotPost:
-        """Return the same for whoever only begins: nothing is under way yet that could rest."""
+        """Return the error to raise at the start, when there is no running work that could wait."""
         return CannotPost(str(self), hint=self.hint)
 
 
 class PostGone(PlatformError):
-    """A message of ours is no longer there."""
+    """One of our messages no longer exists."""
 
     kind = "post_gone"
 
@@ -78,70 +75,67 @@ class PostGone(PlatformError):
 class Platform(Protocol):
     """A chat platform as the desk sees it. Every method raises `PlatformError`.
 
-    Nothing it posts pings anybody, links anywhere or unfurls, but for `View.mentions` and the addresses of `Source`s.
+    Its posts mention only `View.mentions`, link only to the addresses of sources, and show no link previews.
     """
 
     @property
     def name(self) -> str:
-        """As in `Place.platform`."""
+        """The name in `Place.platform`."""
         ...
 
     def ways(self, question: Question) -> DeliveryCapabilities:
-        """Say what can be done with the answer to a question."""
+        """Return the platform's features for the answer to a question."""
         ...
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked, and where they stand by now: it may be shared, they may have left or be denied.
+        """Return who asked with current facts: the channel may be shared, the asker may have left or be denied.
 
-        What is no longer known counts against the place. Raises `PlatformUnavailable` where that cannot be told now.
+        Unknown facts default to the restrictive value. Raises `PlatformUnavailable` if they cannot be looked up now.
         """
         ...
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Bring what is posted in answer to a question to what the view shows, and return all messages of it.
+        """Make the posts in answer to a question show the view, and return all of them.
 
-        Posts what is not posted yet, edits what is, and removes messages that are no longer needed. Posts are marked
-        so that `find` finds them. May leave out a view that is not `done` where it would come too fast; a `done` one
-        is shown whole, in as many messages as it needs, or it raises. Where a message cannot be found again, it is
-        posted empty first and returned as `begun`: once its id is stored, this is called again and fills it.
+        Posts new messages, edits existing ones, and deletes those no longer needed. Posts are marked so that `find`
+        finds them. A view that is not `done` may be skipped if it comes too fast; a `done` one is shown completely, in
+        as many messages as it needs, or this raises. A message that could not be found again is first posted empty and
+        returned as `begun`; once its id is stored, this is called again and fills it.
         """
         ...
 
     async def show_sign(self, question: Question, view: View) -> ProgressSign:
-        """Show without a message that a question was taken, and how it stands if that can be told; return what is seen.
+        """Show without a message that a question was accepted, with its progress if possible; return what is visible.
 
-        Only called before anything is posted, and again every few seconds: what is too often, or fails, is left out.
+        Called before anything is posted, every few seconds; calls that are too frequent or fail are skipped.
         """
         ...
 
     async def find(self, question: Question) -> PostedMessages:
-        """Ask the platform for our own messages in answer to a question; none if there are none.
-
-        Only called where `ways(question).reads_back`.
-        """
+        """Fetch our messages in answer to a question from the platform. Only called if `ways(question).reads_back`."""
         ...
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
-        """Delete what was posted; what is gone already is no error."""
+        """Delete posts; a post that no longer exists is not an error."""
         ...
 
     async def tell(self, question: Question, text: str) -> None:
-        """Say a sentence of ours to the asker, at most once and kept nowhere: what could not even be taken."""
+        """Notify the asker at most once, without storing anything: the question could not be accepted."""
         ...
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Post a sentence of ours that mentions these people, and no other."""
+        """Post a text that mentions these people and no others."""
         ...
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
-        """Return the conversation before the question, oldest first: its last messages, however many pages it has."""
+        """Return the last messages of the conversation before the question, oldest first."""
         ...
 
     def connected(self) -> AbstractAsyncContextManager[None]:
-        """Be connected within the block: events arrive and are handed to the desk."""
+        """Stay connected within the block, and pass events to the desk."""
         ...
 
     @property
     def ready(self) -> str:
-        """Why events cannot arrive just now, in one line; empty when all is well."""
+        """Why events cannot arrive now, in one line; empty if they can."""
         ...

@@ -1,4 +1,4 @@
-"""Supervise background tasks: keep them until they end, log what they raise, cancel them at shutdown."""
+"""Supervise background tasks: keep references until they end, log their errors, cancel them at shutdown."""
 
 import asyncio
 import logging
@@ -12,18 +12,18 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-SHUTDOWN_SECONDS = 3.0  # how long what is under way may take when all ends
-SOON_SECONDS = 0.25  # how long a platform waits for work before it is told that what asks for it has arrived
+SHUTDOWN_SECONDS = 3.0  # how long running tasks may take at shutdown
+SOON_SECONDS = 0.25  # how long an event's work may take before the event is acknowledged
 
 
 class TaskSupervisor:
-    """Tasks under way. What one raises is logged, for nobody may be waiting for it."""
+    """Running tasks. Their errors are logged, as no caller may be awaiting them."""
 
     def __init__(self) -> None:
         self._tasks = set[asyncio.Task[Any]]()
 
     def spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
-        """Start a task; whoever likes may wait for it."""
+        """Start a task; the caller may await it."""
         # A coroutine within another is never awaited where the outer one is cancelled before it begins.
         task = asyncio.create_task(work if asyncio.iscoroutine(work) else _await_work(work))
         self._tasks.add(task)
@@ -31,7 +31,7 @@ class TaskSupervisor:
         return task
 
     async def wait_briefly(self, work: Awaitable[None]) -> None:
-        """Wait for some work, but not for long; it goes on then. Raises what it raises until then."""
+        """Wait for some work for `SOON_SECONDS`; then it continues in the background. Raises its errors until then."""
         task = self.spawn(work)
         done, _ = await asyncio.wait({task}, timeout=SOON_SECONDS)
         if done:
@@ -42,7 +42,7 @@ class TaskSupervisor:
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Cancel, after a while, what is still under way at the end of the block."""
+        """At the end of the block, wait for running tasks for `SHUTDOWN_SECONDS`, then cancel them."""
         try:
             yield
         finally:
@@ -62,7 +62,7 @@ async def _await_work(work: Awaitable[T]) -> T:
 
 @asynccontextmanager
 async def run_beside(work: Coroutine[Any, Any, T], *, name: str) -> AsyncIterator[asyncio.Task[T]]:
-    """Run a task within the block, and cancel it at its end."""
+    """Run a task during the block, and cancel it at its end."""
     task = asyncio.create_task(work, name=name)
     try:
         yield task
@@ -71,8 +71,8 @@ async def run_beside(work: Coroutine[Any, Any, T], *, name: str) -> AsyncIterato
 
 
 async def wait_for_first(*work: Awaitable[object]) -> None:
-    """Wait until one of these has ended: tasks go on, everything else is cancelled then."""
-    waiting = [asyncio.ensure_future(one) for one in work]
+    """Wait until one of these has ended; then tasks that were passed in continue, and all other work is cancelled."""
+    waiting = [asyncio.ensure_future(awaitable) for awaitable in work]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -87,7 +87,7 @@ async def cancel_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
 
 
 def compute_backoff(attempt: int, *, first: float = 1.0, longest: float = 60.0) -> float:
-    """Return how many seconds to wait after an attempt, counted from 0, that failed: twice as long each time."""
+    """Return the seconds to wait after a failed attempt, counted from 0: twice as long each time."""
     return min(longest, first * 2.0 ** min(attempt, 10))
 
 
@@ -100,9 +100,9 @@ class Clock:
     """The time: a date that may jump, and a wait that does not. Tests bring their own."""
 
     now: Callable[[], datetime] = _read_utc_now
-    """The date, with a time zone. It may jump: only leases and records use it."""
+    """The date, with a time zone. It may jump, so only leases and records use it."""
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    """Waits so many seconds, however the date jumps meanwhile."""
+    """Waits so many seconds, also if the date jumps meanwhile."""
 
     async def sleep_unless(self, event: asyncio.Event, seconds: float) -> None:
         await wait_for_first(event.wait(), self.sleep(seconds))

@@ -1,7 +1,7 @@
 """Decide how a question is answered: its scope, its budget, the conversation before it, and what its answer shows.
 
-`open_desk` wires the desk of a running server. Budgets count days and months that begin at midnight in the settings'
-time zone; where one is spent, questions are refused or only quoted.
+`open_desk` builds the desk of a running server. Days and months of budgets begin at midnight in the settings' time
+zone; when a budget is spent, questions are refused or answered only with quotations.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,12 +32,12 @@ from pipeline.stages.claim_check import extract_statements
 from storage.types import QueuedQuestion, SpendingTotal
 
 _NOT_COUNTED = frozenset({DeliveryOutcome.SILENT})
-"""Messages that the bot read unasked, and had nothing to say to, are no questions of whoever wrote them."""
+"""Messages that did not address the bot and got no answer do not count as their author's questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetUse:
-    """What was asked and used, this question included."""
+    """The questions asked and the tokens and cost used, this question included."""
 
     by_user: int = 0  # questions of today
     in_channel: int = 0  # questions of today
@@ -47,24 +47,24 @@ class BudgetUse:
 
 @dataclass(frozen=True, slots=True)
 class BudgetDecision:
-    """Whether a question may be answered, in the asker's language. Where a budget is spent, by `system` alone."""
+    """Whether and by which system a question may be answered; texts in the asker's language."""
 
-    system: str = ""  # empty for the usual one
+    system: str = ""  # the system that answers if a budget is spent; empty for the usual one
     notice: str = ""  # why only quotations are given
     because: str = ""  # the setting whose limit is reached, for the record
-    refusal: str = ""  # why nothing is answered, and when it goes on
+    refusal: str = ""  # why the question is not answered, and until when
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetPeriod:
-    """A day or a month: its first moment, and the first moment after it, both in UTC."""
+    """A day or a month: its first moment, and the first moment after it, in UTC."""
 
     since: datetime
     until: datetime
 
 
 def find_day(now: datetime, zone: tzinfo) -> BudgetPeriod:
-    """Return the day of a moment by the zone's clocks: 23 or 25 hours where they are changed."""
+    """Return the day of a moment in the time zone; it has 23 or 25 hours when the clocks change."""
     day = now.astimezone(zone).date()
     return BudgetPeriod(_find_midnight(day, zone), _find_midnight(day + timedelta(days=1), zone))
 
@@ -77,7 +77,7 @@ def find_month(now: datetime, zone: tzinfo) -> BudgetPeriod:
 def decide_budget(
     limits: BudgetSettings, used: BudgetUse, *, now: datetime, zone: tzinfo, language: str
 ) -> BudgetDecision:
-    """Decide by the limits, of which 0 is none."""
+    """Decide by the limits; 0 means no limit."""
     day, month = (
         f"{end.until.astimezone(zone):%Y-%m-%d %H:%M %Z}" for end in (find_day(now, zone), find_month(now, zone))
     )
@@ -98,10 +98,7 @@ def decide_budget(
 
 
 async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language: str) -> BudgetDecision:
-    """Decide on a question of the queue by what was asked and used. Raises `StorageError`.
-
-    What was asked after it does not use up what it may.
-    """
+    """Decide on a question of the queue by the questions before it and the budget used. Raises `StorageError`."""
     limits, day = app.settings.limits, find_day(now, app.settings.zone).since
     asked = partial(app.queue.asked, since=day, upto=row.ticket, besides=_NOT_COUNTED)
     by_user = await asked(user=row.user, channel="") if limits.questions_per_user else 0
@@ -110,10 +107,9 @@ async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language
 
 
 async def check_call_budget(app: App, user: str, *, under_way: int, now: datetime, language: str) -> BudgetDecision:
-    """Decide on what a program asks, which never stands in the queue: the record knows what it asked before.
+    """Decide on a program's question, which is never in the queue, by its recorded turns. Raises `StorageError`.
 
-    `under_way` counts the turns of this `user` that are not on record to their end, this one included. Raises
-    `StorageError`.
+    `under_way` counts the turns of this `user` whose end is not recorded yet, this one included.
     """
     limits, day = app.settings.limits, find_day(now, app.settings.zone).since
     before = (await app.spending.total(since=day, platform_user=user)).turns if limits.questions_per_user else 0
@@ -121,7 +117,7 @@ async def check_call_budget(app: App, user: str, *, under_way: int, now: datetim
 
 
 async def _decide(app: App, used: BudgetUse, now: datetime, language: str) -> BudgetDecision:
-    """Decide by what was asked, and by what all turns used."""
+    """Decide by the questions asked, and by the budget that all turns used."""
     limits, zone, nothing = app.settings.limits, app.settings.zone, SpendingTotal()
     day, month = find_day(now, zone).since, find_month(now, zone).since
     today = await app.spending.total(since=day) if limits.tokens_per_day else nothing
@@ -132,35 +128,35 @@ async def _decide(app: App, used: BudgetUse, now: datetime, language: str) -> Bu
 
 
 def _find_midnight(day: date, zone: tzinfo) -> datetime:
-    """Return the first moment of a day. Where clocks skip midnight, it is the moment of their change."""
+    """Return the first moment of a day; if the clocks skip midnight, the moment of their change."""
     return datetime.combine(day, time.min, zone).astimezone(UTC)
 
 
-MAX_PEOPLE_REMEMBERED = 50_000  # of how many people it is remembered
+MAX_PEOPLE_REMEMBERED = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class _LastQuestion:
     until: float
     what: str
-    told: bool = False
+    notified: bool = False
 
 
 class Cooldown:
     """Lets each person ask once in so many seconds."""
 
     def __init__(self, seconds: Callable[[], float], now: Callable[[], float] = monotonic) -> None:
-        """Set it up. `seconds`: how long somebody waits who asks now; 0 for not at all."""
+        """Set it up. `seconds` returns the wait after a question that is asked now; 0 for none."""
         self._seconds, self._now = seconds, now
         self._asked: dict[str, _LastQuestion] = {}
 
     def left(self, who: str, what: str) -> float:
-        """Return how many seconds somebody has to wait; 0 if none, and for what they were let ask before."""
+        """Return how many seconds a person has to wait; 0 also for the message that started the wait."""
         asked = self._asked.get(who)
         return 0.0 if asked is None or asked.what == what else max(asked.until - self._now(), 0.0)
 
     def begin(self, who: str, what: str) -> None:
-        """Start somebody's wait; the same message once more starts no new one."""
+        """Start a person's wait; the same message does not start another one."""
         if not (seconds := self._seconds()) or (who in self._asked and self._asked[who].what == what):
             return
         self._asked.pop(who, None)
@@ -169,16 +165,16 @@ class Cooldown:
         self._asked[who] = _LastQuestion(self._now() + seconds, what)
 
     def first_refusal(self, who: str) -> bool:
-        """Return whether somebody is refused for the first time in this wait: only then they are told."""
+        """Return whether this is the first refusal in a person's wait, which is the only one they are notified of."""
         asked = self._asked.get(who)
-        if asked is None or asked.told:
+        if asked is None or asked.notified:
             return False
-        self._asked[who] = _LastQuestion(asked.until, asked.what, told=True)
+        self._asked[who] = replace(asked, notified=True)
         return True
 
 
 def render_unverified_notice(text: str, answered: TurnResult, language: str) -> str:
-    """Say how many statements of a text were not checked; empty where all were, or none."""
+    """Return how many statements of a text were not checked; empty if all or none were."""
     checked = len(list_asked_claims(answered.answer))
     try:
         left = len(extract_statements(text)) - checked
@@ -195,13 +191,10 @@ def open_desk(
 ) -> Desk:
     """Return the desk of an opened app; it works within `desk.running()`.
 
-    Args:
-        app: What answers, remembers and keeps the record.
-        platforms: By name; may be filled until the desk runs, since platforms are made with it.
-        clock: The time, where it is not the machine's.
+    `platforms`, by name, may be filled until the desk runs, since they are built with it.
     """
-    time = clock or Clock()
-    policy = TurnPolicy(app, time)
+    clock = clock or Clock()
+    policy = TurnPolicy(app, clock)
     ports = DeskPorts(
         plan=policy.plan,
         finish_view=policy.finish_view,
@@ -219,19 +212,19 @@ def open_desk(
         limit = ConcurrencyLimit(settings.at_once, settings.per_channel)
         return SchedulerSettings(limit, settings.patience_seconds, settings.grace_seconds)
 
-    # SQLite lies in the home, which one process holds; PostgreSQL may be shared by several machines.
-    return Desk(app.queue, platforms, ports, pace, sole=not app.settings.database, clock=time)
+    # SQLite is in the home, which one process owns; several machines may share PostgreSQL.
+    return Desk(app.queue, platforms, ports, pace, sole=not app.settings.database, clock=clock)
 
 
 def render_exclusion(exclusion: Exclusion, language: str) -> str:
-    """Return what somebody is told who is not answered at all; empty where they are."""
+    """Return why a person is not answered at all; empty if they are answered."""
     occasions = {Exclusion.DENIED: "discord_denied", Exclusion.ELSEWHERE: "discord_not_here"}
     return translate(occasions[exclusion], language) if exclusion else ""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPolicy:
-    """Decides on a question when its turn comes."""
+    """Decides how a question is answered when it is started, and how its answer is shown."""
 
     app: App
     clock: Clock
@@ -257,8 +250,8 @@ class TurnPolicy:
         if budget.refusal:
             hint = f"The limit is set by [limits] {budget.because}."
             return TurnPlan(request, run, refused=Failure("over_budget", budget.refusal, hint))
-        # A claim, and what nobody asked us, is taken by itself: among people "ok" would else be a question about
-        # whatever was answered last.
+        # Claims and messages that do not address the bot are answered without the conversation: otherwise an "ok"
+        # between people would be a question about the last answer.
         alone = question.task == "check" or question.unasked
         earlier = () if alone else await recall_conversation(app, platform, question, row)
         system = budget.system or channel.system
@@ -267,7 +260,7 @@ class TurnPolicy:
         return TurnPlan(chosen, run, budget.notice, is_readable=partial(self._is_still_readable, scope))
 
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
-        """Return the view that stays: with the nearest pages and buttons that may be seen there now."""
+        """Return the final view, with the nearest pages and buttons that may be shown there now."""
         app = self.app.snapshot()
         channel = await load_channel_settings(app, question.place.channel_id)
         here = await find_searchable_corpora(app, question.asker)
@@ -285,14 +278,14 @@ class TurnPolicy:
         return final
 
     async def is_readable(self, question: Question, turn: TurnRecord) -> bool:
-        """Return whether an answer of the record, and what it counts, may still be shown where it was asked for."""
+        """Return whether a recorded answer, and its counts of claims, may still be shown where it was asked for."""
         if question.asker.exclusion or await find_forgotten_documents(self.app.manifest, turn.documents):
             return False
         return turn.may_show_evidence(await find_searchable_corpora(self.app, question.asker))
 
     async def _is_still_readable(self, scope: frozenset[str], question: Question, result: TurnResult) -> bool:
-        """Return whether a quoted answer may be read for certain: all of it is of the `scope` it was planned with."""
-        # What claims were held against is named by the record alone.
+        """Return whether a quoted answer may certainly be shown: its planned `scope` is still readable."""
+        # Only the record has the passages that claims were compared with.
         documents = result.cited_documents | result.remembered
         if (
             question.asker.exclusion
@@ -303,7 +296,7 @@ class TurnPolicy:
         return scope <= await find_searchable_corpora(self.app, question.asker)
 
     async def may_govern(self, question: Question, by: Asker) -> bool:
-        """Return whether somebody may set the question's channel, and so stop and retract what others asked."""
+        """Return whether a person governs the question's channel, and may stop and retract others' questions there."""
         place = question.place
         same = (by.platform, by.workspace) == (place.platform, place.workspace)
         return same and (is_admin(self.app.settings, by) or (by.moderates and by.channel == place.channel))
