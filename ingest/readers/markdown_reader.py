@@ -23,7 +23,7 @@ from ingest.readers.template_tags import COMPONENT, HIDDEN_PIPE, TAG, make_gap
 from storage.language.lazy_pattern import lazy_compile
 
 _JUNK = lazy_compile(
-    rf"""(?P<raw>\{{%-?\s*raw\s*-?%\}}(?P<said>.*?)\{{%-?\s*endraw\s*-?%\}})
+    rf"""(?P<raw>\{{%-?\s*raw\s*-?%\}}(?P<text>.*?)\{{%-?\s*endraw\s*-?%\}})
     | (?P<comment>\{{%-?\s*comment\b[^{{}}%]*-?%\}}.*?\{{%-?\s*endcomment\s*-?%\}})
     | (?P<tag>{TAG} | \{{/\*.{{0,1000}}?\*/\}})
     | \s*\{{:?\s*[#.]\w[^{{}}\n]*\}}     # {{#anchor}} {{: .class}}
@@ -176,8 +176,8 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
         reading = template_tags.read_tag(tag, state.env["paired"], state.src[match.end() : match.end() + 2])
         state.push("html_inline", "", 0).content = reading.gap
     elif not silent and match["raw"]:
-        if match["said"].strip():
-            state.push("text", "", 0).content = match["said"]
+        if match["text"].strip():
+            state.push("text", "", 0).content = match["text"]
         else:
             state.push("html_inline", "", 0).content = make_gap(need="optional")
     elif not silent and match["comment"]:

@@ -253,8 +253,8 @@ def _frame_text(frame: Any) -> Iterator[ContentItem]:
 def read_chart(chart: Element) -> Iterator[ContentItem]:
     """Read a chart of any kind: one row per category or point, with the values of all series."""
     title = chart.find("{*}chart/{*}title/{*}tx")
-    if title is not None and (said := _one_line(" ".join(part.text or "" for part in title.iter("{*}t", "{*}v")))):
-        yield Block(f"{said}:")
+    if title is not None and (caption := _one_line(" ".join(part.text or "" for part in title.iter("{*}t", "{*}v")))):
+        yield Block(f"{caption}:")
     names: list[str] = []
     rows: dict[str, dict[int, str]] = {}
     for at, series in enumerate(chart.iter("{*}ser")):

@@ -232,7 +232,7 @@ def _read_rtl(visual: Sequence[tuple[str, str]]) -> list[str]:
 
 class _NumberSigns(NamedTuple):
     within: str
-    beside: str
+    adjacent: str
 
 
 def _split_foreign(run: Sequence[tuple[str, str]], signs: _NumberSigns) -> Iterator[tuple[bool, list[str]]]:
@@ -267,8 +267,8 @@ def _numbers(texts: Sequence[str], digits: Sequence[int], signs: _NumberSigns) -
         stop = at + 1
     found.append((start, stop))
     for first, end in found:
-        begin = first - 1 if first and texts[first - 1] in signs.beside else first
-        yield begin, end + 1 if end < len(texts) and texts[end] in signs.beside else end
+        begin = first - 1 if first and texts[first - 1] in signs.adjacent else first
+        yield begin, end + 1 if end < len(texts) and texts[end] in signs.adjacent else end
 
 
 def _turn_brackets(made: list[str], outside: Sequence[int]) -> None:

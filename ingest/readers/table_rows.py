@@ -234,19 +234,19 @@ def make_text_blocks(
             yield from items
 
 
-def make_table_blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block]:
+def make_table_blocks(grid: Grid, texts: Mapping[Element, str]) -> Iterator[Block]:
     """Make a block of each row, with the names of the columns if it has some."""
-    titles, grid = _split_titles(grid, said)
-    yield from make_row_blocks((), [[said[cell]] for cell in titles])
-    names, body = _split_columns(grid, said)
-    texts = [(["" if i and line[i - 1] is cell else said[cell] for i, cell in enumerate(line)]) for line in body]
+    titles, grid = _split_titles(grid, texts)
+    yield from make_row_blocks((), [[texts[cell]] for cell in titles])
+    names, body = _split_columns(grid, texts)
+    values = [(["" if i and line[i - 1] is cell else texts[cell] for i, cell in enumerate(line)]) for line in body]
     if names:
-        yield from make_row_blocks(*merge_columns(names, texts))
+        yield from make_row_blocks(*merge_columns(names, values))
     elif all(line[0].tag == "th" for line in grid):
-        for name, *values in texts:
-            yield from make_row_blocks([name], [["; ".join(filter(None, values)) or name]])
+        for name, *cells in values:
+            yield from make_row_blocks([name], [["; ".join(filter(None, cells)) or name]])
     else:
-        yield from make_row_blocks(*split_header(texts, [[said[cell] for cell in line] for line in body]))
+        yield from make_row_blocks(*split_header(values, [[texts[cell] for cell in line] for line in body]))
 
 
 def build_grid(table: Element) -> Grid:
