@@ -1,1 +1,1 @@
-"""Jobs: the way of one question from the queue to its recorded delivery."""
+"""Process one question from the queue to its recorded delivery."""

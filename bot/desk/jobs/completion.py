@@ -1,7 +1,7 @@
 """Complete a job: record its delivery, apologise for a failure, release it to the next start, or retract its answer.
 
-That an answer is to be retracted stands in the question's row before anybody is told of it, so that the next start
-completes what this one does not. Only where the platform refuses for good it is left there, and that is on record.
+A retraction is stored in the question's row before anything is deleted, so that the next start completes it. Only posts
+that the platform permanently refuses to delete remain, which is recorded.
 """
 
 import asyncio
@@ -28,27 +28,27 @@ from storage.types import EntryKind, LogEntry
 
 T = TypeVar("T")
 
-STOPPED_KEY = "stopped"  # under this key an `edited` entry says who stopped a turn, which the process may not outlive
-RELEASE_SECONDS = 5.0  # how long a post may take to say that the server stops
+STOPPED_KEY = "stopped"  # marks the `edited` entry of a stopped turn, as its process may end before it is delivered
+RELEASE_SECONDS = 5.0  # how long a post may take to announce that the server stops
 
 
 class ServerStopping(Exception):
-    """The server stops; the next start goes on."""
+    """The server stops; the next start continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """What came of showing a final view."""
+    """The outcome of showing a final view."""
 
     outcome: DeliveryOutcome
     posted: PostedMessages
     view: View | None = None
-    why: str = ""  # why it was not posted, or not for certain
-    recorded: bool = False  # whether the log has it already
+    why: str = ""  # why it was not, or may not have been, posted
+    recorded: bool = False  # whether it is already in the log
 
 
 def build_delivered_entry(turn_id: str, ticket: int, question: Question, result: DeliveryResult) -> LogEntry:
-    """Return the entry of how a question ended, with the reason where nobody saw the answer."""
+    """Return the entry of a question's outcome, with the reason if its answer was not shown."""
     place, view = question.place, result.view
     body = {
         "ticket": ticket,
@@ -76,9 +76,9 @@ def build_stop_entry(turn_id: str, *, by: str) -> LogEntry:
 
 
 async def send_apology(job: Job, error: Exception) -> DeliveryResult:
-    """Tell the asker that something failed on our side, as far as anything can be told."""
+    """Notify the asker, if possible, that something failed on our side."""
     job.log(logging.ERROR, "a turn failed", error)
-    # Of an error its kind is recorded alone: its words may hold anything.
+    # Only the error's type is recorded: its message may contain anything.
     why, writer = type(error).__name__, job.writer
     if job.question.unasked and not writer.begun:
         return DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), why=why)
@@ -87,13 +87,13 @@ async def send_apology(job: Job, error: Exception) -> DeliveryResult:
     try:
         await writer.finish(apology)
     except Exception as fault:  # noqa: BLE001 - there is nothing left to try
-        job.log(logging.ERROR, "a failure could not be said", fault)
+        job.log(logging.ERROR, "cannot notify the asker of a failure", fault)
         return DeliveryResult(DeliveryOutcome.UNDELIVERABLE, writer.posted, why=why)
     return DeliveryResult(DeliveryOutcome.DELIVERED, writer.posted, apology, why)
 
 
 async def send_unrecorded_notice(job: Job, error: StorageError) -> DeliveryResult:
-    """Say that nothing is answered because no record of it can be kept, and nothing else."""
+    """Notify the asker that nothing is answered because it cannot be recorded."""
     job.log(logging.ERROR, "a turn cannot be recorded", error)
     notice = build_notice_view(job.ticket, job.language, translate("unrecorded", job.language))
     await job.writer.settle()
@@ -101,46 +101,42 @@ async def send_unrecorded_notice(job: Job, error: StorageError) -> DeliveryResul
         try:
             await job.writer.show_once(notice)
         except Exception as fault:  # noqa: BLE001 - there is nothing left to try
-            job.log(logging.ERROR, "a failure could not be said", fault)
+            job.log(logging.ERROR, "cannot notify the asker of a failure", fault)
     return DeliveryResult(DeliveryOutcome.UNDELIVERABLE, job.writer.posted, notice, "no record could be kept")
 
 
 async def release_job(job: Job) -> None:
-    """Leave a job to the next start, and say so where something of it is posted."""
+    """Leave a job to the next start, and announce that in its posts."""
     try:
         async with asyncio.timeout(RELEASE_SECONDS):
-            await job.writer.settle()  # a first post may be on its way
+            await job.writer.settle()  # a first post may be in progress
             if job.writer.posted and job.writer.ways.edits and not job.delivering:
                 await job.writer.finish(show_restart(job.view))
     except (TimeoutError, PlatformError, DeliveryUnknown, StorageError) as error:
-        job.log(logging.WARNING, "a restart could not be announced", error)
+        job.log(logging.WARNING, "cannot announce a restart", error)
     try:
         await job.context.queue.release(job.ticket)
     except StorageError as error:
-        job.log(logging.ERROR, "a question could not be released", error)
+        job.log(logging.ERROR, "cannot release a question", error)
 
 
 async def store_with_retry(job: Job, store: Callable[[], Awaitable[T]]) -> T:
-    """Store something, however long the database is away.
-
-    Raises:
-        ServerStopping: The server stops before that.
-    """
+    """Store something, retrying until the database is reachable. Raises `ServerStopping` if the server stops first."""
     for attempt in itertools.count(1):
         if job.server_stops.is_set():
             break
         try:
             return await store()
         except StorageError as error:
-            job.log(logging.ERROR, "it could not be recorded", error)
+            job.log(logging.ERROR, "recording failed, retrying", error)
             await job.context.clock.sleep_unless(job.server_stops, compute_backoff(attempt))
     raise ServerStopping
 
 
 async def settle_job(job: Job, result: DeliveryResult) -> bool:
-    """Record how a job ended, however long the database is away: it is shown, and must not be shown again.
+    """Record a job's outcome, retrying until it is stored: its answer is posted, and must not be posted again.
 
-    Returns False where the server stops before that.
+    Returns False if the server stops first.
     """
     job.delivering = True
     try:
@@ -155,7 +151,7 @@ async def _store_end(job: Job, result: DeliveryResult) -> bool:
         if not job.turn_id or result.why or result.outcome is DeliveryOutcome.STOPPED:
             await _ensure_turn_opened(job, result)
         entries = ports.prepare(build_delivered_entry(job.turn_id, job.ticket, job.question, result))
-    # In the words of then: whoever changed them since is answered anew, also if the process ends here.
+    # With the text that was answered: if it was edited since, it is answered again, even after a crash here.
     text, gone = job.question.text, result.outcome is DeliveryOutcome.RETRACTED
     facts: dict[str, Any] = {"text": text, "gone": gone, "posted": job.writer.unstored}
     done = await finish(job.ticket, result.outcome, **facts, record=entries.insert if entries else None)
@@ -165,7 +161,7 @@ async def _store_end(job: Job, result: DeliveryResult) -> bool:
 
 
 async def _ensure_turn_opened(job: Job, result: DeliveryResult) -> None:
-    """Open and close a turn in the log for a question that ended before it had one."""
+    """Record a turn for a question that ended before it had one."""
     job.turn_id = job.turn_id or secrets.token_hex(6)
     entries = await job.context.ports.load_entries(job.turn_id)
     if any(entry.kind is EntryKind.TURN_OPENED for entry in entries):
@@ -180,14 +176,14 @@ async def _ensure_turn_opened(job: Job, result: DeliveryResult) -> None:
 @dataclass(frozen=True, slots=True)
 class Removal:
     removed: tuple[str, ...] = ()
-    standing: tuple[str, ...] = ()  # what the platform would not remove
-    why: str = ""  # why not
+    standing: tuple[str, ...] = ()  # messages that the platform refused to delete
+    why: str = ""  # the platform's reason
 
 
 async def retract_answer(job: Job) -> DeliveryResult | None:
-    """Remove what is posted; record before that who wants it, and after it what is gone.
+    """Delete the posts of an answer; record before it who requested that, and after it what was deleted.
 
-    Returns None where the server stops before that.
+    Returns None if the server stops first.
     """
     job.delivering = True
     job.on_answered()
@@ -202,7 +198,7 @@ async def retract_answer(job: Job) -> DeliveryResult | None:
 
 
 async def _begin_retraction(job: Job) -> tuple[LogEntry, ...]:
-    """See to it that the log has the turn, closed, and who takes it back; returns what it has."""
+    """Ensure that the log has the turn, closed and marked as retracted; return its entries before that mark."""
     ports = job.context.ports
     if not job.turn_id:
         turn_id = secrets.token_hex(6)
@@ -213,14 +209,14 @@ async def _begin_retraction(job: Job) -> tuple[LogEntry, ...]:
     await ports.close_interrupted(job.turn_id)
     entries = await ports.load_entries(job.turn_id)
     if not any(entry.body.get("retracted") for entry in _select_edits(entries)):
-        # From then on nobody is shown anything of it.
+        # From now on nothing of the turn is shown anywhere.
         body = {"retracted": True, "by": job.by, "why": job.why}
         await ports.append(LogEntry(job.turn_id, EntryKind.EDITED, body))
     return entries
 
 
 async def _remove_unless_stopping(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
-    """Remove what is posted. Raises `ServerStopping` where that comes first: it can be done again."""
+    """Delete the posts. Raises `ServerStopping` if the server stops first; deleting can be repeated."""
     async with run_beside(_remove_messages(job, entries), name="removal") as removal:
         await wait_for_first(removal, job.server_stops.wait())
         if not removal.done():
@@ -229,7 +225,7 @@ async def _remove_unless_stopping(job: Job, entries: tuple[LogEntry, ...]) -> Re
 
 
 async def _remove_messages(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
-    """Remove the answer, notes beneath it, and what its asker shared of it: each, whatever becomes of the others."""
+    """Delete the answer, the notes under it, and its shared copy, each even if another cannot be deleted."""
     writer, removal = job.writer, Removal()
 
     async def remove_shared() -> tuple[str, ...]:
@@ -243,18 +239,18 @@ async def _remove_messages(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
         try:
             removal = replace(removal, removed=removal.removed + await remove())
         except PlatformError as error:
-            job.log(logging.WARNING, "a post could not be removed", error)
+            job.log(logging.WARNING, "cannot delete a post", error)
             removal = replace(removal, standing=writer.posted.messages, why=str(error))
     return removal
 
 
 async def _record_removal(job: Job, removal: Removal) -> None:
     entries = _select_edits(await job.context.ports.load_entries(job.turn_id))
-    # Older records name what is to be removed before it is, with who wants it.
+    # Older records have the messages in the entry of the request, before they are deleted.
     if any("removed" in entry.body and not entry.body.get("retracted") for entry in entries):
         return
-    left = {"standing": removal.standing, "why": removal.why} if removal.why else {}
-    await job.context.ports.append(LogEntry(job.turn_id, EntryKind.EDITED, {"removed": removal.removed, **left}))
+    refused = {"standing": removal.standing, "why": removal.why} if removal.why else {}
+    await job.context.ports.append(LogEntry(job.turn_id, EntryKind.EDITED, {"removed": removal.removed, **refused}))
 
 
 def _select_edits(entries: Iterable[LogEntry]) -> tuple[LogEntry, ...]:

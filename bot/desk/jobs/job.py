@@ -1,4 +1,4 @@
-"""A question between intake and completion: as the queue stores it, its state, its interrupts, its ports."""
+"""Define a job, a question between intake and completion: its stored form, its state, its interrupts, its ports."""
 
 import asyncio
 import logging
@@ -39,22 +39,18 @@ def encode_question(question: Question) -> NewQuestion:
 
 
 def decode_question(row: QueuedQuestion) -> Question:
-    """Return the question that was put in, in the words that it has now.
-
-    Raises:
-        ValueError: The row was not written by `encode_question`.
-    """
+    """Return the question of a row, with its current text. Raises `ValueError` for an invalid row."""
     return replace(_adapter().validate_python(row.body), handle=row.handle)
 
 
 def read_retraction(row: QueuedQuestion) -> tuple[str, str] | None:
-    """Return who wants a question's answer retracted, and why; None where nobody does."""
+    """Return who requested the retraction of a question's answer, and why; None if it was not requested."""
     retraction = row.body.get(RETRACTION_KEY)
     return (str(retraction.get("by", "")), str(retraction.get("why", ""))) if retraction else None
 
 
 def _read_beside(row: QueuedQuestion) -> tuple[str, ...]:
-    """Return the messages beside an answer that are to go with it and that the record does not name any more."""
+    """Return further messages to delete with an answer, whose record entries were erased."""
     return tuple(map(str, (row.body.get(RETRACTION_KEY) or {}).get("messages", ())))
 
 
@@ -66,25 +62,24 @@ def _adapter() -> TypeAdapter[Question]:
 T = TypeVar("T")
 
 LOCATE_TRIES, LOCATE_PAUSE = 5, 60.0
-"""How often it is asked where somebody stands, and how many seconds lie between two tries at most: after that they are
-told that it cannot be told."""
+"""The most attempts to look up the asker's place, and the most seconds between two; then the asker is notified."""
 
 
 EXCLUDED = "excluded"  # the kind of failure of a question whose asker is not answered at all
 
 
 class Interrupt(IntEnum):
-    """Why a job is interrupted; the higher one counts."""
+    """Why a job is interrupted; a higher value overrides a lower one."""
 
-    STOP_SERVER = 1  # the server stops: the next start goes on
-    STOP = 2  # somebody wants no answer any more
-    EDIT = 3  # it is asked in other words
-    GIVE_UP = 4  # nothing more can be shown of it
-    REMOVE = 5  # what is posted is to go
+    STOP_SERVER = 1  # the server stops; the next start continues
+    STOP = 2  # a user stopped the answer
+    EDIT = 3  # the question was edited
+    GIVE_UP = 4  # nothing more of it can be shown
+    REMOVE = 5  # its posts are to be deleted
 
 
 class JobInterrupted(Exception):
-    """A job's work was broken off for an interrupt."""
+    """A job's work was cancelled for an interrupt."""
 
 
 AnswerFunction = Callable[[TurnRequest, Callable[[Event], None]], Awaitable[TurnResult]]
@@ -97,71 +92,68 @@ async def _leave_open(question: Question, result: TurnResult) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
-    """How a question is answered, decided when its turn comes."""
+    """How a question is answered, decided when it is started."""
 
     request: TurnRequest
-    answer: AnswerFunction
-    """Answers or checks it under the settings of the turn's start; raises what the answering function raises."""
-    notice: str = ""  # what the reader must know beforehand
-    refused: Failure | None = None
-    """Why nothing is answered, its message in the asker's language; nothing is asked then."""
+    answer: AnswerFunction  # answers or checks it under the settings of the turn's start
+    notice: str = ""  # shown above the answer
+    refused: Failure | None = None  # why it is not answered, with a message in the asker's language
     is_readable: Callable[[Question, TurnResult], Awaitable[bool]] = _leave_open
-    """Whether all that its answer was made from may still be read where the same asker stands now; False where only the
-    record tells."""
+    """Whether everything behind its answer may still be read by the same asker; False if only the record shows that."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeskPorts:
-    """What jobs use of the rest of the bot."""
+    """The functions of the rest of the bot that jobs call."""
 
     plan: Callable[[Platform, Question, QueuedQuestion, str], Awaitable[TurnPlan]]
-    """Decides on scope, remembered conversation, settings of the channel and budgets, for the turn of that id. Raises
+    """Decides scope, earlier conversation, channel settings and budget for the turn with this id. Raises
     `StorageError`."""
     finish_view: Callable[[View, Question, TurnResult], Awaitable[View]]
-    """Makes of the last view on the way the one that stays, with what may be seen and pressed there now."""
-    load_entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]  # all that the log has of a turn
-    append: Callable[[LogEntry], Awaitable[object]]  # adds to the log
-    prepare: Callable[[LogEntry], PreparedEntries]  # what is added with the end of a question
-    close_interrupted: Callable[[str], Awaitable[bool]]  # closes a turn that was opened and that nobody runs any more
+    """Returns the final view, with only what may be shown and pressed there now."""
+    load_entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]  # returns the log entries of a turn
+    append: Callable[[LogEntry], Awaitable[object]]  # appends to the log
+    prepare: Callable[[LogEntry], PreparedEntries]  # prepares an entry that is stored with a question's end
+    close_interrupted: Callable[[str], Awaitable[bool]]  # closes a turn that was opened and is no longer running
     record_unanswered: Callable[[TurnRequest, TaskKind, Status, Failure], Awaitable[None]]
-    """Opens and closes a turn in which nothing was asked, for the record of why."""
+    """Records a turn in which nothing was answered, with the reason."""
     is_readable: Callable[[Question, TurnRecord], Awaitable[bool]]
-    """Whether all that an answer was made from may still be read where it is to be shown."""
+    """Returns whether everything behind an answer may still be read where it is to be shown."""
     may_govern: Callable[[Question, Asker], Awaitable[bool]]
-    """Whether this person rules the channel of a question, and may stop and take back what others asked."""
+    """Returns whether a person governs the question's channel, and may stop and retract others' questions."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What every job works with."""
+    """The dependencies that all jobs share."""
 
     queue: Queue
     ports: DeskPorts
     clock: Clock
-    owner: str  # of all that this process claims; no other process has it, nor had
-    sole: bool  # whether there is no other process on this database
+    owner: str  # this process, for claiming questions; no other process has or had this name
+    sole: bool  # whether no other process uses this database
     lease_seconds: float
 
 
 class Job:
-    """A question on its way. Its methods are called on the event loop, and none of them blocks."""
+    """A question in progress. Its methods are called on the event loop, and none of them blocks."""
 
     def __init__(self, row: QueuedQuestion, platform: Platform, context: WorkerContext) -> None:
-        """Take up a question as the queue has it. Raises `ValueError` where it cannot be read."""
+        """Read a question of the queue. Raises `ValueError` for an invalid row."""
         self.row, self.ticket, self.turn_id, self.context = row, row.ticket, row.turn_id, context
         self.question = decode_question(row)
         self.unplaced = False
-        """Whether it could not be told, when it was last asked, where the asker stands."""
+        """Whether the last attempt to look up the asker's place failed."""
         self.delivering = self.started = self.claimed = False
         self.unopened = False
-        """Whether its turn was named when it was claimed, and nothing was begun of it yet."""
+        """Whether its turn got an id at the claim, and is not opened yet."""
         self.task: asyncio.Task[None] | None = None
-        """All that is done for it, once it is started."""
+        """Runs the job, once it is started."""
         self.on_answered: Callable[[], None] = lambda: None
-        """Called when it needs no room among those that are being answered any more; once or more often."""
+        """Called, once or more often, when the job is no longer being answered, only delivered."""
         self.interrupt: Interrupt | None = None
         self.by = self.why = ""
-        """Who wants the interrupt, and why."""
+        """Who requested the interrupt, and why."""
         self.beside = _read_beside(row)
         self.server_stops = asyncio.Event()
         self.finished = asyncio.Event()
@@ -185,7 +177,7 @@ class Job:
         return self.question.language
 
     def start_view(self, notice: str = "") -> View:
-        """Return the view before anything was done, below the question where no message shows it."""
+        """Return the first view, with the question above if no message shows it."""
         asked = "" if self.question.message or self.question.only_asker else self.question.text
         return start_view(self.ticket, self.language, notice=notice, asked=asked)
 
@@ -193,14 +185,14 @@ class Job:
         log_event(level, event, self.question, error, turn_id=self.turn_id)
 
     async def locate_asker(self) -> None:
-        """Look up where the asker stands by now, again for a while where the platform does not say."""
+        """Look up the asker's current place, retrying for a while if the platform is unreachable."""
         self.unplaced, asker = True, mark_unplaced(self.question.asker)
         for attempt in range(LOCATE_TRIES):
             try:
                 asker, self.unplaced = await self.writer.platform.asker(self.question), False
                 break
             except PlatformUnavailable as error:
-                self.log(logging.WARNING, "it cannot be told where an asker stands", error)
+                self.log(logging.WARNING, "cannot look up an asker's place", error)
                 pause = max(error.seconds or 0.0, compute_backoff(attempt))
                 if attempt + 1 == LOCATE_TRIES or pause > LOCATE_PAUSE:
                     break
@@ -208,7 +200,7 @@ class Job:
         self.question = self.writer.question = replace(self.question, asker=asker)
 
     def reword(self, text: str) -> bool:
-        """Ask in other words from now on; return False where it is too late: the answer is on its way."""
+        """Replace the question's text; return False if it is too late, as the answer is being delivered."""
         if self.delivering or self.finished.is_set():
             return False
         self.question = self.writer.question = replace(self.question, text=text)
@@ -217,7 +209,7 @@ class Job:
         return True
 
     def request(self, interrupt: Interrupt, *, by: str = "", why: str = "") -> None:
-        """Interrupt the job. An answer on its way to the reader is broken off only where the server stops."""
+        """Interrupt the job. A delivery is cancelled only if the server stops."""
         if interrupt is Interrupt.STOP_SERVER:
             self.server_stops.set()
         if self.interrupt is not None and self.interrupt >= interrupt:

@@ -1,13 +1,12 @@
 """Write one question's messages, so that nothing is posted twice.
 
-That a first post is begun is stored before it is made, and the messages' ids after; whoever is not sure asks the
-platform. Where it cannot be asked, what is stored is that the last view is being shown, and that it no longer is:
-that one alone must not be shown twice. Views on the way are for those who wait: of several only the newest is shown,
-never faster than the platform's pace, and nobody waits for them: one that cannot be shown is the last of them. The
-answer is shown whatever it takes.
+The start of a first post is stored before the call, and the messages' ids after it; after a crash, the platform is
+asked for its messages. If it cannot be asked, only the start and the end of the last view are stored, which must not be
+posted twice. Progress views are optional: only the newest is shown, never faster than the platform's pace, and after a
+permanent failure no more are shown. The answer is retried until it is shown.
 
-At first they are shown by a sign, such as that we are typing: an answer that comes within seconds is posted once, and
-needs no change of a message, of which platforms allow few.
+Progress is first shown by a sign, such as that the bot is typing, so that an answer within seconds needs a single post
+and no edit, of which platforms allow few.
 """
 
 import asyncio
@@ -34,19 +33,19 @@ from storage.errors import StorageError
 
 T = TypeVar("T")
 
-CALL_SECONDS = 120.0  # a platform that has said nothing for so long is taken for one that does not answer
-SIGN_SECONDS = 3.0  # so long a sign stands alone before something is posted
-SIGN_CALL_SECONDS = 10.0  # so long a platform may take to show one: the answer waits for it
-LASTING_SECONDS = 1.0  # so long an answer may take before its asker is told something that cannot be changed later
-_TRUSTED_TRIES = 3  # how often it is tried again as soon as the platform says
+CALL_SECONDS = 120.0  # a platform that takes longer counts as unreachable
+SIGN_SECONDS = 3.0  # how long only a sign is shown before something is posted
+SIGN_CALL_SECONDS = 10.0  # how long a platform may take to show a sign; the answer waits for it
+LASTING_SECONDS = 1.0  # how long to wait before showing a progress view that cannot be edited later
+_TRUSTED_TRIES = 3  # attempts at which the platform's own waiting time is trusted
 
 
 class DeliveryUnknown(Exception):
-    """The last view may be posted or not, and the platform cannot be asked."""
+    """The last view may have been posted, and the platform cannot be asked."""
 
 
 class MessageWriter:
-    """Shows the views of one question, one at a time. `fault` is why nothing more can be shown."""
+    """Shows the views of one question, one at a time. `fault` is the reason if nothing more can be shown."""
 
     def __init__(
         self,
@@ -59,19 +58,19 @@ class MessageWriter:
         sending: bool,
         on_fault: Callable[[], None],
     ) -> None:
-        """Take up a post as it is stored.
+        """Continue from the stored state.
 
-        `save` stores whether it is `sending` and what is `posted`; it is on the disk when that returns, or it raises
-        `StorageError`. `on_fault` is called once when a view cannot be shown for good.
+        `save` stores `sending` and `posted` on disk before it returns, or raises `StorageError`. `on_fault` is called
+        once when a view permanently cannot be shown.
         """
         self.question, self.posted, self._stored = question, posted, posted
         self.fault: Exception | None = None
         self.platform, self._save, self._clock, self._on_fault = platform, save, clock, on_fault
         self._sending = self._doubt = sending
         self.foreseen = False
-        """Whether it is stored that a first post is begun, before it is."""
+        """Whether the start of a first post is stored, before it is made."""
         self.sign = ProgressSign.NONE
-        """What the asker saw last of a question of which nothing is posted."""
+        """The last sign that the asker saw before anything was posted."""
         self._latest: View | None = None
         self._waiting, self._signed, self._muted = True, False, False
         self._ends = False
@@ -84,13 +83,13 @@ class MessageWriter:
 
     @property
     def begun(self) -> bool:
-        """Whether something of it is posted, or may be."""
+        """Whether something was posted, or may have been."""
         return self._sending or self._muted or bool(self.posted)
 
     def offer(self, view: View, *, waiting: bool = False) -> None:
-        """Show a view on the way as soon as may be, unless a newer one comes first. Never blocks.
+        """Show a progress view as soon as possible, unless a newer one comes first. Never blocks.
 
-        `waiting`: the question's turn has not come; nothing is posted of it, until something was to be.
+        `waiting`: the question is not started yet, so only a sign is shown unless something was posted.
         """
         if self.fault or self._muted or self.question.unasked:
             return
@@ -100,21 +99,20 @@ class MessageWriter:
 
     @property
     def unstored(self) -> tuple[str, ...] | None:
-        """The messages that are posted, where that is not stored yet; those that are gone stay known."""
+        """The posted messages, if they are not stored yet; None if they are stored or deleted."""
         return self.posted.messages if self.posted and self.posted != self._stored else None
 
     async def finish(self, view: View, *, ends: bool = False) -> View:
-        """Show the last view, however long the platform is away, and return it as it is shown.
+        """Show the last view, retrying while the platform is unreachable, and return it in the form that was shown.
 
-        Where that `ends` the question, what is posted is stored with its end, if the platform can be asked until then.
-
-        What the platform refuses for what it is made of is shown as plain text. Where it takes nothing, what is posted
-        goes: nobody is to wait for what does not come.
+        If this `ends` the question and the platform can be asked for our posts, they are stored only with its end.
+        Refused content is shown as plain text; if the platform refuses that too, the earlier posts are deleted, as they
+        promise an answer.
 
         Raises:
-            CannotPost, PostGone: The platform will not have it.
+            CannotPost, PostGone: The platform refuses it.
             DeliveryUnknown: It may have been shown.
-            StorageError: How far it came could not be stored.
+            StorageError: The progress could not be stored.
         """
         await self.settle()
         if self.fault:
@@ -125,7 +123,7 @@ class MessageWriter:
             try:
                 await self.call_patiently(partial(self._show, form))
             except ContentRefused as error:
-                log_event(logging.ERROR, "the platform refuses what an answer is made of", self.question, error)
+                log_event(logging.ERROR, "the platform refused the content of an answer", self.question, error)
                 refused = error
             except CannotPost as error:
                 refused = error
@@ -136,21 +134,18 @@ class MessageWriter:
         raise refused or AssertionError
 
     async def _withdraw(self) -> None:
-        """Remove what only says that an answer comes, if the platform lets us."""
+        """Delete posts that only announce an answer, if the platform permits it."""
         if not self.posted:
             return
         try:
             await self.platform.remove(self.question, self.posted)
         except PlatformError as error:
-            log_event(logging.WARNING, "what is posted still promises an answer", self.question, error)
+            log_event(logging.WARNING, "cannot delete the announcement of an answer", self.question, error)
         else:
             self.posted = PostedMessages()
 
     async def stands(self) -> bool:
-        """Return whether something of it is posted, or may be where the platform cannot be asked.
-
-        Raises `PlatformError` where it refuses to tell.
-        """
+        """Return whether something is posted, or may be if the platform cannot be asked. Raises `PlatformError`."""
         await self.settle()
         if self.ways.reads_back and self._sending and not (self.posted or self._muted):
             self.posted = await self.call_patiently(self._found)
@@ -158,7 +153,7 @@ class MessageWriter:
         return self.begun
 
     async def remove(self) -> tuple[str, ...]:
-        """Remove all that was posted, and return the messages' ids. Raises `PlatformError` where it cannot."""
+        """Delete all posts, and return their ids. Raises `PlatformError`."""
         await self.settle()
         if self.ways.reads_back and self.begun:
             self.posted = await self.call_patiently(self._found)
@@ -169,7 +164,7 @@ class MessageWriter:
         return removed.messages
 
     async def settle(self) -> None:
-        """Wait until no view is on its way. None is cancelled: nobody would know whether it arrived."""
+        """Wait until no view is being shown. None is cancelled, as it would be unknown whether it arrived."""
         self._closing.set()
         self._latest = None
         if self._pump is not None:
@@ -177,12 +172,12 @@ class MessageWriter:
         self._closing.clear()
 
     async def wait_until_shown(self) -> None:
-        """Wait until what was offered is shown, or never will be."""
+        """Wait until the offered view is shown, or dropped."""
         if self._pump is not None:
             await asyncio.wait({self._pump})
 
     async def show_once(self, view: View) -> None:
-        """Show a view once, without storing anything: for when nothing can be stored. Raises `PlatformError`."""
+        """Show a view once, for when nothing can be stored. Raises `PlatformError`."""
         if self.posted and self.ways.edits:
             await self.platform.show(self.question, view, self.posted)
         elif not self._sending:
@@ -207,8 +202,8 @@ class MessageWriter:
                 self.fault = error
                 self._on_fault()
                 return
-            except Exception as error:  # noqa: BLE001 - whatever it is, the answer is tried all the same
-                log_event(logging.WARNING, "a view on the way could not be shown", self.question, error)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the answer is still shown
+                log_event(logging.WARNING, "cannot show a progress view", self.question, error)
                 self._muted = True
                 return
             else:
@@ -216,7 +211,7 @@ class MessageWriter:
             await self._clock.sleep_unless(self._closing, pause)
 
     async def _show_by_sign(self, view: View) -> bool:
-        """Show a view by a sign; return whether that is enough for now."""
+        """Show a sign for a view; return whether no post is needed for now."""
         waiting, changeable = self._waiting, self.ways.edits
         if self.begun or (self._signed and not waiting):
             return not changeable
@@ -235,9 +230,9 @@ class MessageWriter:
             async with asyncio.timeout(SIGN_CALL_SECONDS):
                 return await self.platform.show_sign(self.question, view)
         except (PlatformError, TimeoutError) as error:
-            log_event(logging.INFO, "a sign could not be shown", self.question, error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the answer is tried all the same
-            log_event(logging.WARNING, "a sign could not be shown", self.question, error)
+            log_event(logging.INFO, "cannot show a sign", self.question, error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the answer is still shown
+            log_event(logging.WARNING, "cannot show a sign", self.question, error)
         return ProgressSign.NONE
 
     async def _show(self, view: View) -> None:
@@ -264,7 +259,7 @@ class MessageWriter:
             await self._failed_to_show(view, sure=error.seconds is not None)
             raise
         except ContentRefused:
-            self._doubt = self.ways.reads_back  # of several messages some may be posted
+            self._doubt = self.ways.reads_back  # some of several messages may have been posted
             raise
         self._doubt = False
         await self._store()
@@ -277,18 +272,18 @@ class MessageWriter:
             raise PlatformUnavailable("The platform does not answer.") from error
 
     async def _failed_to_show(self, view: View, *, sure: bool) -> None:
-        """Note what is known of a view that was not shown, or perhaps was: `sure` says that nothing was posted."""
+        """Note that a view was not shown (`sure`), or may have been."""
         if sure:
             self._doubt = False
             if not self.ways.reads_back and self._sending:
                 await self._save(sending=False)
                 self._sending = False
         elif not (view.done or self.posted or self.ways.reads_back):
-            # Each attempt could leave another line that nobody ever changes again.
+            # Each attempt could leave another post that is never edited again.
             self._muted = True
 
     async def _store(self) -> None:
-        """Store what is posted, if that changed, and that nothing is in doubt any more."""
+        """Store the posts if they changed, and that the last call is certain."""
         notes: dict[str, Any] = {}
         if self.posted != self._stored and not (self._ends and self.ways.reads_back):
             notes["posted"] = self.posted.messages
@@ -299,26 +294,27 @@ class MessageWriter:
             self._stored, self._sending = self.posted, notes.get("sending", self._sending)
 
     async def _found(self) -> PostedMessages:
-        """Ask for what is posted. What is stored and not found was deleted, as an edit of it will say.
+        """Ask the platform for our posts; if it returns none that are new, keep the stored ones.
 
-        Or the platform cannot find it: of what only the asker sees it may know the first message alone.
+        A stored post that it does not return was deleted, which its next edit will report, or cannot be found: for
+        messages that only the asker sees, the platform may know only the first.
         """
-        found = await self.platform.find(self.question)
-        return self.posted if set(found.messages) <= set(self.posted.messages) else found
+        posted = await self.platform.find(self.question)
+        return self.posted if set(posted.messages) <= set(self.posted.messages) else posted
 
     async def call_patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call the platform until it is there. Raises all but `PlatformUnavailable`."""
+        """Call the platform until it is reachable. Raises every error except `PlatformUnavailable`."""
         for attempt in itertools.count():
             try:
                 return await call()
             except PlatformUnavailable as error:
-                log_event(logging.WARNING, "the platform is away", self.question, error, attempt=attempt)
+                log_event(logging.WARNING, "the platform is unreachable", self.question, error, attempt=attempt)
                 await self._clock.sleep(_choose_delay(error, attempt))
         raise AssertionError
 
 
 def _choose_delay(error: PlatformUnavailable, attempt: int) -> float:
-    """Return how many seconds to wait: what the platform asks for, and longer where that does not help."""
+    """Return the seconds to wait: as the platform asks, and longer after several failures."""
     if error.seconds is not None and attempt < _TRUSTED_TRIES:
         return error.seconds
     return max(error.seconds or 0.0, compute_backoff(attempt))

@@ -1,11 +1,11 @@
-"""Schedule jobs fairly: channels take turns; within one, and within a conversation, questions start in order.
+"""Schedule jobs fairly: channels take turns; within a channel and within a conversation, questions start in order.
 
-A question waits in its channel's line, is answered, is delivered, and leaves. Only being answered takes up room,
-since a platform that is away for an hour must not keep others from their answers; but the next question of a
-conversation starts when the one before has left. While it waits for that, those behind it pass, unless a channel has
-room for one question only: then it wants them in their order.
+A question waits in its channel's line, is answered, is delivered, and is removed. Only questions being answered count
+towards the limit, as an unreachable platform must not delay other answers; but the next question of a conversation
+starts only when the previous one is removed. Meanwhile later questions of the channel pass it, unless the channel's
+limit is one, which means that it wants them in order.
 
-`SchedulerState` and its functions decide, purely, who is next; `Scheduler` keeps the jobs going, and ends them.
+`SchedulerState` and its functions purely decide which question is next; `Scheduler` runs and ends the jobs.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -29,14 +30,14 @@ from storage.errors import StorageError
 from storage.types import QueuedQuestion
 
 _FIRST_SIGN_SECONDS, _SIGN_SECONDS = 0.5, 8.0
-"""When it is shown to somebody who waits where they stand, and how often: what comes meanwhile is taken in first."""
-_NOTICES_AT_ONCE = 4  # how many who wait are told so at once, on one platform: answers are what its limits are for
+"""When and how often a waiting asker is shown their position."""
+_NOTICES_AT_ONCE = 4  # notices of positions at the same time on one platform; its rate limits are for answers
 _NONE: Mapping[int, "QueuedJob"] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """What the scheduler's state knows of a job. A higher ticket was taken later."""
+    """A job in the scheduler's state. A higher ticket was accepted later."""
 
     ticket: int
     channel: str
@@ -45,7 +46,7 @@ class QueuedJob:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencyLimit:
-    """How many may be answered at once."""
+    """How many questions may be answered at the same time."""
 
     at_once: int
     per_channel: int
@@ -53,30 +54,30 @@ class ConcurrencyLimit:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings:
-    """How much is done at once, and how long things may wait, in seconds."""
+    """The limits of concurrency, and waiting times in seconds."""
 
     limit: ConcurrencyLimit
-    patience: float = 20.0  # who waits longer is told how many are before him
-    grace: float = 20.0  # how long answers under way may take when the desk closes
+    patience: float = 20.0  # after so long, a waiting asker is notified of their position
+    grace: float = 20.0  # how long running answers may take when the desk closes
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerState:
-    """All jobs, by where they stand."""
+    """All jobs by state."""
 
     waiting: Mapping[str, tuple[QueuedJob, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """The line of each channel that has one. The channel that comes first is served first, and goes to the end."""
+    """The line of each channel. The first channel is served first, and then moves to the end."""
     answering: Mapping[int, QueuedJob] = field(default_factory=lambda: _NONE)
     delivering: Mapping[int, QueuedJob] = field(default_factory=lambda: _NONE)
 
 
 def enqueue_job(state: SchedulerState, job: QueuedJob) -> SchedulerState:
-    line = sorted((*state.waiting.get(job.channel, ()), job), key=lambda one: one.ticket)
+    line = sorted((*state.waiting.get(job.channel, ()), job), key=attrgetter("ticket"))
     return replace(state, waiting={**state.waiting, job.channel: tuple(line)})
 
 
 def start_jobs(state: SchedulerState, limit: ConcurrencyLimit) -> tuple[SchedulerState, tuple[QueuedJob, ...]]:
-    """Return the state with all started that may start now, and these in their order."""
+    """Return the state after starting every job that may start now, and these jobs in order."""
     chosen: list[QueuedJob] = []
     while (job := _find_next_job(state, limit)) is not None:
         state = _start_job(state, job)
@@ -85,7 +86,7 @@ def start_jobs(state: SchedulerState, limit: ConcurrencyLimit) -> tuple[Schedule
 
 
 def mark_answered(state: SchedulerState, ticket: int) -> SchedulerState:
-    """Return the state with a job that moves from being answered to being delivered."""
+    """Return the state after a job moves from being answered to being delivered."""
     if (job := state.answering.get(ticket)) is None:
         return state
     answering, delivering = _drop_job(state.answering, ticket), {**state.delivering, ticket: job}
@@ -99,7 +100,7 @@ def remove_job(state: SchedulerState, ticket: int) -> SchedulerState:
 
 
 def count_ahead(state: SchedulerState, ticket: int) -> int:
-    """Return how many questions that were taken earlier are not answered yet."""
+    """Return how many questions that were accepted earlier are not answered yet."""
     waiting = sum(bisect_left(line, ticket, key=lambda job: job.ticket) for line in state.waiting.values())
     return waiting + sum(other < ticket for other in state.answering)
 
@@ -115,7 +116,7 @@ def _find_next_job(state: SchedulerState, limit: ConcurrencyLimit) -> QueuedJob 
 
 
 def _start_job(state: SchedulerState, job: QueuedJob) -> SchedulerState:
-    """Return the state with a job started, and the rest of its line behind the other channels."""
+    """Return the state after starting a job, with the rest of its line behind the other channels."""
     waiting = {channel: line for channel, line in state.waiting.items() if channel != job.channel}
     if rest := tuple(other for other in state.waiting[job.channel] if other != job):
         waiting[job.channel] = rest
@@ -127,7 +128,7 @@ def _drop_job(jobs: Mapping[int, QueuedJob], ticket: int) -> Mapping[int, Queued
 
 
 class Scheduler:
-    """Jobs under way, and how long this process holds what it claimed. Nothing of it blocks or raises."""
+    """Runs the jobs, and renews the leases of this process. Its methods neither block nor raise."""
 
     def __init__(
         self, platforms: Mapping[str, Platform], context: WorkerContext, settings: Callable[[], SchedulerSettings]
@@ -139,24 +140,24 @@ class Scheduler:
         self._leases: asyncio.Task[None] | None = None
         self._no_grace = asyncio.Event()
         self._notices: dict[str, asyncio.Semaphore] = {}
-        """By platform: who is told their place just now."""
+        """By platform: limits the notices of positions."""
 
     def find_job(self, ticket: int) -> Job | None:
         return self._jobs.get(ticket)
 
     def count_before(self, key: str) -> int:
-        """Return how many questions are answered before one that waits; 0 for any other."""
+        """Return how many questions are answered before a waiting one; 0 for any other."""
         waiting = (job for job in self._jobs.values() if job.question.key == key and self._is_waiting(job))
         return next((count_ahead(self._state, job.ticket) for job in waiting), 0)
 
     def count_jobs(self) -> Mapping[str, int]:
-        """Return how many jobs there are, by what is done for them."""
+        """Return the number of jobs by state."""
         waiting = sum(map(len, self._state.waiting.values()))
         answering, delivering = len(self._state.answering), len(self._state.delivering)
         return {"waiting": waiting, "answering": answering, "delivering": delivering}
 
     async def start(self) -> None:
-        """Take up what an earlier process left, and start. Raises `StorageError`."""
+        """Start, with the questions that an earlier process left. Raises `StorageError`."""
         context = self._context
         rows = await context.queue.open(context.owner, context.clock.now(), sole=context.sole)
         self._leases = asyncio.create_task(self._keep_leases())
@@ -164,13 +165,13 @@ class Scheduler:
             self.enqueue(row)
 
     async def resume_questions(self) -> None:
-        """Take up what was left for a platform that came after the start. Raises `StorageError`."""
+        """Resume the questions of a platform that connected after the start. Raises `StorageError`."""
         context = self._context
         for row in await context.queue.open(context.owner, context.clock.now(), sole=context.sole):
             self.enqueue(row)
 
     async def stop(self) -> None:
-        """Start nothing more, let what is under way finish for a while, and have the rest released."""
+        """Start no more jobs, give running ones some time to finish, and release the others."""
         if self._leases is None:
             return
         leases, self._leases = self._leases, None
@@ -188,16 +189,16 @@ class Scheduler:
         await self._tasks.cancel()
 
     def stop_now(self) -> None:
-        """Let nothing finish any more: what is under way at the stop is released at once."""
+        """Give running jobs no time to finish: `stop` releases them immediately."""
         self._no_grace.set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self._tasks.spawn(work)
 
     def enqueue(self, row: QueuedQuestion) -> None:
-        """Let a question wait for its turn; what is to be removed starts at once.
+        """Put a question in its line; a retraction starts immediately.
 
-        Nothing happens where it is known here already, or its platform is not there.
+        Does nothing if the question is already here, or its platform is not connected.
         """
         platform = self._platforms.get(row.channel.partition(":")[0])
         if self._leases is None or platform is None or row.ticket in self._jobs:
@@ -205,7 +206,7 @@ class Scheduler:
         try:
             job = Job(row, platform, self._context)
         except ValueError as error:
-            log_event(logging.ERROR, "a question in the queue cannot be read", error=error, ticket=row.ticket)
+            log_event(logging.ERROR, "cannot read a question of the queue", error=error, ticket=row.ticket)
             return
         self._jobs[row.ticket] = job
         job.on_answered = lambda: self._mark_answered(row.ticket)
@@ -216,10 +217,10 @@ class Scheduler:
         self._dispatch()
         if not job.started:
             self.spawn(self._show_position(job))
-            self.spawn(self._tell_position(job))
+            self.spawn(self._post_position(job))
 
     def interrupt(self, job: Job, interrupt: Interrupt, *, by: str, why: str = "") -> None:
-        """Interrupt a job. One that waits need not wait for that: it takes no room."""
+        """Interrupt a job. A waiting one starts immediately, as it is not answered."""
         job.request(interrupt, by=by, why=why)
         if not job.started:
             self._state = remove_job(self._state, job.ticket)
@@ -239,7 +240,7 @@ class Scheduler:
         try:
             await run_job(job)
         except Exception as error:  # noqa: BLE001 - a fault in one turn never ends the desk
-            job.log(logging.CRITICAL, "a question was left to the next start", error)
+            job.log(logging.CRITICAL, "a job failed; the next start retries it", error)
         finally:
             job.writer.close()
             self._state = remove_job(self._state, job.ticket)
@@ -252,15 +253,15 @@ class Scheduler:
         self._dispatch()
 
     async def _show_position(self, job: Job) -> None:
-        """Show somebody who waits how many are before them, by a sign, until something is posted."""
+        """Show a waiting asker their position by a sign, until something is posted."""
         await self._context.clock.sleep(_FIRST_SIGN_SECONDS)
         while self._is_waiting(job) and not job.writer.begun:
             job.view = show_queue_position(job.view, count_ahead(self._state, job.ticket))
             job.writer.offer(job.view, waiting=True)
             await self._context.clock.sleep(_SIGN_SECONDS)
 
-    async def _tell_position(self, job: Job) -> None:
-        """Tell somebody who waits too long how many are before them, where no sign does."""
+    async def _post_position(self, job: Job) -> None:
+        """Post the position of an asker who waits too long, unless a sign shows it."""
         await self._context.clock.sleep(self._settings().patience)
         async with self._notices.setdefault(job.writer.platform.name, asyncio.Semaphore(_NOTICES_AT_ONCE)):
             if self._is_waiting(job) and job.writer.sign is not ProgressSign.WORDED:
@@ -272,13 +273,13 @@ class Scheduler:
         return not job.started and job.ticket in self._jobs
 
     async def _keep_leases(self) -> None:
-        """Renew what this process claimed, give up what another took, and take up what another left."""
+        """Renew this process's leases, give up jobs that another process claimed, and resume abandoned ones."""
         while True:
             await self._context.clock.sleep(self._context.lease_seconds / 3)
             try:
                 await self._renew_leases()
             except StorageError as error:
-                log_event(logging.ERROR, "leases cannot be renewed", error=error)
+                log_event(logging.ERROR, "cannot renew leases, retrying", error=error)
 
     async def _renew_leases(self) -> None:
         context = self._context
@@ -287,10 +288,10 @@ class Scheduler:
         renewed = await context.queue.renew(context.owner, until)
         for job in () if context.sole else claimed:
             if job.ticket not in renewed and job.task is not None and not job.finished.is_set():
-                job.log(logging.WARNING, "another process took a question over")
+                job.log(logging.WARNING, "another process claimed this question")
                 job.task.cancel()
         for row in await context.queue.open(context.owner, context.clock.now(), sole=context.sole):
-            # Questions come to a sole process by itself; a command may want an answer removed.
+            # A sole process already has every new question, but a command may have requested a retraction.
             if not context.sole or read_retraction(row):
                 self.enqueue(row)
 

@@ -1,7 +1,7 @@
-"""Run one job from claim to completion, or recover what an earlier process began of it.
+"""Run one job from claim to completion, or continue what an earlier process began of it.
 
-Every step stores what it is about to do before it does it, so that a process that is killed between any two leaves a
-state that `plan_recovery` knows: the queue's row says how far posting came, the log how far answering came.
+Every step stores its intention before it acts, so that a process that is killed at any point leaves a state that
+`plan_recovery` understands: the queue's row has the progress of posting, the log that of answering.
 """
 
 import logging
@@ -36,25 +36,25 @@ from pipeline.types import Event, Status
 from storage.errors import StorageError, contain_panics
 from storage.types import EntryKind, LogEntry, QueuedQuestion
 
-_PLACE_UNKNOWN = "place_unknown"  # the kind of failure of a turn whose asker's standing could not be told
-_MAX_TURNS = 2  # how many turns a question has while its scope is being narrowed
+_PLACE_UNKNOWN = "place_unknown"  # the kind of failure of a turn whose asker's place could not be looked up
+_MAX_TURNS = 2  # turns of a question whose scope is narrowed while it is answered
 
 
 class RecoveryAction(StrEnum):
     """The next step of a job."""
 
-    ASK = "ask"  # it is answered by a new turn; an open one is closed as interrupted first
-    SHOW = "show"  # it was answered: the answer of the record is shown
-    SHOWN = "shown"  # its answer was posted whole, and only the record of that is missing
-    SAY_STOPPED = "say_stopped"  # somebody stopped it: what is posted has to say so
-    REMOVE = "remove"  # it was taken back: what is posted has to go
-    DOUBT = "doubt"  # its last view was perhaps posted, and nobody can be asked: it is not posted again
-    SETTLE = "settle"  # all is done and recorded, but the queue does not know
+    ASK = "ask"  # answer it by a new turn, after closing an open one as interrupted
+    SHOW = "show"  # show the recorded answer
+    SHOWN = "shown"  # the answer was posted completely; record that
+    SAY_STOPPED = "say_stopped"  # it was stopped; make its posts say so
+    REMOVE = "remove"  # it was retracted; delete its posts
+    DOUBT = "doubt"  # its last view may have been posted and the platform cannot be asked; do not post it again
+    SETTLE = "settle"  # everything is done and recorded; update the queue
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryStep:
-    """A step, and for `SETTLE` how the question ended."""
+    """A step, and the question's outcome after it."""
 
     action: RecoveryAction
     outcome: DeliveryOutcome = DeliveryOutcome.DELIVERED
@@ -69,15 +69,15 @@ def plan_recovery(
     fits: bool,
     reworded: bool = False,
 ) -> RecoveryStep:
-    """Decide by the question's row and its turn's entries in the log.
+    """Decide the next step by the question's row and its turn's log entries; pure.
 
     Args:
-        row: The question as the queue has it.
-        ways: What the platform can do with its answer.
-        entries: All that the log has of the turn that the row names.
-        turn: The same, read; None where there is no turn.
-        fits: Whether all that the turn's answer was made from may still be read there.
-        reworded: Whether the question is worded otherwise now than when the turn was opened.
+        row: The question in the queue.
+        ways: The platform's features for its answer.
+        entries: The log entries of the row's turn.
+        turn: The same, parsed; None if there is no turn.
+        fits: Whether everything behind the turn's answer may still be read there.
+        reworded: Whether the question was edited after the turn was opened.
     """
     if turn is not None and turn.retracted:
         return RecoveryStep(RecoveryAction.REMOVE, DeliveryOutcome.RETRACTED)
@@ -99,19 +99,17 @@ def _find_outcome(entries: Sequence[LogEntry]) -> DeliveryOutcome | None:
 
 
 def _was_cut_short(result: TurnResult | None) -> bool:
-    """Return whether a turn ended because its process did, or was refused only for what nobody could tell then."""
+    """Return whether a turn was cancelled or interrupted, or refused because the asker's place was unknown."""
     if result is None or result.answer.status is Status.CANCELLED:
         return True
     return result.failure is not None and result.failure.kind in {INTERRUPTED, _PLACE_UNKNOWN}
 
 
 async def run_job(job: Job) -> bool:
-    """Do everything that a question needs, and return whether it ended.
-
-    It did not where another process has it, or the server stops.
+    """Process a question, and return whether it is complete: not if another process has it, or the server stops.
 
     Raises:
-        asyncio.CancelledError: The process is about to end; the next start goes on.
+        asyncio.CancelledError: The process is about to end; the next start continues.
     """
     try:
         with contain_panics():
@@ -127,13 +125,13 @@ async def run_job(job: Job) -> bool:
 
 
 async def _claim(job: Job) -> bool:
-    """Claim a job, and note the turn that a new question begins with, and that it will be posted.
+    """Claim a job, and store the id of its first turn and that its posting begins.
 
-    Only a removal waits for the database: others are told that it is away.
+    Only a retraction waits for the database; for other jobs, the asker is notified that it is unreachable.
     """
     context, removes = job.context, job.interrupt is Interrupt.REMOVE
     turn_id = "" if job.turn_id or removes else secrets.token_hex(6)
-    # Where the platform can be asked, that it is asked once too often costs nothing.
+    # If the platform can be asked for our posts, an unnecessary question to it does no harm.
     sending = bool(turn_id) and job.writer.ways.reads_back and not (job.question.handle or job.question.unasked)
 
     async def claim() -> bool:
@@ -154,7 +152,7 @@ async def _claim(job: Job) -> bool:
 
 
 async def _run_steps(job: Job) -> DeliveryResult | None:
-    """Run steps until the job is delivered; returns None where the server stops."""
+    """Run steps until the job is delivered; return None if the server stops."""
     step: RecoveryStep | None = None
     while job.interrupt is not Interrupt.REMOVE:
         try:
@@ -168,7 +166,7 @@ async def _run_steps(job: Job) -> DeliveryResult | None:
 
 
 async def _apply_interrupt(job: Job, result: DeliveryResult | None) -> DeliveryResult | None:
-    """Return what came of a job, once it was interrupted as wanted."""
+    """Return the result of a job after applying its interrupt."""
     if job.interrupt is Interrupt.REMOVE:
         return await retract_answer(job)
     if result is not None or job.interrupt is None:
@@ -192,7 +190,7 @@ async def _find_next_step(job: Job) -> RecoveryStep:
 
 
 async def _run_step(job: Job, step: RecoveryStep | None) -> DeliveryResult | None:
-    """Run a step; the one that is next where none is given."""
+    """Run a step; by default the next one."""
     step = step or await _find_next_step(job)
     match step.action:
         case RecoveryAction.ASK:
@@ -212,7 +210,7 @@ async def _run_step(job: Job, step: RecoveryStep | None) -> DeliveryResult | Non
 
 
 async def _answer_question(job: Job) -> DeliveryResult | None:
-    """Answer by a new turn; by another, once, where its scope was narrowed meanwhile."""
+    """Answer by a new turn, and once more if its scope was narrowed meanwhile."""
     ports = job.context.ports
     for _ in range(_MAX_TURNS):
         plan = await _start_turn(job)
@@ -231,7 +229,7 @@ async def _answer_question(job: Job) -> DeliveryResult | None:
 
 
 async def _start_turn(job: Job) -> TurnPlan:
-    """Start a new turn, with nothing shown of one before it."""
+    """Start a new turn, showing nothing of an earlier one."""
     context, resumed = job.context, job.writer.begun or not job.unopened
     if not job.unopened:
         if job.turn_id:
@@ -240,7 +238,7 @@ async def _start_turn(job: Job) -> TurnPlan:
         await context.queue.note(job.ticket, turn_id=turn_id)
         job.turn_id = turn_id
     job.unopened, job.view = False, job.start_view()
-    if resumed:  # the asker's rights may have changed since the question was taken
+    if resumed:  # the asker's rights may have changed since the question was accepted
         await job.locate_asker()
     if not job.question.asker.exclusion:
         job.writer.offer(job.view)
@@ -252,7 +250,7 @@ async def _start_turn(job: Job) -> TurnPlan:
 
 
 async def _is_presentable(job: Job, plan: TurnPlan, result: TurnResult) -> bool:
-    """Return whether all that the turn was made from may be read there now; settings may have changed."""
+    """Return whether everything behind the turn may be read there now; settings may have changed."""
     asker = job.question.asker
     await job.locate_asker()
     if job.context.sole and job.question.asker == asker and await plan.is_readable(job.question, result):
@@ -262,25 +260,28 @@ async def _is_presentable(job: Job, plan: TurnPlan, result: TurnResult) -> bool:
 
 
 async def _refuse(job: Job, request: TurnRequest, why: Failure) -> DeliveryResult | None:
-    """Record why nothing is answered, then say so; to whom nothing is answered at all, only where they wait for it."""
+    """Record why the question is not answered, then reply with the reason.
+
+    Excluded askers get a reply only to an interaction, which expects one.
+    """
     await job.context.ports.record_unanswered(request, job.question.task, Status.REFUSED, why)
-    unheard = why.kind == EXCLUDED and not job.question.handle
+    unexpected = why.kind == EXCLUDED and not job.question.handle
     notice = build_notice_view(job.ticket, job.language, why.message)
-    return await _deliver_view(job, notice, silent=job.question.unasked or unheard)
+    return await _deliver_view(job, notice, silent=job.question.unasked or unexpected)
 
 
 def _show_event(job: Job, event: Event) -> None:
-    """Show an event. A fault in showing it does not end the turn."""
+    """Show an event. An error in showing it does not end the turn."""
     try:
         job.view = apply_event(job.view, event)
-    except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
-        job.log(logging.ERROR, "an event could not be shown", error)
+    except Exception as error:  # noqa: BLE001 - progress is optional, the answer is not
+        job.log(logging.ERROR, "cannot show an event", error)
     else:
         job.writer.offer(job.view)
 
 
 async def _show_recorded(job: Job, step: RecoveryStep) -> DeliveryResult | None:
-    """Show the answer of the record."""
+    """Show the recorded answer."""
     turn = read_turn_record(await job.context.ports.load_entries(job.turn_id))
     if turn is None or turn.result is None:
         raise AssertionError("only what was answered is shown again")
@@ -292,16 +293,16 @@ async def _show_recorded(job: Job, step: RecoveryStep) -> DeliveryResult | None:
 
 async def _deliver_result(job: Job, result: TurnResult) -> DeliveryResult | None:
     view = await job.context.ports.finish_view(job.view, job.question, result)
-    unwanted = job.question.unasked and result.answer.status is not Status.ANSWERED
-    return await _deliver_view(job, view, silent=unwanted)
+    silent = job.question.unasked and result.answer.status is not Status.ANSWERED
+    return await _deliver_view(job, view, silent=silent)
 
 
 async def _deliver_view(
     job: Job, view: View, outcome: DeliveryOutcome = DeliveryOutcome.DELIVERED, *, silent: bool = False
 ) -> DeliveryResult | None:
-    """Show what stays. Returns None where somebody deleted what was posted, who then wants all of it to go.
+    """Show the final view. Returns None if a user deleted a post, which means that the whole answer is to be deleted.
 
-    `silent` is what is shown only where something stands there already.
+    A `silent` view is shown only if something is already posted.
     """
     job.delivering, writer = True, job.writer
     job.on_answered()
@@ -315,6 +316,6 @@ async def _deliver_view(
     except DeliveryUnknown as error:
         return DeliveryResult(DeliveryOutcome.UNCERTAIN, writer.posted, view, str(error))
     except CannotPost as error:
-        job.log(logging.WARNING, "an answer cannot be posted", error)
+        job.log(logging.WARNING, "cannot post an answer", error)
         return DeliveryResult(DeliveryOutcome.UNDELIVERABLE, writer.posted, view, str(error))
     return DeliveryResult(outcome, writer.posted, view)
