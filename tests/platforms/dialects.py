@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.platforms.discord import discord_messages as discord_escaping
-from bot.platforms.discord.discord_messages import CONTENT
-from bot.platforms.slack import slack_markup as slack_escaping
-from bot.platforms.slack.slack_messages import SECTIONS
+from bot.platforms.discord import messages as discord_escaping
+from bot.platforms.discord.messages import CONTENT
+from bot.platforms.slack import markup as slack_escaping
+from bot.platforms.slack.messages import SECTIONS
 from bot.views.message_layout import MessageLimits
 from tests.platforms.reading import Reader, discord, slack
 

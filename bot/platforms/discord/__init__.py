@@ -81,9 +81,9 @@ PLATFORM = PlatformEntry(
     title="Discord",
     workspace="SERVER",
     settings=DiscordSettings,
-    opener="bot.platforms.discord.discord_wiring:open_discord",
-    checker="bot.platforms.discord.discord_health_check:check_discord",
-    guide="bot.platforms.discord.discord_setup:SETUP",
+    opener="bot.platforms.discord.wiring:open_discord",
+    checker="bot.platforms.discord.health_check:check_discord",
+    guide="bot.platforms.discord.setup:SETUP",
     shapes=(
         SecretShape(
             r"[\w-]{23,28}\.[\w-]{6,7}\.[\w-]{27,}",

@@ -62,9 +62,9 @@ PLATFORM = PlatformEntry(
     title="Mattermost",
     workspace="TEAM",
     settings=MattermostSettings,
-    opener="bot.platforms.mattermost.mattermost_wiring:open_mattermost",
-    checker="bot.platforms.mattermost.mattermost_health_check:check_mattermost",
-    guide="bot.platforms.mattermost.mattermost_setup:SETUP",
+    opener="bot.platforms.mattermost.wiring:open_mattermost",
+    checker="bot.platforms.mattermost.health_check:check_mattermost",
+    guide="bot.platforms.mattermost.setup:SETUP",
     shapes=(
         SecretShape(r"[a-z0-9]{26}", "a token (26 letters and digits)", "token", "of its bot account", unique=False),
     ),

@@ -57,9 +57,9 @@ PLATFORM = PlatformEntry(
     title="Slack",
     workspace="TEAM",
     settings=SlackSettings,
-    opener="bot.platforms.slack.slack_wiring:open_slack",
-    checker="bot.platforms.slack.slack_health_check:check_slack",
-    guide="bot.platforms.slack.slack_setup:SETUP",
+    opener="bot.platforms.slack.wiring:open_slack",
+    checker="bot.platforms.slack.health_check:check_slack",
+    guide="bot.platforms.slack.setup:SETUP",
     shapes=(
         SecretShape(r"xoxb-\S+", "a bot token (xoxb-…)", "bot_token", "under OAuth & Permissions of the app's page"),
         SecretShape(

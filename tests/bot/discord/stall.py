@@ -11,11 +11,11 @@ import aiohttp
 
 from bot.access import Asker
 from bot.desk.platform_port import PlatformError
-from bot.platforms.discord.discord_client import CALLBACK, DiscordApiClient, DiscordRateLimit
-from bot.platforms.discord.discord_events import DiscordBotIdentity
-from bot.platforms.discord.discord_interactions import InteractionToken
-from bot.platforms.discord.discord_messages import build_mark, parse_mark, render_messages
-from bot.platforms.discord.discord_platform import DiscordPlatform
+from bot.platforms.discord.client import CALLBACK, DiscordApiClient, DiscordRateLimit
+from bot.platforms.discord.events import DiscordBotIdentity
+from bot.platforms.discord.interactions import InteractionToken
+from bot.platforms.discord.messages import build_mark, parse_mark, render_messages
+from bot.platforms.discord.platform import DiscordPlatform
 from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
 from tests.bot import outgoing

@@ -16,8 +16,8 @@ from bot.desk.platform_port import (
     PlatformUnavailable,
     PostGone,
 )
-from bot.platforms.discord import discord_client
-from bot.platforms.discord.discord_client import (
+from bot.platforms.discord import client
+from bot.platforms.discord.client import (
     ChannelUnavailable,
     DiscordApiClient,
     DiscordRateLimit,
@@ -25,7 +25,7 @@ from bot.platforms.discord.discord_client import (
     RequestRefused,
     explain_api_error,
 )
-from bot.platforms.discord.discord_interactions import InteractionToken, is_token_valid, parse_token
+from bot.platforms.discord.interactions import InteractionToken, is_token_valid, parse_token
 from bot.platforms.shared.rate_limit import Busy
 from tests.bot.discord.stall import Stall
 from tests.platforms.discord.faults import BANNED, BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, RESET, Fault
@@ -36,7 +36,7 @@ ONE = {"X-RateLimit-Limit": "5", "X-RateLimit-Bucket": "b"}
 
 
 def post(stall: Stall, text: str = "hello", **more: Any) -> Any:
-    return stall.call(discord_client.POST, {"content": text, **more}, channel="201")
+    return stall.call(client.POST, {"content": text, **more}, channel="201")
 
 
 @pytest.mark.parametrize("fault", [LIMITED, LIMITED_EVERYWHERE])
@@ -53,19 +53,16 @@ async def test_a_limit_over_all_holds_every_route_back(stall: Stall) -> None:
     """Until it is over; what interactions do is not counted."""
     stall.discord.faults["create_message"] = [LIMITED_EVERYWHERE]
     await post(stall)
-    stall.call.pacing.hold(discord_client.POST, {"channel": "201"}, 60, everywhere=True)
-    assert not stall.call.pacing.spare(discord_client.EDIT, {"channel": "202"})
-    assert stall.call.pacing.spare(discord_client.EDIT_REPLY, {"application": APP, "token": "t"})
+    stall.call.pacing.hold(client.POST, {"channel": "201"}, 60, everywhere=True)
+    assert not stall.call.pacing.spare(client.EDIT, {"channel": "202"})
+    assert stall.call.pacing.spare(client.EDIT_REPLY, {"application": APP, "token": "t"})
 
 
 async def test_many_calls_at_once_never_come_too_soon(stall: Stall) -> None:
     """Whether the limit is a channel's or over all: a hundred of them wait for each other, and none is lost."""
-    calls = [
-        stall.call(discord_client.POST, {"content": str(n)}, channel=f"20{1 + n % 3}", patience=600.0)
-        for n in range(30)
-    ]
-    calls += [stall.call(discord_client.READ_ONE, channel="201", message="5", patience=600.0) for _ in range(30)]
-    calls += [stall.call(discord_client.ME, patience=600.0) for _ in range(100)]
+    calls = [stall.call(client.POST, {"content": str(n)}, channel=f"20{1 + n % 3}", patience=600.0) for n in range(30)]
+    calls += [stall.call(client.READ_ONE, channel="201", message="5", patience=600.0) for _ in range(30)]
+    calls += [stall.call(client.ME, patience=600.0) for _ in range(100)]
     done = await asyncio.gather(*calls, return_exceptions=True)
     assert sum(isinstance(one, PostGone) for one in done) == 30
     assert stall.discord.posts == 30
@@ -86,7 +83,7 @@ async def test_a_follow_up_is_not_repeated(stall: Stall) -> None:
     assert handle
     stall.discord.faults["follow_up"] = [LOST]
     with pytest.raises(PlatformUnavailable) as error:
-        await stall.call(discord_client.FOLLOW_UP, {"content": "hello"}, **handle.ids)
+        await stall.call(client.FOLLOW_UP, {"content": "hello"}, **handle.ids)
     assert error.value.seconds is None
     assert len(stall.discord.calls("follow_up")) == 1
 
@@ -98,7 +95,7 @@ async def test_an_address_that_is_banned_waits(stall: Stall) -> None:
         await post(stall)
     assert error.value.seconds == 3_600.0
     with pytest.raises(PlatformUnavailable):
-        await stall.call(discord_client.ME)
+        await stall.call(client.ME)
     assert len(stall.discord.received) == 1
 
 
@@ -110,7 +107,7 @@ async def test_nobody_there() -> None:
             session, BOT_TOKEN, "http://127.0.0.1:1/api", DiscordRateLimit(clock.now, clock.advance)
         )
         with pytest.raises(PlatformUnavailable) as error:
-            await call(discord_client.ME)
+            await call(client.ME)
     assert error.value.seconds is not None
 
 
@@ -131,7 +128,7 @@ async def test_secrets_are_in_no_log(stall: Stall, caplog: pytest.LogCaptureFixt
     handle = parse_token(asked.handle)
     assert handle
     stall.discord.faults["edit_response"] = [LIMITED, BROKEN, RESET]
-    await stall.call(discord_client.EDIT_REPLY, {"content": "hello"}, message="@original", **handle.ids)
+    await stall.call(client.EDIT_REPLY, {"content": "hello"}, message="@original", **handle.ids)
     assert not any(secret in caplog.text for secret in SECRETS)
 
 
@@ -202,24 +199,20 @@ async def test_a_bucket_is_as_discord_tells_it() -> None:
     clock = ManualClock(0.0)
     pacing, here = DiscordRateLimit(clock.now, clock.advance), {"channel": "1", "message": "2"}
     for left in ("1", "0"):
-        bucket = await pacing.turn(discord_client.EDIT, here, patience=0)
-        pacing.done(
-            bucket, discord_client.EDIT, here, {**ONE, "X-RateLimit-Remaining": left, "X-RateLimit-Reset-After": "5"}
-        )
+        bucket = await pacing.turn(client.EDIT, here, patience=0)
+        pacing.done(bucket, client.EDIT, here, {**ONE, "X-RateLimit-Remaining": left, "X-RateLimit-Reset-After": "5"})
     with pytest.raises(Busy) as busy:
-        await pacing.turn(discord_client.EDIT, here, patience=4)
+        await pacing.turn(client.EDIT, here, patience=4)
     assert busy.value.seconds == pytest.approx(5.05)
-    assert not pacing.spare(discord_client.EDIT, here)
-    await pacing.turn(discord_client.EDIT, {**here, "channel": "2"}, patience=0)
-    bucket = await pacing.turn(discord_client.EDIT, here, patience=6)
+    assert not pacing.spare(client.EDIT, here)
+    await pacing.turn(client.EDIT, {**here, "channel": "2"}, patience=0)
+    bucket = await pacing.turn(client.EDIT, here, patience=6)
     assert clock.now() == pytest.approx(5.05)
-    pacing.done(bucket, discord_client.EDIT, here, {})
-    bucket = await pacing.turn(discord_client.DELETE, here, patience=0)
-    pacing.done(
-        bucket, discord_client.DELETE, here, {**ONE, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "5"}
-    )
+    pacing.done(bucket, client.EDIT, here, {})
+    bucket = await pacing.turn(client.DELETE, here, patience=0)
+    pacing.done(bucket, client.DELETE, here, {**ONE, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "5"})
     with pytest.raises(Busy):
-        await pacing.turn(discord_client.EDIT, here, patience=1)
+        await pacing.turn(client.EDIT, here, patience=1)
 
 
 async def test_what_is_refused_too_often_is_not_tried_any_more() -> None:
@@ -229,10 +222,10 @@ async def test_what_is_refused_too_often_is_not_tried_any_more() -> None:
     for _ in range(5_000):
         pacing.denied()
     with pytest.raises(Busy):
-        await pacing.turn(discord_client.ME, {}, patience=60)
-    assert not pacing.spare(discord_client.EDIT, {"channel": "1", "message": "2"})
+        await pacing.turn(client.ME, {}, patience=60)
+    assert not pacing.spare(client.EDIT, {"channel": "1", "message": "2"})
     await clock.advance(700)
-    await pacing.turn(discord_client.ME, {}, patience=0)
+    await pacing.turn(client.ME, {}, patience=0)
 
 
 def test_a_handle_is_kept_as_text_and_shows_no_token() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.platforms.discord.discord_events import DiscordMessagePosted, is_addressed
-from bot.platforms.discord.discord_gateway import ShardProgress, shard_of
-from bot.platforms.discord.discord_intake import PAGE, DiscordHistoryReader
+from bot.platforms.discord.events import DiscordMessagePosted, is_addressed
+from bot.platforms.discord.intake import PAGE, DiscordHistoryReader
+from bot.platforms.discord.transport import ShardProgress, shard_of
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.types import Question
 from tests.bot.discord.stall import US, Stall, question

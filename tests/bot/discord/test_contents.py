@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.discord.discord_directory import read_message_text, strip_formatting
-from bot.platforms.discord.discord_messages import render_messages
+from bot.platforms.discord.directory import read_message_text, strip_formatting
+from bot.platforms.discord.messages import render_messages
 from bot.views.catalog import render_left_out, translate
 from tests.bot.views.moments import FINAL
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
-from bot.platforms.discord.discord_messages import render_messages
+from bot.platforms.discord.messages import render_messages
 from bot.types import PostedMessages
 from tests.bot.discord.stall import Stall, bare, plain
 from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.platforms.discord.discord_actions import (
+from bot.platforms.discord.actions import (
     build_comment_modal,
     build_evidence_message,
     parse_comment,

@@ -7,9 +7,9 @@ import pytest
 from bot.access import Asker
 from bot.desk.platform_port import PlatformUnavailable
 from bot.platforms.discord import DiscordSettings
-from bot.platforms.discord.discord_client import RequestRefused
-from bot.platforms.discord.discord_directory import DiscordDirectory, ServerMember, place_asker
-from bot.platforms.discord.discord_events import DM, ChannelInfo
+from bot.platforms.discord.client import RequestRefused
+from bot.platforms.discord.directory import DiscordDirectory, ServerMember, place_asker
+from bot.platforms.discord.events import DM, ChannelInfo
 from bot.platforms.shared.lookup_cache import PEOPLE_SECONDS
 
 TEAM = DiscordSettings(servers=("1", "2"), deny=("66", "77"))

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
-from bot.platforms.discord.discord_messages import render_messages
+from bot.platforms.discord.messages import render_messages
 from bot.types import PostedMessages
 from bot.views.turn_view import View
 from bot.views.view_reducer import simplify_view

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.discord import discord_events, discord_interactions
-from bot.platforms.discord.discord_events import (
+from bot.platforms.discord import events, interactions
+from bot.platforms.discord.events import (
     DiscordBotIdentity,
     DiscordMessageDeleted,
     DiscordMessageEdited,
@@ -16,8 +16,8 @@ from bot.platforms.discord.discord_events import (
     build_invitation,
     may_moderate,
 )
-from bot.platforms.discord.discord_interactions import build_commands, matches_definitions
-from bot.platforms.discord.discord_messages import decode_markup
+from bot.platforms.discord.interactions import build_commands, matches_definitions
+from bot.platforms.discord.messages import decode_markup
 
 US = DiscordBotIdentity("601", "501")
 MESSAGE: dict[str, Any] = {
@@ -44,7 +44,7 @@ JSON = st.recursive(
 
 
 def _written(**more: Any) -> DiscordMessagePosted:
-    found = discord_events.parse_event("MESSAGE_CREATE", MESSAGE | more, US)
+    found = events.parse_event("MESSAGE_CREATE", MESSAGE | more, US)
     assert isinstance(found, DiscordMessagePosted)
     return found
 
@@ -54,8 +54,8 @@ def test_a_message_is_read_with_all_that_decides_about_it() -> None:
     found = _written()
 
     assert (found.key, found.user, found.roles) == ("discord:301/201/1188000000000000000", "101", {"401"})
-    assert discord_events.is_addressed(found, US)
-    assert discord_events.extract_text(found.raw, US, {}) == "When was it built?"
+    assert events.is_addressed(found, US)
+    assert events.extract_text(found.raw, US, {}) == "When was it built?"
     assert found.at.year == 2023
 
 
@@ -73,7 +73,7 @@ def test_a_message_is_read_with_all_that_decides_about_it() -> None:
 )
 def test_what_bots_webhooks_and_discord_itself_write_is_nothing(more: dict[str, Any]) -> None:
     """Nor is what has no id."""
-    assert discord_events.parse_event("MESSAGE_CREATE", MESSAGE | more, US) is None
+    assert events.parse_event("MESSAGE_CREATE", MESSAGE | more, US) is None
 
 
 @pytest.mark.parametrize(
@@ -92,21 +92,17 @@ def test_to_whom_a_message_is(more: dict[str, Any], *, ours: bool, another: bool
     """By mentions, by the role that is ours, by what it replies to, and by where it stands."""
     found = _written(**more)
 
-    assert discord_events.is_addressed(found, US, {"777"}) is ours
-    assert discord_events.is_to_another(found, US) is another
+    assert events.is_addressed(found, US, {"777"}) is ours
+    assert events.is_to_another(found, US) is another
 
 
 def test_edits_and_deletions() -> None:
     """A preview that appears is no edit."""
-    edited = discord_events.parse_event(
-        "MESSAGE_UPDATE", MESSAGE | {"edited_timestamp": "2024-01-01T00:00:00+00:00"}, US
-    )
-    gone = discord_events.parse_event(
-        "MESSAGE_DELETE_BULK", {"ids": ["2", "1"], "channel_id": "201", "guild_id": "301"}, US
-    )
+    edited = events.parse_event("MESSAGE_UPDATE", MESSAGE | {"edited_timestamp": "2024-01-01T00:00:00+00:00"}, US)
+    gone = events.parse_event("MESSAGE_DELETE_BULK", {"ids": ["2", "1"], "channel_id": "201", "guild_id": "301"}, US)
 
     assert isinstance(edited, DiscordMessageEdited)
-    assert discord_events.parse_event("MESSAGE_UPDATE", MESSAGE, US) is None
+    assert events.parse_event("MESSAGE_UPDATE", MESSAGE, US) is None
     assert gone == DiscordMessageDeleted("301", "201", ("1", "2"))
 
 
@@ -114,9 +110,7 @@ def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
     """Threads by their parents."""
     roles = [{"id": "7", "name": "Footnote", "tags": {"bot_id": "501"}}, {"id": "8", "name": "crew"}]
     body = {"id": "301", "channels": [{"id": "1", "type": 0, "name": "a"}], "roles": roles}
-    found = discord_events.parse_event(
-        "GUILD_CREATE", body | {"threads": [{"id": "2", "type": 11, "parent_id": "1"}]}, US
-    )
+    found = events.parse_event("GUILD_CREATE", body | {"threads": [{"id": "2", "type": 11, "parent_id": "1"}]}, US)
 
     assert isinstance(found, PlaceUpdate)
     assert [(one.id, one.parent, one.is_thread, one.guild) for one in found.channels] == [
@@ -127,13 +121,13 @@ def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
 
 
 @given(
-    st.sampled_from([*discord_events.PARSERS, "TYPING_START"]),
+    st.sampled_from([*events.PARSERS, "TYPING_START"]),
     st.dictionaries(st.sampled_from([*MESSAGE, "ids"]), JSON),
 )
 def test_whatever_arrives_is_read_or_means_nothing(event: str, data: dict[str, Any]) -> None:
     """Nothing of it raises."""
-    discord_events.parse_event(event, data, US)
-    discord_events.parse_event(event, MESSAGE | data, US)
+    events.parse_event(event, data, US)
+    events.parse_event(event, MESSAGE | data, US)
 
 
 @given(st.dictionaries(st.sampled_from(["id", "token", "type", "data", "user", "member", "channel", "guild_id"]), JSON))
@@ -141,8 +135,8 @@ def test_whatever_is_invoked_is_read_or_means_nothing(data: dict[str, Any]) -> N
     """Nothing of it raises."""
     whole = {"id": "9", "token": "t", "type": 2, "user": {"id": "1"}, "channel_id": "2", "data": {"name": "ask"}}
     for body in (data, whole | data):
-        if found := discord_interactions.parse_invocation(body, US):
-            discord_interactions.parse_question(found)
+        if found := interactions.parse_invocation(body, US):
+            interactions.parse_question(found)
 
 
 @pytest.mark.parametrize(
@@ -171,9 +165,9 @@ def test_no_reference_by_an_id_is_left(text: str) -> None:
 
 def test_a_snowflake_tells_its_time_there_and_back() -> None:
     """To the millisecond."""
-    at = discord_events.parse_snowflake_time("1188000000000000000").timestamp()
+    at = events.parse_snowflake_time("1188000000000000000").timestamp()
 
-    assert discord_events.parse_snowflake_time(str(discord_events.build_snowflake(at))).timestamp() == at
+    assert events.parse_snowflake_time(str(events.build_snowflake(at))).timestamp() == at
 
 
 @pytest.mark.parametrize("user_install", [False, True])

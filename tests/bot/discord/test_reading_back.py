@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.platforms.discord.discord_directory import read_conversation
+from bot.platforms.discord.directory import read_conversation
 from tests.bot.discord.stall import US, Stall
 from tests.bot.views.moments import FINAL
 

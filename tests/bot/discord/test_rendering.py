@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.platforms.discord.discord_directory import read_text as read
-from bot.platforms.discord.discord_interactions import build_sentence
-from bot.platforms.discord.discord_messages import (
+from bot.platforms.discord.directory import read_text as read
+from bot.platforms.discord.interactions import build_sentence
+from bot.platforms.discord.messages import (
     DiscordMessage,
     build_body,
     build_mark,
@@ -22,7 +22,7 @@ from bot.platforms.discord.discord_messages import (
     render_first,
     render_messages,
 )
-from bot.platforms.discord.discord_wiring import render_settings
+from bot.platforms.discord.wiring import render_settings
 from bot.views.message_layout import build_blocks
 from bot.views.sanitize import sanitize_url, strip_invisible
 from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSource, View

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.platforms.discord.discord_platform import TYPING_SECONDS
+from bot.platforms.discord.platform import TYPING_SECONDS
 from bot.types import ProgressSign
 from bot.views.turn_view import View
 from tests.bot.discord.stall import Stall, plain

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity, is_to_others, read_own_text, split_command
-from bot.platforms.mattermost.mattermost_messages import (
+from bot.platforms.mattermost.events import MattermostBotIdentity, is_to_others, read_own_text, split_command
+from bot.platforms.mattermost.messages import (
     Callback,
     MattermostPost,
     PostMark,

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.access import Asker
-from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, open_web_client
-from bot.platforms.slack.slack_messages import render_messages
-from bot.platforms.slack.slack_platform import SlackPlatform
+from bot.platforms.slack.client import SlackApiClient, SlackRateLimit, open_web_client
+from bot.platforms.slack.messages import render_messages
+from bot.platforms.slack.platform import SlackPlatform
 from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
 from tests.bot import outgoing

@@ -15,7 +15,7 @@ from bot.desk.platform_port import (
     PostGone,
     RateLimited,
 )
-from bot.platforms.slack.slack_client import (
+from bot.platforms.slack.client import (
     SlackApiClient,
     SlackRateLimit,
     StreamClosed,

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
-from bot.platforms.slack import slack_events
-from bot.platforms.slack.slack_events import SlackBotIdentity, SlackMessagePosted
-from bot.platforms.slack.slack_intake import SlackHistoryReader
+from bot.platforms.slack import events
+from bot.platforms.slack.events import SlackBotIdentity, SlackMessagePosted
+from bot.platforms.slack.intake import SlackHistoryReader
 from bot.types import Question
 from storage.errors import StorageError
 from tests.bot.slack.shop import Shop, question
@@ -27,7 +27,7 @@ def taking(**facts: Any) -> Taker:
 
     def made(written: SlackMessagePosted) -> Question | None:
         asker = question(written.channel, written.ts).asker
-        return slack_events.build_message_question(written, US, asker) if written.mentions(US) else None
+        return events.build_message_question(written, US, asker) if written.mentions(US) else None
 
     return Taker(made, **facts)
 

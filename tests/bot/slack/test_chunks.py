@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from bot.platforms.slack.slack_streaming import StreamedState, build_new_chunks, build_opening_chunks
+from bot.platforms.slack.streaming import StreamedState, build_new_chunks, build_opening_chunks
 from bot.views.turn_view import ClaimCard, ShownSource, View
 from pipeline.types import AnsweredSentence
 from tests.bot.slack.payloads import harmful, texts

@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from bot.platforms.slack.slack_actions import (
+from bot.platforms.slack.actions import (
     BACK,
     ON,
     build_comment_modal,

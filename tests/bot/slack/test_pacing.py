@@ -17,8 +17,8 @@ from slack_sdk.errors import SlackApiError
 from bot.desk.platform_port import PlatformUnavailable
 from bot.desk.supervisor import cancel_tasks
 from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
-from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit
-from bot.platforms.slack.slack_platform import SlackPlatform
+from bot.platforms.slack.client import SlackApiClient, SlackRateLimit
+from bot.platforms.slack.platform import SlackPlatform
 from bot.types import PostedMessages, Question
 from tests.bot.slack.shop import question, stays
 from tests.bot.views.moments import FINAL, WAY

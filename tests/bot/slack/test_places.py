@@ -7,8 +7,8 @@ import pytest
 
 from bot.desk.platform_port import CannotPost, PlatformUnavailable
 from bot.platforms.shared.lookup_cache import FRESH_SECONDS, PEOPLE_SECONDS
-from bot.platforms.slack.slack_events import SlackBotIdentity
-from bot.platforms.slack.slack_intake import SlackDirectory, is_shared, is_stranger
+from bot.platforms.slack.events import SlackBotIdentity
+from bot.platforms.slack.intake import SlackDirectory, is_shared, is_stranger
 
 US = SlackBotIdentity("T1", "U0BOT", "B0BOT")
 ORG = SlackBotIdentity("T1", "U0BOT", "B0BOT", "E1")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.desk.platform_port import CannotPost, PlatformUnavailable, PostGone
-from bot.platforms.slack.slack_messages import ANSWER, build_mark, render_messages
+from bot.platforms.slack.messages import ANSWER, build_mark, render_messages
 from bot.types import Place, PostedMessages
 from bot.views.turn_view import View
 from bot.views.view_reducer import simplify_view

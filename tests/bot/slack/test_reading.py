@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.access import Asker
-from bot.platforms.slack import slack_events
-from bot.platforms.slack.slack_events import (
+from bot.platforms.slack import events
+from bot.platforms.slack.events import (
     PARSERS,
     AssistantOpened,
     ChannelChanged,
@@ -49,8 +49,8 @@ def test_a_mention_has_the_key_of_its_message_whichever_event_tells_of_it():
 
 def test_a_question_goes_to_the_thread_of_its_message_or_begins_one():
     """Answers go there, and what is asked there later belongs to it."""
-    root = slack_events.build_message_question(meant(), US, ASKER)
-    reply = slack_events.build_message_question(meant(ts="18.000000", thread_ts="17.000100"), US, ASKER)
+    root = events.build_message_question(meant(), US, ASKER)
+    reply = events.build_message_question(meant(ts="18.000000", thread_ts="17.000100"), US, ASKER)
 
     assert (root.place.thread, root.message) == ("17.000100", "17.000100")
     assert (reply.place.thread, reply.message) == ("17.000100", "18.000000")
@@ -83,7 +83,7 @@ def test_a_root_whose_thread_is_named_is_a_root_all_the_same():
 )
 def test_the_bots_own_name_is_no_part_of_a_question_and_references_are_words(written, said):
     """Whatever form they have, and decoded once."""
-    assert slack_events.extract_text(written, US) == said
+    assert events.extract_text(written, US) == said
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_whatever_comes_is_read_or_is_nothing(made, shared):
     found = parse_event({"event": made, "is_ext_shared_channel": shared}, US)
 
     if isinstance(found, SlackMessagePosted):
-        question = slack_events.build_message_question(found, US, ASKER)
+        question = events.build_message_question(found, US, ASKER)
         assert question.key == f"slack:T1/{found.channel}/{found.ts}"
         assert found.user not in {"U0BOT", "USLACKBOT"}
         assert question.at.tzinfo is UTC
@@ -235,7 +235,7 @@ def test_whatever_comes_is_read_or_is_nothing(made, shared):
 )
 def test_no_mention_of_the_bot_stays_in_a_question(text, reference):
     """Wherever it stands; what only looks like one when it is decoded was none."""
-    said = slack_events.extract_text(f"{text} {reference} {text}", US)
+    said = events.extract_text(f"{text} {reference} {text}", US)
 
     assert "<@U2" not in said or "<@U2" in text
     assert ("U0BOT" in said) == ("U0BOT" in text or reference == "&lt;@U0BOT&gt;")

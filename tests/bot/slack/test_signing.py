@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from bot.platforms.slack.slack_transport import is_signed_by_slack
+from bot.platforms.slack.transport import is_signed_by_slack
 from tests.platforms.slack.signing import FORGERIES, signed
 
 SECRET = "0123456789abcdef0123456789abcdef"

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from bot.platforms.slack.slack_client import RATES
-from bot.platforms.slack.slack_platform import STATUS_PACE, UPDATES_SPARED
+from bot.platforms.slack.client import RATES
+from bot.platforms.slack.platform import STATUS_PACE, UPDATES_SPARED
 from bot.types import ProgressSign
 from bot.views.turn_view import View
 from tests.bot.slack.shop import Shop

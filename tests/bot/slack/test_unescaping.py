@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.platforms.slack.slack_markup import decode_mrkdwn, escape_mrkdwn
+from bot.platforms.slack.markup import decode_mrkdwn, escape_mrkdwn
 from tests.platforms import markup
 
 

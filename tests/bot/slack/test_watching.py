@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.platforms.slack.slack_transport import CHECK_SECONDS, DEAF_SECONDS, LOST_SECONDS, SocketWatch, watch_socket
+from bot.platforms.slack.transport import CHECK_SECONDS, DEAF_SECONDS, LOST_SECONDS, SocketWatch, watch_socket
 from tests.platforms.slack.clock import ManualClock
 
 

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import example, given
 
-from bot.platforms.discord import discord_messages as discord
-from bot.platforms.slack import slack_markup as slack
+from bot.platforms.discord import messages as discord
+from bot.platforms.slack import markup as slack
 from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url, strip_invisible
 from tests.platforms import reading
 from tests.platforms.markup import discord_words, links, markdown_words, own_links, pings, slack_words

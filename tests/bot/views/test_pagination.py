@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.platforms.discord import discord_messages as discord
-from bot.platforms.slack import slack_messages as slack
+from bot.platforms.discord import messages as discord
+from bot.platforms.slack import messages as slack
 from bot.views.message_layout import (
     MIN_PART_SIZE,
     MessageLimits,

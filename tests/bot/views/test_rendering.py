@@ -6,10 +6,10 @@ from itertools import chain
 import pytest
 from hypothesis import example, given, settings
 
-from bot.platforms.discord import discord_messages as discord
-from bot.platforms.discord import discord_messages as discord_limits
-from bot.platforms.slack import slack_markup as slack
-from bot.platforms.slack import slack_messages as slack_limits
+from bot.platforms.discord import messages as discord
+from bot.platforms.discord import messages as discord_limits
+from bot.platforms.slack import markup as slack
+from bot.platforms.slack import messages as slack_limits
 from bot.views.message_layout import MessagePart, TextRun, TextStyle, build_blocks, paginate_view
 from bot.views.sanitize import sanitize_url, strip_invisible
 from bot.views.turn_view import ShownSource, View

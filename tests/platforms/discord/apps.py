@@ -10,7 +10,7 @@ import pytest
 from discord.http import Route
 from discord.webhook.async_ import AsyncWebhookAdapter, async_context
 
-from bot.platforms.discord.discord_gateway import RedirectedShards, redirect_library
+from bot.platforms.discord.transport import RedirectedShards, redirect_library
 from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.app import App
 from bot.desk.platform_port import Platform
-from bot.platforms.discord.discord_messages import COMPONENTS, build_mark
+from bot.platforms.discord.messages import COMPONENTS, build_mark
 from bot.settings.tables.settings_tables import ChannelValues
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER

@@ -12,8 +12,8 @@ from bot.desk.platform_port import CannotPost, Platform
 from bot.desk.supervisor import Clock
 from bot.desk.turn_policy import open_desk
 from bot.platforms.discord import DiscordSettings
-from bot.platforms.discord.discord_client import DiscordApiClient, DiscordRateLimit
-from bot.platforms.discord.discord_wiring import open_client
+from bot.platforms.discord.client import DiscordApiClient, DiscordRateLimit
+from bot.platforms.discord.wiring import open_client
 from tests.platforms.desks import HASTY
 from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN, GUILD

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.app import App
-from bot.platforms.discord import DiscordSettings, discord_client
-from bot.platforms.discord.discord_client import Route
+from bot.platforms.discord import DiscordSettings, client
+from bot.platforms.discord.client import Route
 from tests.platforms.desks import SOONER
 from tests.platforms.discord.joining import calling_at, configured_at, put_together
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell
@@ -18,11 +18,11 @@ from tests.platforms.slack.clock import FastClock
 
 _NAMES: Mapping[Route, str] = MappingProxyType(
     {
-        discord_client.CALLBACK: "defer",
-        discord_client.EDIT: "edit",
-        discord_client.EDIT_REPLY: "edit",
-        discord_client.FOLLOW_UP: "post",
-        discord_client.POST: "post",
+        client.CALLBACK: "defer",
+        client.EDIT: "edit",
+        client.EDIT_REPLY: "edit",
+        client.FOLLOW_UP: "post",
+        client.POST: "post",
     }
 )
 """What a route does, in the words of `FusedWire`."""

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, run_checks
-from bot.platforms.discord.discord_client import DiscordRateLimit
-from bot.platforms.discord.discord_health_check import check_application, check_discord, check_names
+from bot.platforms.discord.client import DiscordRateLimit
+from bot.platforms.discord.health_check import check_application, check_discord, check_names
 from bot.settings.tables.settings_tables import Settings
 from tests.platforms.discord.server import serve
 from tests.platforms.discord.world import BOT_TOKEN, GUILD, OTHER_GUILD, SECRETS

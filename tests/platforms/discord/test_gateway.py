@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.desk.platform_port import CannotPost
-from bot.platforms.discord.discord_platform import DiscordPlatform
+from bot.platforms.discord.platform import DiscordPlatform
 from tests.platforms.discord.calls import Received
 from tests.platforms.discord.talking import Talk, talking
 from tests.platforms.discord.world import SECRETS, Interaction

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.platforms.discord.discord_messages import NOTHING
+from bot.platforms.discord.messages import NOTHING
 from bot.types import DeliveryOutcome
 from storage.database.engine import open_database
 from storage.database.queue import Queue

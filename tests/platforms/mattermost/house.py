@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.app import App
 from bot.desk.platform_port import Platform
-from bot.platforms.mattermost.mattermost_messages import LIMITS, hash_key, read_mark
+from bot.platforms.mattermost.messages import LIMITS, hash_key, read_mark
 from bot.settings.tables.settings_tables import ChannelValues
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER

@@ -14,9 +14,9 @@ from bot.desk.platform_port import Platform
 from bot.desk.supervisor import Clock
 from bot.desk.turn_policy import open_desk
 from bot.platforms.mattermost import MattermostSettings, read_mattermost_settings
-from bot.platforms.mattermost.mattermost_actions import PATH
-from bot.platforms.mattermost.mattermost_client import MattermostApiClient, MattermostRateLimit
-from bot.platforms.mattermost.mattermost_wiring import open_client
+from bot.platforms.mattermost.actions import PATH
+from bot.platforms.mattermost.client import MattermostApiClient, MattermostRateLimit
+from bot.platforms.mattermost.wiring import open_client
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
 from bot.settings.tables.settings_tables import HttpSettings

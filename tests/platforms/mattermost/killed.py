@@ -8,15 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.app import App
-from bot.platforms.mattermost import mattermost_client
-from bot.platforms.mattermost.mattermost_client import Route
+from bot.platforms.mattermost import client
+from bot.platforms.mattermost.client import Route
 from tests.platforms.desks import SOONER
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell
 from tests.platforms.killing.lives import Life
 from tests.platforms.mattermost.joining import configured_at, put_together
 from tests.platforms.slack.clock import FastClock
 
-_NAMES: Mapping[Route, str] = MappingProxyType({mattermost_client.POST: "post", mattermost_client.EDIT: "edit"})
+_NAMES: Mapping[Route, str] = MappingProxyType({client.POST: "post", client.EDIT: "edit"})
 """What a route does, in the words of `FusedWire`."""
 
 

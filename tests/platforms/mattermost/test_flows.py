@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from bot.desk.platform_port import CannotPost
-from bot.platforms.mattermost.mattermost_actions import PATH
-from bot.platforms.mattermost.mattermost_messages import Callback
+from bot.platforms.mattermost.actions import PATH
+from bot.platforms.mattermost.messages import Callback
 from bot.types import DeliveryOutcome
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction

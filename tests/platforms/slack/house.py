@@ -15,7 +15,7 @@ from typing import Any
 
 from bot.app import App
 from bot.desk.platform_port import Platform
-from bot.platforms.slack.slack_messages import SECTIONS
+from bot.platforms.slack.messages import SECTIONS
 from bot.settings.tables.settings_tables import ChannelValues
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER

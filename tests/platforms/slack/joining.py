@@ -9,9 +9,9 @@ from bot.desk.platform_port import Platform
 from bot.desk.supervisor import Clock
 from bot.desk.turn_policy import open_desk
 from bot.platforms.slack import SlackSettings
-from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
-from bot.platforms.slack.slack_transport import PATH, SocketWatch
-from bot.platforms.slack.slack_wiring import open_workspace
+from bot.platforms.slack.client import SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.transport import PATH, SocketWatch
+from bot.platforms.slack.wiring import open_workspace
 from bot.server import http_server
 from bot.server.monitoring.server_log import build_redactor
 from bot.settings.tables.settings_tables import HttpSettings

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.app import App
-from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
-from bot.platforms.slack.slack_transport import SocketWatch
+from bot.platforms.slack.client import SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.transport import SocketWatch
 from tests.platforms.desks import SOONER
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell
 from tests.platforms.killing.lives import Life

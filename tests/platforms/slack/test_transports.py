@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.platforms.slack.slack_transport import DEAF_SECONDS, PATH, SocketWatch
+from bot.platforms.slack.transport import DEAF_SECONDS, PATH, SocketWatch
 from bot.types import log
 from bot.views.catalog import translate
 from storage.errors import StorageError

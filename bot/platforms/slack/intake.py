@@ -31,8 +31,8 @@ from bot.platforms.shared.lookup_cache import (
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.platforms.shared.welcome import build_welcome
-from bot.platforms.slack import find_user_groups, slack_events
-from bot.platforms.slack.slack_client import ChannelUnknown, SlackApiClient
+from bot.platforms.slack import events, find_user_groups
+from bot.platforms.slack.client import ChannelUnknown, SlackApiClient
 from bot.settings.live.channel_names import NamedChannel
 from bot.types import IntakeStatus, Place, Question, QuestionState
 from storage.database.queue import Queue
@@ -51,7 +51,7 @@ def is_shared(channel: Json) -> bool | None:
     return False if channel.get("is_ext_shared") is False else None
 
 
-def is_stranger(user: Json, us: slack_events.SlackBotIdentity) -> bool:
+def is_stranger(user: Json, us: events.SlackBotIdentity) -> bool:
     """Return whether somebody is of another organisation, or has left this one, as `users.info` has them; pure."""
     if user.get("deleted") is True:
         return True
@@ -79,7 +79,7 @@ class SlackDirectory:
     def __init__(
         self,
         call: SlackApiClient,
-        us: slack_events.SlackBotIdentity,
+        us: events.SlackBotIdentity,
         clock: Callable[[], float] = time.monotonic,
         *,
         guests: Callable[[], bool] = bool,
@@ -179,7 +179,7 @@ class SlackDirectory:
     async def _channel(self, channel: str) -> Json:
         found: Json = (await self._call("conversations.info", channel=channel)).get("channel") or {}
         # A DM says nothing of the sort, but who it is with does.
-        if slack_events.is_direct(channel) and is_shared(found) is None and found.get("user"):
+        if events.is_direct(channel) and is_shared(found) is None and found.get("user"):
             return {"is_ext_shared": is_stranger(await self._people.of(str(found["user"])), self._us)}
         return found
 
@@ -224,21 +224,21 @@ class SlackIntake:
     announce: Callable[[Question, int], str]  # the platform's own, which is made after this
 
     def __init__(
-        self, app: App, desk: Desk, us: slack_events.SlackBotIdentity, directory: SlackDirectory, tasks: TaskSupervisor
+        self, app: App, desk: Desk, us: events.SlackBotIdentity, directory: SlackDirectory, tasks: TaskSupervisor
     ) -> None:
         self._app, self._desk, self._us, self.directory = app, desk, us, directory
         self._messages = MessageIntake(app, desk, tasks)
 
-    async def take(self, written: slack_events.SlackMessagePosted) -> IntakeStatus | None:
+    async def take(self, written: events.SlackMessagePosted) -> IntakeStatus | None:
         return await self._messages.take(written.channel, written.key, partial(self.question, written))
 
-    async def take_invoked(self, invoked: slack_events.SlackInvocation) -> Question:
+    async def take_invoked(self, invoked: events.SlackInvocation) -> Question:
         asker = self.directory.newcomer(invoked.channel, invoked.user, direct=invoked.direct)
-        question = slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
+        question = events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
         await self._desk.take(question)
         return question
 
-    async def welcome(self, invited: slack_events.Invited) -> None:
+    async def welcome(self, invited: events.Invited) -> None:
         """Introduce ourselves in a channel that we were invited to, unless settings say not to."""
         if not self._app.settings.welcome:
             return
@@ -251,7 +251,7 @@ class SlackIntake:
         before = self._desk.count_before(question.key)
         return self.announce(question, before) if before else ""
 
-    async def question(self, written: slack_events.SlackMessagePosted) -> Question | None:
+    async def question(self, written: events.SlackMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
         settings = await load_channel_settings_or_file(self._app, f"slack:{written.team}/{written.channel}")
         message, author = self._read(written), f"slack:{written.team}/{written.user}"
@@ -260,36 +260,36 @@ class SlackIntake:
         if audience is Audience.THEIRS:
             return None
         asker = self.directory.newcomer(written.channel, written.user, direct=written.direct, shared=written.shared)
-        found = slack_events.build_message_question(
+        found = events.build_message_question(
             written, self._us, asker, only_asker=settings.ephemeral, unasked=audience is Audience.ANYBODYS
         )
         wordless = replace(found, text=EMPTY_MENTION) if message.addressed else None
         return found if found.text else wordless
 
-    async def edit(self, event: slack_events.SlackMessageEdited) -> None:
+    async def edit(self, event: events.SlackMessageEdited) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
         await self._messages.edit(event.now.channel, event.now.key, partial(self._read_edit, event.now))
 
-    async def delete(self, event: slack_events.SlackMessageDeleted) -> None:
+    async def delete(self, event: events.SlackMessageDeleted) -> None:
         """Take back the answer to a deleted question. Raises `StorageError`."""
         await self._messages.delete(event.channel, self._desk.delete_question(event.key))
 
-    async def stop(self, event: slack_events.StopRequested) -> None:
+    async def stop(self, event: events.StopRequested) -> None:
         """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
         channel = f"slack:{event.team}/{event.channel}"
         rows = [await self._app.queue.by_message(channel, one) for one in event.messages]
         if not any(rows):
             rows = [*await self._app.queue.conversation(event.conversation, limit=RECENT_QUESTIONS)]
-        by = self.directory.newcomer(event.channel, event.user, direct=slack_events.is_direct(event.channel))
+        by = self.directory.newcomer(event.channel, event.user, direct=events.is_direct(event.channel))
         for ticket in {row.ticket for row in rows if row and row.state == QuestionState.RUNNING}:
             await self._desk.stop(ticket, by)
 
-    def _read(self, written: slack_events.SlackMessagePosted) -> IncomingMessage:
+    def _read(self, written: events.SlackMessagePosted) -> IncomingMessage:
         addressed, others = written.direct or written.mentions(self._us), written.to_others(self._us)
         return IncomingMessage(addressed, others, within=bool(written.thread), edited=written.edited)
 
-    async def _read_edit(self, now: slack_events.SlackMessagePosted) -> tuple[str, IncomingMessage]:
-        return slack_events.extract_text(now.raw, self._us), self._read(now)
+    async def _read_edit(self, now: events.SlackMessagePosted) -> tuple[str, IncomingMessage]:
+        return events.extract_text(now.raw, self._us), self._read(now)
 
 
 THREAD_AGE = timedelta(days=7)  # how old a thread may be in which somebody asks on
@@ -301,9 +301,7 @@ _TYPES = "public_channel,private_channel,im,mpim"
 class SlackHistoryReader:
     """One workspace. Implements `bot.platforms.shared.catch_up.HistoryReader`."""
 
-    def __init__(
-        self, queue: Queue, call: SlackApiClient, us: slack_events.SlackBotIdentity, intake: SlackIntake
-    ) -> None:
+    def __init__(self, queue: Queue, call: SlackApiClient, us: events.SlackBotIdentity, intake: SlackIntake) -> None:
         self._queue, self._call, self._us, self._intake = queue, call, us, intake
         self._channel_types: dict[str, str] = {}
 
@@ -325,10 +323,8 @@ class SlackHistoryReader:
         """Yield the questions in a channel, with those in threads that began before. Raises `PlatformError`."""
         where = {"channel": channel, "channel_type": self._channel_types.get(channel, "")}
         async for message in self._read_messages(channel, since):
-            written = slack_events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
-            if isinstance(written, slack_events.SlackMessagePosted) and (
-                question := await self._intake.question(written)
-            ):
+            written = events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
+            if isinstance(written, events.SlackMessagePosted) and (question := await self._intake.question(written)):
                 yield MissedQuestion(question, written.edited)
 
     async def standing(self, since: float, limit: int) -> tuple[QueuedQuestion, ...]:
@@ -343,15 +339,15 @@ class SlackHistoryReader:
             pages = self._read_pages("conversations.replies", "messages", **facts)
             found = [one async for one in pages if one.get("ts") == ts]
         except PostGone:
-            await self._intake.delete(slack_events.SlackMessageDeleted(self._us.team, channel, ts))
+            await self._intake.delete(events.SlackMessageDeleted(self._us.team, channel, ts))
             return
-        where = {"channel": channel, "channel_type": "im" if slack_events.is_direct(channel) else "channel"}
+        where = {"channel": channel, "channel_type": "im" if events.is_direct(channel) else "channel"}
         for message in found:
             event = {"type": "message", "subtype": "message_changed", "message": message, **where}
-            match slack_events.parse_event({"event": event}, self._us):
-                case slack_events.SlackMessageDeleted() as erased:
+            match events.parse_event({"event": event}, self._us):
+                case events.SlackMessageDeleted() as erased:
                     await self._intake.delete(erased)
-                case slack_events.SlackMessageEdited() as rewritten if rewritten.now.edited:
+                case events.SlackMessageEdited() as rewritten if rewritten.now.edited:
                     await self._intake.edit(rewritten)
 
     async def _read_messages(self, channel: str, since: float) -> AsyncIterator[Json]:

@@ -10,7 +10,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from bot.platforms.shared.payload_text import JsonObject, count_units
-from bot.platforms.slack.slack_markup import PERSON, build_rich_text, escape_markdown, escape_mrkdwn
+from bot.platforms.slack.markup import PERSON, build_rich_text, escape_markdown, escape_mrkdwn
 from bot.types import Place, Question
 from bot.views.message_layout import (
     MessageLimits,

@@ -9,7 +9,7 @@ from bot.platforms.platform_setup import BotLocation, PlatformSetup, SetupQuesti
 if TYPE_CHECKING:
     from bot.doctor.diagnosis import CheckResult
     from bot.platforms.discord import DiscordSettings
-    from bot.platforms.discord.discord_client import DiscordApiClient
+    from bot.platforms.discord.client import DiscordApiClient
 
 _TOKEN = SetupQuestion("token", "Bot token", "It is under Bot: press Reset Token, and copy what it shows.")
 _WRITTEN_IN = frozenset({0, 5, 15})  # the types of channels in which people write: texts, announcements, forums
@@ -20,15 +20,15 @@ def list_questions(_: "DiscordSettings") -> Sequence[SetupQuestion]:
 
 
 async def try_answer(table: "DiscordSettings", _: str) -> "Sequence[CheckResult]":
-    from bot.platforms.discord.discord_client import DiscordRateLimit
-    from bot.platforms.discord.discord_health_check import check_token
+    from bot.platforms.discord.client import DiscordRateLimit
+    from bot.platforms.discord.health_check import check_token
 
     return await check_token(table, DiscordRateLimit())
 
 
 async def locate_bot(table: "DiscordSettings") -> BotLocation:
-    from bot.platforms.discord.discord_client import APPLICATION, ME, MY_GUILDS
-    from bot.platforms.discord.discord_events import CONTENT_FLAGS, build_invitation
+    from bot.platforms.discord.client import APPLICATION, ME, MY_GUILDS
+    from bot.platforms.discord.events import CONTENT_FLAGS, build_invitation
 
     async with _open_client(table) as call:
         application, user, guilds = await call(APPLICATION), await call(ME), await call(MY_GUILDS)
@@ -42,7 +42,7 @@ async def locate_bot(table: "DiscordSettings") -> BotLocation:
 
 
 async def list_channels(table: "DiscordSettings", workspace: str) -> Mapping[str, str]:
-    from bot.platforms.discord.discord_client import CHANNELS
+    from bot.platforms.discord.client import CHANNELS
 
     async with _open_client(table) as call:
         found = await call(CHANNELS, guild=workspace)
@@ -53,7 +53,7 @@ async def list_channels(table: "DiscordSettings", workspace: str) -> Mapping[str
 async def _open_client(table: "DiscordSettings") -> "AsyncIterator[DiscordApiClient]":
     import aiohttp
 
-    from bot.platforms.discord.discord_client import DiscordApiClient, DiscordRateLimit
+    from bot.platforms.discord.client import DiscordApiClient, DiscordRateLimit
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield DiscordApiClient(session, table.token.get_secret_value(), table.api_url, DiscordRateLimit())

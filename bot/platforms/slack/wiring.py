@@ -27,14 +27,14 @@ from bot.desk.supervisor import TaskSupervisor
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.platforms.slack import read_slack_settings, slack_events
-from bot.platforms.slack.slack_actions import SlackActions, parse_press
-from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, open_web_client
-from bot.platforms.slack.slack_intake import SlackDirectory, SlackHistoryReader, SlackIntake, list_channels
-from bot.platforms.slack.slack_markup import escape_mrkdwn
-from bot.platforms.slack.slack_messages import build_home, render_plain
-from bot.platforms.slack.slack_platform import SlackPlatform
-from bot.platforms.slack.slack_transport import HttpTransport, SlackTransport, SocketTransport, SocketWatch
+from bot.platforms.slack import events, read_slack_settings
+from bot.platforms.slack.actions import SlackActions, parse_press
+from bot.platforms.slack.client import SlackApiClient, SlackRateLimit, open_web_client
+from bot.platforms.slack.intake import SlackDirectory, SlackHistoryReader, SlackIntake, list_channels
+from bot.platforms.slack.markup import escape_mrkdwn
+from bot.platforms.slack.messages import build_home, render_plain
+from bot.platforms.slack.platform import SlackPlatform
+from bot.platforms.slack.transport import HttpTransport, SlackTransport, SocketTransport, SocketWatch
 from bot.settings.live.channel_names import NamedChannel
 from bot.settings.tables.settings_tables import Settings
 from bot.views.catalog import translate
@@ -81,15 +81,15 @@ class SlackNotices:
     async def configure(self, command: Mapping[str, Any]) -> str:
         """Return the answer to `/footnote`, as mrkdwn."""
         channel, user = str(command.get("channel_id", "")), str(command.get("user_id", ""))
-        looking = self._directory.asker(channel, user, direct=slack_events.is_direct(channel))
+        looking = self._directory.asker(channel, user, direct=events.is_direct(channel))
         by, language = await asyncio.gather(looking, self._directory.language(user))
         return render_settings(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
 
-    async def usage(self, invoked: slack_events.SlackInvocation) -> str:
+    async def usage(self, invoked: events.SlackInvocation) -> str:
         language = await self._directory.language(invoked.user)
         return escape_mrkdwn(translate(f"slack_{invoked.task}_usage", language or "en"))
 
-    async def suggest(self, opened: slack_events.AssistantOpened) -> None:
+    async def suggest(self, opened: events.AssistantOpened) -> None:
         """Suggest what one could begin with to somebody who opens the chat."""
         try:
             found, language = await self._introduce(opened.channel, opened.user)
@@ -104,7 +104,7 @@ class SlackNotices:
         except (PlatformError, StorageError) as error:
             log.warning("nothing could be suggested", extra={"cause": str(error)})
 
-    async def publish_home(self, opened: slack_events.AssistantOpened) -> None:
+    async def publish_home(self, opened: events.AssistantOpened) -> None:
         """Show somebody who we are, what they may read, and what they could ask."""
         try:
             found, language = await self._introduce(opened.channel, opened.user)
@@ -130,7 +130,7 @@ ANY = re.compile("")  # what it is, its parser decides
 class SlackRouter:
     """The listeners of one workspace, as bolt calls them. What one raises is not acknowledged, and comes once more."""
 
-    us: slack_events.SlackBotIdentity
+    us: events.SlackBotIdentity
     intake: SlackIntake
     actions: SlackActions
     notices: SlackNotices
@@ -147,41 +147,41 @@ class SlackRouter:
 
     async def on_event(self, body: Json) -> None:
         """Do what an event means. Raises `StorageError` where it must come once more."""
-        match slack_events.parse_event(body, self.us):
-            case slack_events.SlackMessagePosted() as written:
+        match events.parse_event(body, self.us):
+            case events.SlackMessagePosted() as written:
                 await self.intake.take(written)
-            case slack_events.SlackMessageEdited() as rewritten:
+            case events.SlackMessageEdited() as rewritten:
                 await self.intake.edit(rewritten)
-            case slack_events.SlackMessageDeleted() as erased:
+            case events.SlackMessageDeleted() as erased:
                 await self.intake.delete(erased)
-            case slack_events.StopRequested() as halted:
+            case events.StopRequested() as halted:
                 await self.intake.stop(halted)
-            case slack_events.AssistantOpened() as opened:
+            case events.AssistantOpened() as opened:
                 answer = self.notices.publish_home if opened.home else self.notices.suggest
                 self.tasks.spawn(answer(opened))
-            case slack_events.Invited() as invited:
+            case events.Invited() as invited:
                 await self.intake.welcome(invited)
-            case slack_events.ChannelChanged() as changed:
+            case events.ChannelChanged() as changed:
                 self.intake.directory.forget(changed.channel)
-            case slack_events.WorkspaceDisconnected(why=why) if self.line:
+            case events.WorkspaceDisconnected(why=why) if self.line:
                 self.line.end(why)
 
     async def on_command(self, body: Json, ack: AsyncAck) -> None:
         """Take what `/ask` or `/check` asks; answer `/footnote`, and how to ask to whoever asks nothing."""
-        found = slack_events.parse_invocation(body, self.us)
+        found = events.parse_invocation(body, self.us)
         if found and found.text:
             words = self.intake.word_wait(await self.intake.take_invoked(found))
             await (ack(words, response_type="ephemeral") if words else ack())
         elif found:
             await ack(await self.notices.usage(found), response_type="ephemeral")
-        elif body["command"] == slack_events.CONFIGURE_COMMAND:
+        elif body["command"] == events.CONFIGURE_COMMAND:
             await ack(await self.notices.configure(body), response_type="ephemeral")
         else:
             await ack()
 
     async def on_shortcut(self, body: Json, ack: AsyncAck) -> None:
         """Take the message that is to be checked."""
-        if found := slack_events.parse_invocation(body, self.us):
+        if found := events.parse_invocation(body, self.us):
             await self.intake.take_invoked(found)
         await ack()
 
@@ -197,7 +197,7 @@ class SlackRouter:
         await (ack(response_action="update", view=dict(view)) if view else ack())
 
 
-def build_bolt_app(us: slack_events.SlackBotIdentity, api_url: str) -> AsyncApp:
+def build_bolt_app(us: events.SlackBotIdentity, api_url: str) -> AsyncApp:
     """Return bolt's app. It calls nothing, so it gets no token to call with."""
     logger = logging.getLogger(LOGGER)
     # Below warnings it says what people wrote; its warnings are of tokens that are given otherwise, and of listeners.
@@ -213,7 +213,7 @@ def build_bolt_app(us: slack_events.SlackBotIdentity, api_url: str) -> AsyncApp:
         authorize=authorize,
         # Slack is answered once a listener has stored what it took.
         process_before_response=True,
-        # `slack_transport` verifies requests, and `slack_events` ignores what is ours: bolt would log what they say.
+        # `transport` verifies requests, and `events` ignores what is ours: bolt would log what they say.
         request_verification_enabled=False,
         ignoring_self_events_enabled=False,
     )
@@ -268,14 +268,14 @@ async def open_workspace(
         await directory.close()
 
 
-async def _load_identity(call: SlackApiClient) -> slack_events.SlackBotIdentity:
+async def _load_identity(call: SlackApiClient) -> events.SlackBotIdentity:
     try:
         who = await call("auth.test")
     except AccessDenied as error:
         raise error.for_good() from error
     names = ("team_id", "user_id", "bot_id", "enterprise_id")
     team, user, bot_id, enterprise = (str(who.get(name) or "") for name in names)
-    return slack_events.SlackBotIdentity(team, user, bot_id, enterprise)
+    return events.SlackBotIdentity(team, user, bot_id, enterprise)
 
 
 @asynccontextmanager

@@ -8,9 +8,9 @@ from typing import Any
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.payload_text import JsonObject, count_units
 from bot.platforms.shared.rate_limit import PATIENCE
-from bot.platforms.slack.slack_client import SlackApiClient, StreamClosed, ThreadRefused
-from bot.platforms.slack.slack_markup import escape_markdown, escape_mrkdwn
-from bot.platforms.slack.slack_messages import CARD_STATES, build_actions
+from bot.platforms.slack.client import SlackApiClient, StreamClosed, ThreadRefused
+from bot.platforms.slack.markup import escape_markdown, escape_mrkdwn
+from bot.platforms.slack.messages import CARD_STATES, build_actions
 from bot.types import Question
 from bot.views.catalog import translate
 from bot.views.message_layout import split_text

@@ -17,19 +17,19 @@ from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
 from bot.desk.supervisor import SOON_SECONDS, TaskSupervisor
 from bot.desk.turn_policy import render_exclusion
-from bot.platforms.mattermost import mattermost_client
-from bot.platforms.mattermost.mattermost_client import MattermostApiClient
-from bot.platforms.mattermost.mattermost_directory import MattermostDirectory
-from bot.platforms.mattermost.mattermost_events import (
+from bot.platforms.mattermost import client
+from bot.platforms.mattermost.client import MattermostApiClient
+from bot.platforms.mattermost.directory import MattermostDirectory
+from bot.platforms.mattermost.events import (
     ChannelInfo,
     Command,
     MattermostBotIdentity,
     PostWritten,
     Reacted,
 )
-from bot.platforms.mattermost.mattermost_intake import locate
-from bot.platforms.mattermost.mattermost_messages import Callback, read_emoji, read_mark
-from bot.platforms.mattermost.mattermost_platform import MattermostPlatform
+from bot.platforms.mattermost.intake import locate
+from bot.platforms.mattermost.messages import Callback, read_emoji, read_mark
+from bot.platforms.mattermost.platform import MattermostPlatform
 from bot.platforms.shared.payload_text import Json, read_object
 from bot.types import Place
 from bot.views.catalog import translate
@@ -66,7 +66,7 @@ class MattermostActions:
         if action is None:
             return
         try:
-            post = await self._call(mattermost_client.READ_ONE, post=event.post)
+            post = await self._call(client.READ_ONE, post=event.post)
         except PlatformError as error:
             log.info("it cannot be told what a reaction is to", extra={"cause": str(error)})
             return

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from bot.access import Asker, find_exclusion
 from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import compute_backoff
-from bot.platforms.discord import DiscordSettings, discord_client, discord_events
-from bot.platforms.discord.discord_client import (
+from bot.platforms.discord import DiscordSettings, client, events
+from bot.platforms.discord.client import (
     CHANNEL,
     CHANNELS,
     MEMBER,
@@ -22,7 +22,7 @@ from bot.platforms.discord.discord_client import (
     DiscordApiClient,
     RequestRefused,
 )
-from bot.platforms.discord.discord_messages import build_mark, choose_channel, parse_mark
+from bot.platforms.discord.messages import build_mark, choose_channel, parse_mark
 from bot.platforms.shared.lookup_cache import (
     LOOK_SECONDS,
     MOST,
@@ -83,17 +83,17 @@ class DiscordDirectory:
     ) -> None:
         """Set it up by the settings in force. `readers`: whom they name, people and roles among them."""
         self._call, self._read_settings, self._readers = call, settings, readers
-        self._channels: dict[str, discord_events.ChannelInfo] = {}
+        self._channels: dict[str, events.ChannelInfo] = {}
         self._names: dict[str, str] = {}
         self._ours: dict[str, str] = {}
-        self._asked = LookupCache[discord_events.ChannelInfo](self._look, clock)
+        self._asked = LookupCache[events.ChannelInfo](self._look, clock)
         self._members = LookupCache[ServerMember](self._look_member, clock, PEOPLE_SECONDS)
 
     @property
     def settings(self) -> DiscordSettings:
         return self._read_settings()
 
-    def learn(self, learned: discord_events.PlaceUpdate) -> None:
+    def learn(self, learned: events.PlaceUpdate) -> None:
         for one in learned.channels:
             self._note(one)
         for gone in learned.gone:
@@ -113,13 +113,13 @@ class DiscordDirectory:
     def names(self) -> dict[str, str]:
         return self._names
 
-    async def channel(self, number: str, guild: str, seconds: float = LOOK_SECONDS) -> discord_events.ChannelInfo:
+    async def channel(self, number: str, guild: str, seconds: float = LOOK_SECONDS) -> events.ChannelInfo:
         """Return a channel or thread. Raises `PlatformError`, `TimeoutError` where a server's cannot be looked up."""
         if not guild:
-            return discord_events.ChannelInfo(number, discord_events.DM)
+            return events.ChannelInfo(number, events.DM)
         return self._channels.get(number) or await self._asked.of(number, seconds)
 
-    async def find_channel(self, number: str, guild: str) -> discord_events.ChannelInfo | None:
+    async def find_channel(self, number: str, guild: str) -> events.ChannelInfo | None:
         """Return the same, asked for again for a while where Discord is away; None where it does not tell us."""
         for attempt in range(_TRIES):
             try:
@@ -133,7 +133,7 @@ class DiscordDirectory:
 
     def newcomer(
         self,
-        channel: discord_events.ChannelInfo,
+        channel: events.ChannelInfo,
         user: str,
         *,
         direct: bool,
@@ -190,15 +190,15 @@ class DiscordDirectory:
         await self._asked.close()
         await self._members.close()
 
-    def _note(self, channel: discord_events.ChannelInfo) -> None:
+    def _note(self, channel: events.ChannelInfo) -> None:
         if len(self._channels) >= MOST:
             self._channels.pop(next(iter(self._channels)))
         self._channels[channel.id] = channel
         if channel.name:
             self._names[channel.id] = channel.name
 
-    async def _look(self, number: str) -> discord_events.ChannelInfo:
-        found = discord_events.read_channel(await self._call(CHANNEL, channel=number) or {})
+    async def _look(self, number: str) -> events.ChannelInfo:
+        found = events.read_channel(await self._call(CHANNEL, channel=number) or {})
         if found is None:
             raise PlatformError("Discord does not say what a channel is.")
         self._note(found)
@@ -210,7 +210,7 @@ class DiscordDirectory:
             member = await self._call(MEMBER, guild=guild, user=user) or {}
         except RequestRefused:  # no member there
             return ServerMember(present=False)
-        return ServerMember(discord_events.read_ids(member.get("roles")))
+        return ServerMember(events.read_ids(member.get("roles")))
 
 
 _NOT_WRITTEN_IN = frozenset({2, 4, 13, 14})  # categories, directories, and rooms to talk in
@@ -221,7 +221,7 @@ async def list_channels(call: DiscordApiClient, servers: Iterable[str]) -> tuple
     found = list[NamedChannel]()
     for guild in servers:
         for data in await call(CHANNELS, guild=guild) or ():
-            one = discord_events.read_channel(data, guild)
+            one = events.read_channel(data, guild)
             if one and one.kind not in _NOT_WRITTEN_IN:
                 found.append(NamedChannel(f"discord:{guild}/{one.id}", one.name))
     return tuple(found)
@@ -236,11 +236,11 @@ _MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
 
 def question_time(question: Question) -> str:
     """Return the id that is smaller than those of all that came after a question."""
-    return question.message or str(discord_events.build_snowflake(question.at.timestamp()))
+    return question.message or str(events.build_snowflake(question.at.timestamp()))
 
 
 async def find_our_pages(
-    call: DiscordApiClient, place: Place, key: str, after: str, us: discord_events.DiscordBotIdentity
+    call: DiscordApiClient, place: Place, key: str, after: str, us: events.DiscordBotIdentity
 ) -> PostedMessages:
     """Return our messages that carry the mark of a key, in the order in which they stand."""
     ours = [one async for one in _read_after(call, choose_channel(place), after) if _is_ours(one, us)]
@@ -249,7 +249,7 @@ async def find_our_pages(
 
 
 async def read_conversation(
-    call: DiscordApiClient, question: Question, us: discord_events.DiscordBotIdentity, most: int
+    call: DiscordApiClient, question: Question, us: events.DiscordBotIdentity, most: int
 ) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
@@ -305,7 +305,7 @@ async def _read_replied(call: DiscordApiClient, question: Question) -> AsyncIter
 
 async def _read_page(call: DiscordApiClient, channel: str, **where: str) -> list[Json]:
     try:
-        page = await call(discord_client.READ, query={"limit": str(PAGE), **where}, channel=channel)
+        page = await call(client.READ, query={"limit": str(PAGE), **where}, channel=channel)
     except ChannelUnavailable:
         return []
     return page if isinstance(page, list) else []
@@ -313,21 +313,21 @@ async def _read_page(call: DiscordApiClient, channel: str, **where: str) -> list
 
 async def _read_one(call: DiscordApiClient, channel: str, message: str) -> Json | None:
     try:
-        found = await call(discord_client.READ_ONE, channel=channel, message=message)
+        found = await call(client.READ_ONE, channel=channel, message=message)
     except (PostGone, ChannelUnavailable):
         return None
     return found if isinstance(found, Mapping) else None
 
 
-def _to_turn(message: Json, us: discord_events.DiscordBotIdentity) -> ConversationMessage | None:
+def _to_turn(message: Json, us: events.DiscordBotIdentity) -> ConversationMessage | None:
     number = str(message["id"])
     if _is_ours(message, us):
         text, user = read_text(message), ""
-    elif person := discord_events.parse_posted(message, us):
-        text, user = discord_events.extract_text(person.raw, us, person.names), person.user
+    elif person := events.parse_posted(message, us):
+        text, user = events.extract_text(person.raw, us, person.names), person.user
     else:
         return None
-    at = discord_events.parse_snowflake_time(number)
+    at = events.parse_snowflake_time(number)
     return ConversationMessage(number, user, text, at) if text.strip() else None
 
 
@@ -336,7 +336,7 @@ def _is_whole(message: Json) -> bool:
     return message.get("type") != _REPLY or bool(message.get("message_reference"))
 
 
-def _is_ours(message: Json, us: discord_events.DiscordBotIdentity) -> bool:
+def _is_ours(message: Json, us: events.DiscordBotIdentity) -> bool:
     return bool((message.get("author") or {}).get("id") == us.user)
 
 

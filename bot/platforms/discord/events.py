@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from bot.platforms.discord.discord_messages import decode_markup
+from bot.platforms.discord.messages import decode_markup
 from bot.platforms.shared.payload_text import Json, read_object, read_objects
 from storage.language.lazy_pattern import lazy_compile
 

@@ -9,11 +9,11 @@ from datetime import UTC, tzinfo
 
 from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.discord import discord_client, discord_delivery, discord_directory, discord_messages
-from bot.platforms.discord.discord_client import DiscordApiClient, InteractionExpired, RequestRefused, ThreadArchived
-from bot.platforms.discord.discord_delivery import ChannelDelivery, Delivery, InteractionDelivery, SentMessage
-from bot.platforms.discord.discord_events import DiscordBotIdentity
-from bot.platforms.discord.discord_interactions import is_token_valid, parse_token
+from bot.platforms.discord import client, delivery, directory, messages
+from bot.platforms.discord.client import DiscordApiClient, InteractionExpired, RequestRefused, ThreadArchived
+from bot.platforms.discord.delivery import ChannelDelivery, Delivery, InteractionDelivery, SentMessage
+from bot.platforms.discord.events import DiscordBotIdentity
+from bot.platforms.discord.interactions import is_token_valid, parse_token
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import View
 
@@ -44,7 +44,7 @@ class DiscordPlatform:
     ) -> None:
         self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
         self.connected, self.refused, self._ready, self._refresh_asker = connected, refused, ready, refresh_asker
-        self._shown: dict[str, discord_messages.DiscordMessage] = {}
+        self._shown: dict[str, messages.DiscordMessage] = {}
         self._typed: dict[str, float] = {}
         self._late = deque[str](maxlen=_REMEMBERED)
         self._deleted = deque[str](maxlen=_REMEMBERED)
@@ -85,9 +85,9 @@ class DiscordPlatform:
         if not view.before:
             return ProgressSign.SHOWN
         await self._settled(question.key)
-        message = discord_messages.render_first(view, self._zone)
+        message = messages.render_first(view, self._zone)
         if self._shown.get(question.key) != message and answering.spare():
-            await answering.edit(0, discord_delivery.ORIGINAL_REPLY, message, patience=0.0)
+            await answering.edit(0, delivery.ORIGINAL_REPLY, message, patience=0.0)
             self._shown[question.key] = message
         return ProgressSign.WORDED
 
@@ -95,7 +95,7 @@ class DiscordPlatform:
         answering, found = self._choose_reply(question), set[str]()
         if answering:
             original = await answering.original()
-            if discord_messages.parse_mark(original) == discord_messages.build_mark(question.key):
+            if messages.parse_mark(original) == messages.build_mark(question.key):
                 found.add(str(original["id"]))
         if not question.only_asker:
             found |= set(await self._find_in_channel(question, instead=answering is not None))
@@ -116,16 +116,16 @@ class DiscordPlatform:
         await self._settled(question.key)
         said = replace(question, key=f"{question.key}#told")
         way = self._choose_delivery(said) or self._build_channel_delivery(said)
-        for page, message in enumerate(discord_messages.render_messages(View(0, text=text), self._zone)):
+        for page, message in enumerate(messages.render_messages(View(0, text=text), self._zone)):
             await way.post(page, message)
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
-        return await discord_delivery.call_for_help(self._call, self._us, place, text, people, self._now())
+        return await delivery.call_for_help(self._call, self._us, place, text, people, self._now())
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         """Read the conversation before a question."""
-        return await discord_directory.read_conversation(self._call, question, self._us, most)
+        return await directory.read_conversation(self._call, question, self._us, most)
 
     async def _update(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         way = self._choose_delivery(question)
@@ -140,7 +140,7 @@ class DiscordPlatform:
     async def _show_partial(
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
     ) -> PostedMessages:
-        message = discord_messages.render_first(view, self._zone)
+        message = messages.render_first(view, self._zone)
         if not posted:
             sent = await way.post(0, message, patience=FIRST_POST_PATIENCE)
             self._shown[question.key] = message
@@ -157,7 +157,7 @@ class DiscordPlatform:
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
     ) -> PostedMessages:
         """Show the whole of it, in as many messages as it takes."""
-        pages, shown, fixed = discord_messages.render_messages(view, self._zone), list[str](), list[tuple[int, str]]()
+        pages, shown, fixed = messages.render_messages(view, self._zone), list[str](), list[tuple[int, str]]()
         try:
             for page, message in enumerate(pages):
                 number = posted.messages[page] if page < len(posted.messages) else ""
@@ -178,7 +178,7 @@ class DiscordPlatform:
         question: Question,
         page: int,
         number: str,
-        message: discord_messages.DiscordMessage,
+        message: messages.DiscordMessage,
         fixed: list[tuple[int, str]],
     ) -> SentMessage:
         """Let a message show a page. One that can never change is posted anew, and to be deleted."""
@@ -199,8 +199,8 @@ class DiscordPlatform:
         """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
         if not view.done:
             return posted
-        notice = self._build_channel_delivery(discord_delivery.mark_unseen_notice(question))
-        await discord_delivery.notify_unseen(self._call, notice, question, view.language)
+        notice = self._build_channel_delivery(delivery.mark_unseen_notice(question))
+        await delivery.notify_unseen(self._call, notice, question, view.language)
         raise CannotPost("Discord lets nobody show this to its asker alone any more.")
 
     async def _show_typing(self, channel: str, *, patience: float = 0.0) -> bool:
@@ -211,24 +211,24 @@ class DiscordPlatform:
         now = self._call.pacing.now()
         if now < self._typed.get(channel, 0.0):
             return True
-        if not patience and not self._call.pacing.spare(discord_client.TYPING, {"channel": channel}):
+        if not patience and not self._call.pacing.spare(client.TYPING, {"channel": channel}):
             return False
         self._typed = {name: until for name, until in self._typed.items() if until > now}
         self._typed[channel] = now + TYPING_SECONDS
         try:
-            await self._call(discord_client.TYPING, patience=patience, channel=channel)
+            await self._call(client.TYPING, patience=patience, channel=channel)
         except PlatformError:
             return False
         return True
 
     async def _find_in_channel(self, question: Question, *, instead: bool) -> tuple[str, ...]:
         """Return what stands in the channel. `instead`: where we may not look, an interaction's answer is all."""
-        after, place = discord_directory.question_time(question), question.place
+        after, place = directory.question_time(question), question.place
         try:
-            found = await discord_directory.find_our_pages(self._call, place, question.key, after, self._us)
-            if not found and discord_delivery.is_thread_wanted(question):  # perhaps none may be opened
+            found = await directory.find_our_pages(self._call, place, question.key, after, self._us)
+            if not found and delivery.is_thread_wanted(question):  # perhaps none may be opened
                 place = replace(place, thread="")
-                found = await discord_directory.find_our_pages(self._call, place, question.key, after, self._us)
+                found = await directory.find_our_pages(self._call, place, question.key, after, self._us)
         except RequestRefused:
             if not instead:
                 raise
@@ -265,4 +265,4 @@ class DiscordPlatform:
 def _choose_typing_channel(question: Question) -> str:
     """Return where we type: a thread that is only to be opened is not there yet."""
     place = question.place
-    return place.channel if discord_delivery.is_thread_wanted(question) else discord_messages.choose_channel(place)
+    return place.channel if delivery.is_thread_wanted(question) else messages.choose_channel(place)

@@ -11,11 +11,11 @@ from datetime import UTC, tzinfo
 from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import TaskSupervisor
-from bot.platforms.mattermost import mattermost_client, mattermost_messages
-from bot.platforms.mattermost.mattermost_client import EditRefused, MattermostApiClient, NotAllowed
-from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, find_our_posts, read_conversation
-from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity, count_milliseconds
-from bot.platforms.mattermost.mattermost_messages import EMOJI, Callback, MattermostPost, PostMark, hash_key
+from bot.platforms.mattermost import client, messages
+from bot.platforms.mattermost.client import EditRefused, MattermostApiClient, NotAllowed
+from bot.platforms.mattermost.directory import MattermostDirectory, find_our_posts, read_conversation
+from bot.platforms.mattermost.events import MattermostBotIdentity, count_milliseconds
+from bot.platforms.mattermost.messages import EMOJI, Callback, MattermostPost, PostMark, hash_key
 from bot.platforms.shared.rate_limit import PATIENCE
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.turn_view import Button, ButtonAction, EvidenceView, View
@@ -107,14 +107,12 @@ class MattermostPlatform:
         """Say something to somebody in our DM with them; what takes several posts is a thread there."""
         channel, root = await self._directory.direct(user), ""
         if isinstance(said, View):
-            pages = mattermost_messages.render_messages(said, self._zone)
+            pages = messages.render_messages(said, self._zone)
         else:
-            pages = mattermost_messages.render_evidence(said, language, self._zone)
+            pages = messages.render_evidence(said, language, self._zone)
         for post in pages:
             body = {"channel_id": channel, "root_id": root, "message": post.text}
-            answer = await self._call(
-                mattermost_client.POST, {**body, "props": mattermost_messages.build_props(post, None, self._callback)}
-            )
+            answer = await self._call(client.POST, {**body, "props": messages.build_props(post, None, self._callback)})
             root = root or str(answer["id"])
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
@@ -122,7 +120,7 @@ class MattermostPlatform:
         names = {one: (await self._directory.person(one)).name for one in people}
         view, key = View(0, text=text, mentions=tuple(people)), secrets.token_hex(8)
         since, sent = int(self._now() * 1000) - _SKEW, list[str]()
-        for page, post in enumerate(mattermost_messages.render_messages(view, self._zone, names)):
+        for page, post in enumerate(messages.render_messages(view, self._zone, names)):
             try:
                 sent.append(await self._post(place.channel, place.thread, post, key, page, 0))
             except PlatformUnavailable as error:
@@ -146,7 +144,7 @@ class MattermostPlatform:
 
     async def _show_partial(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         channel, root = await self._locate(question)
-        post = _offer(question, mattermost_messages.render_first(view, self._zone))
+        post = _offer(question, messages.render_first(view, self._zone))
         if not posted:
             number = await self._post(channel, root, post, question.key, 0, view.ticket, patience=FIRST_POST_PATIENCE)
             self._shown[question.key] = post
@@ -166,7 +164,7 @@ class MattermostPlatform:
         """Show the whole of it, in as many posts as it takes."""
         channel, root = await self._locate(question)
         pages, shown, fixed = (
-            mattermost_messages.render_messages(view, self._zone),
+            messages.render_messages(view, self._zone),
             list[str](),
             dict[int, str](),
         )
@@ -212,30 +210,28 @@ class MattermostPlatform:
             "channel_id": channel,
             "root_id": root,
             "message": post.text,
-            "props": mattermost_messages.build_props(post, mark, self._callback),
-            "pending_post_id": mattermost_messages.build_pending_id(key, page, self._instead.get((key, page), "")),
+            "props": messages.build_props(post, mark, self._callback),
+            "pending_post_id": messages.build_pending_id(key, page, self._instead.get((key, page), "")),
         }
-        answer = await self._call(mattermost_client.POST, body, patience=patience)
+        answer = await self._call(client.POST, body, patience=patience)
         number = str(answer["id"])
         if answer.get("message") != post.text:  # to an id that it knows the server returns the first post
             await self._edit(number, post, mark)
         return number
 
     async def _edit(self, number: str, post: MattermostPost, mark: PostMark, *, patience: float = PATIENCE) -> None:
-        props = mattermost_messages.build_props(post, mark, self._callback)
+        props = messages.build_props(post, mark, self._callback)
         try:
-            await self._call(
-                mattermost_client.EDIT, {"message": post.text, "props": props}, patience=patience, post=number
-            )
+            await self._call(client.EDIT, {"message": post.text, "props": props}, patience=patience, post=number)
         except NotAllowed:
-            await self._call(mattermost_client.READ_ONE, post=number)  # of one that is gone it says the same
+            await self._call(client.READ_ONE, post=number)  # of one that is gone it says the same
             raise
 
     async def _delete(self, question: Question, page: int, number: str) -> None:
         self._deleted.append(number)
         self._note_instead(question.key, page, number)
         with suppress(PostGone):
-            await self._call(mattermost_client.DELETE, post=number)
+            await self._call(client.DELETE, post=number)
 
     def _note_instead(self, key: str, page: int, number: str) -> None:
         self._instead[key, page] = number
@@ -255,14 +251,14 @@ class MattermostPlatform:
             if not self._call.pacing.spare():
                 break
             body = {"user_id": self._us.user, "post_id": number, "emoji_name": emoji}
-            await self._call(mattermost_client.REACT, body, patience=FIRST_POST_PATIENCE)
+            await self._call(client.REACT, body, patience=FIRST_POST_PATIENCE)
         stops = any(one.action is ButtonAction.STOP for one in buttons)
         if stops:
             self._stoppable.append(number)
         elif number in self._stoppable:
             self._stoppable.remove(number)
             stop = EMOJI[ButtonAction.STOP]
-            await self._call(mattermost_client.UNREACT, patience=FIRST_POST_PATIENCE, post=number, emoji=stop)
+            await self._call(client.UNREACT, patience=FIRST_POST_PATIENCE, post=number, emoji=stop)
 
     async def _show_typing(self, channel: str, root: str) -> bool:
         """Show that we are typing, unless that is shown already, or there is no room; return whether it is."""
@@ -274,7 +270,7 @@ class MattermostPlatform:
         self._typed = {name: until for name, until in self._typed.items() if until > now}
         self._typed[where] = now + TYPING_SECONDS
         try:
-            await self._call(mattermost_client.TYPING, {"channel_id": channel, "parent_id": root}, patience=0.0)
+            await self._call(client.TYPING, {"channel_id": channel, "parent_id": root}, patience=0.0)
         except PlatformError:
             self._typed.pop(where, None)
             return False

@@ -54,8 +54,8 @@ async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def _check_names(settings: SlackSettings, scene: Inspection) -> Sequence[CheckResult]:
-    from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
-    from bot.platforms.slack.slack_intake import list_channels
+    from bot.platforms.slack.client import SlackApiClient, SlackRateLimit, build_web_client
+    from bot.platforms.slack.intake import list_channels
 
     call = SlackApiClient(build_web_client(settings.bot_token.get_secret_value(), settings.api_url), SlackRateLimit())
 
@@ -68,7 +68,7 @@ async def _check_names(settings: SlackSettings, scene: Inspection) -> Sequence[C
 async def check_bot(settings: SlackSettings, readers: Collection[str]) -> Sequence[CheckResult]:
     from slack_sdk.errors import SlackApiError
 
-    from bot.platforms.slack.slack_client import build_web_client
+    from bot.platforms.slack.client import build_web_client
 
     try:
         who = await build_web_client(settings.bot_token.get_secret_value(), settings.api_url).auth_test()
@@ -93,7 +93,7 @@ def list_missing_scopes(given: set[str], readers: Collection[str] = ()) -> Itera
 async def check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
     from slack_sdk.errors import SlackApiError
 
-    from bot.platforms.slack.slack_client import build_web_client
+    from bot.platforms.slack.client import build_web_client
 
     try:
         client, token = build_web_client("", settings.api_url), settings.app_token.get_secret_value()

@@ -14,8 +14,8 @@ from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError, PostGone
 from bot.desk.supervisor import TaskSupervisor
 from bot.desk.turn_policy import Cooldown
-from bot.platforms.discord import discord_events
-from bot.platforms.discord.discord_client import (
+from bot.platforms.discord import events
+from bot.platforms.discord.client import (
     ACTIVE_THREADS,
     CHANNELS,
     READ,
@@ -24,8 +24,8 @@ from bot.platforms.discord.discord_client import (
     RequestRefused,
     Route,
 )
-from bot.platforms.discord.discord_directory import DiscordDirectory
-from bot.platforms.discord.discord_interactions import DiscordInvocation
+from bot.platforms.discord.directory import DiscordDirectory
+from bot.platforms.discord.interactions import DiscordInvocation
 from bot.platforms.shared.addressing import Audience, IncomingMessage
 from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
 from bot.platforms.shared.message_intake import EMPTY_MENTION, MessageIntake
@@ -44,9 +44,7 @@ def is_own_server(directory: DiscordDirectory, found: DiscordInvocation) -> bool
 
 def detach_from_server(found: DiscordInvocation) -> DiscordInvocation:
     """Return what was invoked where the bot is not: of no server, so that it has no part in what is there."""
-    return replace(
-        found, guild="", channel=replace(found.channel, guild="", kind=discord_events.DM, parent=""), permissions=""
-    )
+    return replace(found, guild="", channel=replace(found.channel, guild="", kind=events.DM, parent=""), permissions="")
 
 
 def identify_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Asker:
@@ -54,7 +52,7 @@ def identify_asker(directory: DiscordDirectory, found: DiscordInvocation) -> Ask
     if is_own_server(directory, found):
         roles = None if found.direct else found.roles
         asker = directory.newcomer(found.channel, found.user, direct=found.direct, roles=roles)
-        return replace(asker, moderates=discord_events.may_moderate(found.permissions), name=found.shown_name)
+        return replace(asker, moderates=events.may_moderate(found.permissions), name=found.shown_name)
     if directory.settings.user_install:
         there = directory.newcomer(detach_from_server(found).channel, found.user, direct=True)
         return replace(there, name=found.shown_name)
@@ -70,13 +68,13 @@ async def locate_asker(directory: DiscordDirectory, found: DiscordInvocation) ->
 LOOKED_AT = 20  # how many questions of a channel are looked at
 
 
-async def thread_conversation(app: App, channel_id: str, thread: discord_events.ChannelInfo) -> str:
+async def thread_conversation(app: App, channel_id: str, thread: events.ChannelInfo) -> str:
     """Return a thread's conversation: that of the message on which it was opened, which has its id."""
     begun = await app.queue.by_message(channel_id, thread.id)
     return begun.conversation if begun else f"discord:{thread.guild}/{thread.id}"
 
 
-async def find_conversation(app: App, channel: discord_events.ChannelInfo, user: str, *, direct: bool) -> str:
+async def find_conversation(app: App, channel: events.ChannelInfo, user: str, *, direct: bool) -> str:
     """Return the conversation that somebody means where they stand; empty where there is none. Raises `StorageError`.
 
     In a channel it is the one in which they asked last, else the last one that everybody there can see. Where the bot
@@ -115,7 +113,7 @@ class DiscordIntake:
         self,
         app: App,
         desk: Desk,
-        us: discord_events.DiscordBotIdentity,
+        us: events.DiscordBotIdentity,
         directory: DiscordDirectory,
         tasks: TaskSupervisor,
         cooldown: Cooldown,
@@ -125,10 +123,10 @@ class DiscordIntake:
         self._unlisted = set[str]()
         self._messages = MessageIntake(app, desk, tasks)
 
-    async def take(self, written: discord_events.DiscordMessagePosted) -> IntakeStatus | None:
+    async def take(self, written: events.DiscordMessagePosted) -> IntakeStatus | None:
         return await self._messages.take(written.channel, written.key, partial(self._admit, written))
 
-    async def welcome(self, entered: discord_events.PlaceUpdate) -> None:
+    async def welcome(self, entered: events.PlaceUpdate) -> None:
         """Introduce ourselves in a server that we entered of late, unless settings say not to.
 
         Discord tells of all servers whenever we connect. One may be listed in the settings a while after we entered.
@@ -141,7 +139,7 @@ class DiscordIntake:
             place = Place("discord", entered.guild, entered.lobby)
             await self._desk.take(build_welcome(by, place, now, entered.language))
 
-    async def question(self, written: discord_events.DiscordMessagePosted) -> Question | None:
+    async def question(self, written: events.DiscordMessagePosted) -> Question | None:
         """Return the question that a message is; None where it is none to us. Raises `StorageError`."""
         if written.guild and not self._is_listed(written.guild):
             return None
@@ -159,7 +157,7 @@ class DiscordIntake:
         asker = self._identify(written, channel)
         if asker.exclusion:
             return None
-        text = discord_events.extract_text(written.raw, self._us, {**self.directory.names, **written.names}, roles)
+        text = events.extract_text(written.raw, self._us, {**self.directory.names, **written.names}, roles)
         if not text and not (message.addressed and (written.raw.strip() or not written.guild)):
             return None
         return Question(
@@ -175,14 +173,14 @@ class DiscordIntake:
             unasked=audience is Audience.ANYBODYS,
         )
 
-    async def edit(self, event: discord_events.DiscordMessageEdited) -> None:
+    async def edit(self, event: events.DiscordMessageEdited) -> None:
         """Have an edited question answered anew, and one that has become a question to us. Raises `StorageError`."""
         now = event.now
-        mentions = discord_events.is_addressed(now, self._us, self.directory.our_roles(now.guild))
+        mentions = events.is_addressed(now, self._us, self.directory.our_roles(now.guild))
         take = partial(self.take, now) if mentions else None
         await self._messages.edit(now.channel, now.key, partial(self._read_edit, now), self._admit_edit, take)
 
-    async def delete(self, event: discord_events.DiscordMessageDeleted) -> None:
+    async def delete(self, event: events.DiscordMessageDeleted) -> None:
         """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
         await self._messages.delete(event.channel, self._withdraw(event))
 
@@ -194,7 +192,7 @@ class DiscordIntake:
     async def settings(self, channel_id: str) -> ChannelSettings:
         return await load_channel_settings_or_file(self._app, channel_id)
 
-    async def _admit(self, written: discord_events.DiscordMessagePosted) -> Question | None:
+    async def _admit(self, written: events.DiscordMessagePosted) -> Question | None:
         """Return the question that a message is, if it may be answered now and there; who has to wait is told."""
         question = await self.question(written)
         if question is None:
@@ -235,21 +233,19 @@ class DiscordIntake:
             log.info("[discord] servers does not name the server %s: nothing is answered there", guild)
         return False
 
-    def _read(
-        self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
-    ) -> IncomingMessage:
-        addressed = discord_events.is_addressed(written, self._us, self.directory.our_roles(written.guild))
-        others = discord_events.is_to_another(written, self._us)
+    def _read(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> IncomingMessage:
+        addressed = events.is_addressed(written, self._us, self.directory.our_roles(written.guild))
+        others = events.is_to_another(written, self._us)
         # In a forum a post begins with its first message, which is to all of it.
         within = channel.is_thread and channel.id != written.id
         return IncomingMessage(addressed, others, within=within, edited=written.edited)
 
-    def _identify(self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo) -> Asker:
+    def _identify(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> Asker:
         """Return who wrote a message, by what is known of them: more is looked up when their question's turn comes."""
         asker = self.directory.newcomer(channel, written.user, direct=not written.guild, roles=written.roles)
         return replace(asker, name=written.shown_name)
 
-    async def _read_edit(self, now: discord_events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
+    async def _read_edit(self, now: events.DiscordMessagePosted) -> tuple[str, IncomingMessage] | None:
         """Return what a message says since it was edited; None where that is not answered, now or there."""
         if now.guild and not self._is_listed(now.guild):
             return None
@@ -257,13 +253,11 @@ class DiscordIntake:
         if channel is None or (await self.directory.look_up(self._identify(now, channel))).exclusion:
             return None
         names, roles = {**self.directory.names, **now.names}, self.directory.our_roles(now.guild)
-        text = discord_events.extract_text(now.raw, self._us, names, roles)
+        text = events.extract_text(now.raw, self._us, names, roles)
         seen = text or now.raw.strip() or not now.guild  # without Message Content a text may be there and not be seen
         return (text, self._read(now, channel)) if seen else None
 
-    async def _locate(
-        self, written: discord_events.DiscordMessagePosted, channel: discord_events.ChannelInfo
-    ) -> tuple[Place, str]:
+    async def _locate(self, written: events.DiscordMessagePosted, channel: events.ChannelInfo) -> tuple[Place, str]:
         """Return where an answer goes, and the conversation that it belongs to."""
         if not written.guild:
             return Place("discord", "", written.channel), f"discord:/{written.channel}"
@@ -278,7 +272,7 @@ class DiscordIntake:
         opens = settings.threads == "long" and channel.kind in _TEXT and not settings.ephemeral
         return (replace(place, thread=written.id) if opens else place), before.conversation
 
-    async def _withdraw(self, event: discord_events.DiscordMessageDeleted) -> None:
+    async def _withdraw(self, event: events.DiscordMessageDeleted) -> None:
         channel = await self.directory.find_channel(event.channel, event.guild)
         where = channel.parent if channel and channel.is_thread else event.channel
         for one in event.ids:
@@ -316,7 +310,7 @@ class DiscordHistoryReader:
         self,
         queue: Queue,
         call: DiscordApiClient,
-        us: discord_events.DiscordBotIdentity,
+        us: events.DiscordBotIdentity,
         intake: DiscordIntake,
         guilds: Callable[[], Collection[str]],
     ) -> None:
@@ -329,7 +323,7 @@ class DiscordHistoryReader:
         last = await self._queue.newest("discord")
         number = last.key.partition("#")[0].rpartition("/")[2] if last else ""
         is_id = number.isascii() and number.isdigit()
-        return discord_events.parse_snowflake_time(number).timestamp() if is_id else None
+        return events.parse_snowflake_time(number).timestamp() if is_id else None
 
     async def channels(self, since: float) -> AsyncIterator[str]:
         """Yield the channels and open threads in which something was written since then. Raises `PlatformError`."""
@@ -342,8 +336,8 @@ class DiscordHistoryReader:
                     raise
                 log.warning("a server could not be caught up", extra={"server": guild, "cause": str(error)})
                 continue
-            found = [one for data in listed if (one := discord_events.read_channel(data, guild))]
-            self._intake.directory.learn(discord_events.PlaceUpdate(guild, tuple(found)))
+            found = [one for data in listed if (one := events.read_channel(data, guild))]
+            self._intake.directory.learn(events.PlaceUpdate(guild, tuple(found)))
             quiet = {str(data.get("id")) for data in listed if _has_nothing_new(data, since)}
             for one in found:
                 if one.id not in quiet:
@@ -353,7 +347,7 @@ class DiscordHistoryReader:
     async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
         """Yield the questions in a channel or thread. Raises `PlatformError`, `StorageError`."""
         async for message in self._written(channel, since):
-            written = discord_events.parse_posted(message, self._us, self._guild.get(channel, ""))
+            written = events.parse_posted(message, self._us, self._guild.get(channel, ""))
             question = await self._intake.question(written) if written else None
             if written and question and not question.only_asker:
                 yield MissedQuestion(question, written.edited)
@@ -368,15 +362,15 @@ class DiscordHistoryReader:
         try:
             found = await self._read(READ_ONE, {"channel": channel, "message": number})
         except PostGone:
-            await self._intake.delete(discord_events.DiscordMessageDeleted(guild, channel, (number,)))
+            await self._intake.delete(events.DiscordMessageDeleted(guild, channel, (number,)))
             return
-        now = discord_events.parse_posted(found, self._us, guild)
+        now = events.parse_posted(found, self._us, guild)
         if now and now.edited:
-            await self._intake.edit(discord_events.DiscordMessageEdited(now))
+            await self._intake.edit(events.DiscordMessageEdited(now))
 
     async def _written(self, channel: str, since: float) -> AsyncIterator[Json]:
         """Yield a channel's messages since then, oldest first; none where we may not read, and nobody could ask us."""
-        after = str(discord_events.build_snowflake(since))
+        after = str(events.build_snowflake(since))
         while True:
             try:
                 found = await self._read(READ, {"channel": channel}, {"after": after, "limit": str(PAGE)})
@@ -403,4 +397,4 @@ def _has_nothing_new(channel: Json, since: float) -> bool:
     """Return whether nothing was written in a channel since then, as far as Discord says."""
     last = channel.get("last_message_id")
     never = channel.get("type") in _WITHOUT_MESSAGES
-    return never or (isinstance(last, str) and last.isdecimal() and int(last) < discord_events.build_snowflake(since))
+    return never or (isinstance(last, str) and last.isdecimal() and int(last) < events.build_snowflake(since))

@@ -27,7 +27,7 @@ from starlette.routing import BaseRoute, Route
 from bot.desk.platform_port import AccessDenied, PlatformUnavailable
 from bot.desk.supervisor import TaskSupervisor, cancel_tasks
 from bot.platforms.shared.catch_up import StartCatchUp
-from bot.platforms.slack.slack_client import SlackApiClient
+from bot.platforms.slack.client import SlackApiClient
 
 SIGNATURE_AGE_SECONDS = 300
 """So old, or so far ahead, a request may be: an older one may be one that somebody caught and sends again."""

@@ -17,11 +17,11 @@ from bot.access import Asker
 from bot.desk.channel_command import DIGEST
 from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.desk.platform_port import PlatformError
-from bot.platforms.discord import discord_events
-from bot.platforms.discord.discord_client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOLLOW_UP, DiscordApiClient
-from bot.platforms.discord.discord_directory import read_message_text, strip_formatting
-from bot.platforms.discord.discord_events import MANAGE_MESSAGES, MANAGE_SERVER
-from bot.platforms.discord.discord_messages import escape_markdown
+from bot.platforms.discord import events
+from bot.platforms.discord.client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOLLOW_UP, DiscordApiClient
+from bot.platforms.discord.directory import read_message_text, strip_formatting
+from bot.platforms.discord.events import MANAGE_MESSAGES, MANAGE_SERVER
+from bot.platforms.discord.messages import escape_markdown
 from bot.platforms.shared.payload_text import Json, JsonObject, read_object, read_objects
 from bot.types import Place, Question, TaskKind
 from bot.views.catalog import list_languages, translate
@@ -86,7 +86,7 @@ class DiscordInvocation:
     kind: int
     name: str  # of a command; of a button or modal its custom id
     guild: str
-    channel: discord_events.ChannelInfo
+    channel: events.ChannelInfo
     user: str
     locale: str = "en"
     roles: frozenset[str] = frozenset()
@@ -105,7 +105,7 @@ class DiscordInvocation:
 
     @property
     def at(self) -> datetime:
-        return discord_events.parse_snowflake_time(self.id)
+        return events.parse_snowflake_time(self.id)
 
     @property
     def private(self) -> bool:
@@ -116,16 +116,16 @@ class DiscordInvocation:
         return found if isinstance(found, str) else ""
 
 
-def parse_invocation(data: Json, us: discord_events.DiscordBotIdentity) -> DiscordInvocation | None:
+def parse_invocation(data: Json, us: events.DiscordBotIdentity) -> DiscordInvocation | None:
     """Return what somebody invoked; None where nothing can be made of it."""
-    number, token, inner = discord_events.read_id(data, "id"), data.get("token"), read_object(data, "data")
+    number, token, inner = events.read_id(data, "id"), data.get("token"), read_object(data, "data")
     member = read_object(data, "member")
     person = {"member": member, **(read_object(member, "user") or read_object(data, "user"))}
-    user = discord_events.read_id(person, "id")
+    user = events.read_id(person, "id")
     channel, kind = _parse_place(data), data.get("type")
     if not (number and user and channel and isinstance(token, str) and kind in (COMMAND, PRESS, SUBMIT)):
         return None
-    target, guild = discord_events.read_id(inner, "target_id"), discord_events.read_id(data, "guild_id")
+    target, guild = events.read_id(inner, "target_id"), events.read_id(data, "guild_id")
     owners = data.get("authorizing_integration_owners")
     return DiscordInvocation(
         number,
@@ -136,7 +136,7 @@ def parse_invocation(data: Json, us: discord_events.DiscordBotIdentity) -> Disco
         channel,
         user,
         str(data.get("locale") or "en").partition("-")[0].lower(),
-        roles=discord_events.read_ids(member.get("roles")),
+        roles=events.read_ids(member.get("roles")),
         permissions=str(member.get("permissions") or ""),
         options={str(one.get("name")): one.get("value") for one in read_objects(inner, "options")},
         target=target,
@@ -146,7 +146,7 @@ def parse_invocation(data: Json, us: discord_events.DiscordBotIdentity) -> Disco
         direct=not guild and data.get("context", 1) == 1,
         installed=not isinstance(owners, Mapping) or "0" in owners,
         data=inner,
-        shown_name=discord_events.read_name(person),
+        shown_name=events.read_name(person),
     )
 
 
@@ -217,20 +217,18 @@ def _truncate(text: str, most: int) -> str:
     return text.encode("utf-16-le", "replace")[: most * 2].decode("utf-16-le", "ignore")
 
 
-def _parse_place(data: Json) -> discord_events.ChannelInfo | None:
+def _parse_place(data: Json) -> events.ChannelInfo | None:
     """Return where something was invoked; by its id alone where Discord does not describe it."""
-    guild = discord_events.read_id(data, "guild_id")
-    if found := discord_events.read_channel(read_object(data, "channel"), guild):
+    guild = events.read_id(data, "guild_id")
+    if found := events.read_channel(read_object(data, "channel"), guild):
         return found
-    number = discord_events.read_id(data, "channel_id")
-    return discord_events.ChannelInfo(number, 0 if guild else 1, guild) if number else None
+    number = events.read_id(data, "channel_id")
+    return events.ChannelInfo(number, 0 if guild else 1, guild) if number else None
 
 
-def _read_message(message: Json, us: discord_events.DiscordBotIdentity) -> str:
-    names = {
-        discord_events.read_id(one, "id"): discord_events.read_name(one) for one in read_objects(message, "mentions")
-    }
-    return discord_events.extract_text(read_message_text(message, us.user), us, names)
+def _read_message(message: Json, us: events.DiscordBotIdentity) -> str:
+    names = {events.read_id(one, "id"): events.read_name(one) for one in read_objects(message, "mentions")}
+    return events.extract_text(read_message_text(message, us.user), us, names)
 
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from bot.platforms.platform_setup import BotLocation, PlatformSetup, SetupQuesti
 if TYPE_CHECKING:
     from bot.doctor.diagnosis import CheckResult
     from bot.platforms.mattermost import MattermostSettings
-    from bot.platforms.mattermost.mattermost_client import MattermostApiClient
+    from bot.platforms.mattermost.client import MattermostApiClient
 
 _URL = SetupQuestion(
     "url", "Address of the server", "It is what people open, such as https://chat.example.com.", secret=False
@@ -24,7 +24,7 @@ def list_questions(_: "MattermostSettings") -> Sequence[SetupQuestion]:
 async def try_answer(table: "MattermostSettings", key: str) -> "Sequence[CheckResult]":
     """Try the token; an address alone lets nobody in."""
     from bot.doctor.diagnosis import CheckResult
-    from bot.platforms.mattermost.mattermost_client import ME
+    from bot.platforms.mattermost.client import ME
 
     if key != "token":
         return ()
@@ -37,7 +37,7 @@ async def try_answer(table: "MattermostSettings", key: str) -> "Sequence[CheckRe
 
 
 async def locate_bot(table: "MattermostSettings") -> BotLocation:
-    from bot.platforms.mattermost.mattermost_client import ME, MY_TEAMS
+    from bot.platforms.mattermost.client import ME, MY_TEAMS
 
     async with _open_client(table) as call:
         me, teams = await call(ME, patience=0.0), await call(MY_TEAMS, patience=0.0)
@@ -47,7 +47,7 @@ async def locate_bot(table: "MattermostSettings") -> BotLocation:
 
 
 async def list_channels(table: "MattermostSettings", workspace: str) -> Mapping[str, str]:
-    from bot.platforms.mattermost.mattermost_client import MY_CHANNELS
+    from bot.platforms.mattermost.client import MY_CHANNELS
 
     async with _open_client(table) as call:
         found = await call(MY_CHANNELS, team=workspace, patience=0.0)
@@ -58,7 +58,7 @@ async def list_channels(table: "MattermostSettings", workspace: str) -> Mapping[
 async def _open_client(table: "MattermostSettings") -> "AsyncIterator[MattermostApiClient]":
     import aiohttp
 
-    from bot.platforms.mattermost.mattermost_client import MattermostApiClient, MattermostRateLimit
+    from bot.platforms.mattermost.client import MattermostApiClient, MattermostRateLimit
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield MattermostApiClient(session, table.token.get_secret_value(), table.url, MattermostRateLimit())

@@ -15,15 +15,15 @@ from bot.desk.channel_command import ChannelCommand
 from bot.desk.desk import Desk
 from bot.desk.platform_port import AccessDenied, Platform
 from bot.desk.supervisor import Clock, TaskSupervisor
-from bot.platforms.mattermost import mattermost_events, read_mattermost_settings
-from bot.platforms.mattermost.mattermost_actions import PATH, MattermostActions, MattermostCallback
-from bot.platforms.mattermost.mattermost_client import ME, MY_TEAMS, MattermostApiClient, MattermostRateLimit
-from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, list_channels, select_teams
-from bot.platforms.mattermost.mattermost_events import MattermostBotIdentity
-from bot.platforms.mattermost.mattermost_intake import MattermostHistoryReader, MattermostIntake
-from bot.platforms.mattermost.mattermost_messages import Callback
-from bot.platforms.mattermost.mattermost_platform import MattermostPlatform
-from bot.platforms.mattermost.mattermost_websocket import MattermostSocket
+from bot.platforms.mattermost import events, read_mattermost_settings
+from bot.platforms.mattermost.actions import PATH, MattermostActions, MattermostCallback
+from bot.platforms.mattermost.client import ME, MY_TEAMS, MattermostApiClient, MattermostRateLimit
+from bot.platforms.mattermost.directory import MattermostDirectory, list_channels, select_teams
+from bot.platforms.mattermost.events import MattermostBotIdentity
+from bot.platforms.mattermost.intake import MattermostHistoryReader, MattermostIntake
+from bot.platforms.mattermost.messages import Callback
+from bot.platforms.mattermost.platform import MattermostPlatform
+from bot.platforms.mattermost.transport import MattermostSocket
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
@@ -44,24 +44,24 @@ class MattermostRouter:
     async def hear(self, frame: Json) -> None:
         """Do what an event means. Raises nothing: nobody waits who could do better."""
         try:
-            await self._handle(mattermost_events.parse_event(frame, self.us))
+            await self._handle(events.parse_event(frame, self.us))
         except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard
             facts = {"event": str(frame.get("event")), "cause": f"{type(error).__name__}: {error}"}
             log.error("something of Mattermost's was not taken in", extra=facts)  # noqa: TRY400
 
-    async def _handle(self, event: mattermost_events.MattermostEvent | None) -> None:
+    async def _handle(self, event: events.MattermostEvent | None) -> None:
         match event:
-            case mattermost_events.PostWritten():
+            case events.PostWritten():
                 await self.intake.take(event)
-            case mattermost_events.PostEdited():
+            case events.PostEdited():
                 await self.intake.edit(event)
-            case mattermost_events.PostDeleted():
+            case events.PostDeleted():
                 await self.intake.delete(event)
-            case mattermost_events.Invited():
+            case events.Invited():
                 await self.intake.welcome(event)
-            case mattermost_events.ChannelChanged():
+            case events.ChannelChanged():
                 self.intake.directory.forget(event.channel)
-            case mattermost_events.Reacted() if self.actions:
+            case events.Reacted() if self.actions:
                 await self.actions.react(event)
 
 

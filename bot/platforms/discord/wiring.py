@@ -18,9 +18,9 @@ from bot.desk.desk import Desk
 from bot.desk.platform_port import AccessDenied, Platform, PlatformError
 from bot.desk.supervisor import Clock, TaskSupervisor
 from bot.desk.turn_policy import Cooldown, render_exclusion
-from bot.platforms.discord import discord_events, discord_interactions, read_discord_settings
-from bot.platforms.discord.discord_actions import DiscordActions
-from bot.platforms.discord.discord_client import (
+from bot.platforms.discord import events, interactions, read_discord_settings
+from bot.platforms.discord.actions import DiscordActions
+from bot.platforms.discord.client import (
     APPLICATION,
     COMMANDS,
     ME,
@@ -28,10 +28,9 @@ from bot.platforms.discord.discord_client import (
     DiscordApiClient,
     DiscordRateLimit,
 )
-from bot.platforms.discord.discord_directory import DiscordDirectory, list_channels
-from bot.platforms.discord.discord_events import DiscordBotIdentity
-from bot.platforms.discord.discord_gateway import Gateway
-from bot.platforms.discord.discord_intake import (
+from bot.platforms.discord.directory import DiscordDirectory, list_channels
+from bot.platforms.discord.events import DiscordBotIdentity
+from bot.platforms.discord.intake import (
     DiscordHistoryReader,
     DiscordIntake,
     detach_from_server,
@@ -39,7 +38,7 @@ from bot.platforms.discord.discord_intake import (
     is_own_server,
     render_cooldown,
 )
-from bot.platforms.discord.discord_interactions import (
+from bot.platforms.discord.interactions import (
     COMMAND,
     FACT_CHECK,
     PRESS,
@@ -55,8 +54,9 @@ from bot.platforms.discord.discord_interactions import (
     parse_invocation,
     parse_question,
 )
-from bot.platforms.discord.discord_messages import escape_markdown
-from bot.platforms.discord.discord_platform import DiscordPlatform
+from bot.platforms.discord.messages import escape_markdown
+from bot.platforms.discord.platform import DiscordPlatform
+from bot.platforms.discord.transport import Gateway
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.platform_connection import OpenedPlatform
@@ -118,20 +118,20 @@ class DiscordRouter:
                 if found := parse_invocation(data, self.us):
                     await self._invoke(found)
             else:
-                await self._handle(discord_events.parse_event(event, data, self.us))
+                await self._handle(events.parse_event(event, data, self.us))
         except Exception as error:  # noqa: BLE001 - whatever it is, the next event is heard
             cause = f"{type(error).__name__}: {error}"
             log.error("something of Discord's was not taken in", extra={"event": event, "cause": cause})  # noqa: TRY400
 
-    async def _handle(self, event: discord_events.DiscordEvent) -> None:
+    async def _handle(self, event: events.DiscordEvent) -> None:
         match event:
-            case discord_events.DiscordMessagePosted():
+            case events.DiscordMessagePosted():
                 await self.intake.take(event)
-            case discord_events.DiscordMessageEdited():
+            case events.DiscordMessageEdited():
                 await self.intake.edit(event)
-            case discord_events.DiscordMessageDeleted():
+            case events.DiscordMessageDeleted():
                 await self.intake.delete(event)
-            case discord_events.PlaceUpdate():
+            case events.PlaceUpdate():
                 self.intake.directory.learn(event)
                 await self.intake.welcome(event)
 
@@ -191,7 +191,7 @@ class DiscordRouter:
 
     async def _command(self, found: DiscordInvocation) -> None:
         match found.name:
-            case discord_interactions.ASK_ABOUT | discord_interactions.SOURCES:
+            case interactions.ASK_ABOUT | interactions.SOURCES:
                 if refusal := self._explain_refusal(found, self._identify(found)):
                     await self.replies.say(found, refusal)
                 elif found.name == SOURCES:
@@ -200,12 +200,12 @@ class DiscordRouter:
                     await self.replies.modal(found, build_about_modal(found.text, found.locale))
                 else:
                     await self.replies.say(found, translate("discord_no_text", found.locale))
-            case discord_interactions.PRIVACY:
+            case interactions.PRIVACY:
                 privacy = self.intake.directory.settings.privacy
                 await self.replies.say(found, privacy or translate("discord_privacy", found.locale))
-            case discord_interactions.CONFIGURE:
+            case interactions.CONFIGURE:
                 await self._configure(found)
-            case discord_interactions.TAKE_BACK:
+            case interactions.TAKE_BACK:
                 await self.actions.take_back(found, partial(self._find_answer, found))
             case _:
                 await self.replies.say(found, translate("discord_unknown_command", found.locale))

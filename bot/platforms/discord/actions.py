@@ -10,9 +10,9 @@ from bot.access import Asker
 from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
 from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
-from bot.platforms.discord.discord_intake import DiscordIntake, locate_asker
-from bot.platforms.discord.discord_interactions import SOURCES, DiscordInvocation, InteractionReplies, build_sentence
-from bot.platforms.discord.discord_messages import (
+from bot.platforms.discord.intake import DiscordIntake, locate_asker
+from bot.platforms.discord.interactions import SOURCES, DiscordInvocation, InteractionReplies, build_sentence
+from bot.platforms.discord.messages import (
     EVIDENCE,
     PREFIX,
     ROW,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bot.platforms.platform_setup import BotLocation, PlatformSetup, SetupQuestion, Workspace
-from bot.platforms.slack.slack_health_check import check_bot, check_http, check_socket
+from bot.platforms.slack.health_check import check_bot, check_http, check_socket
 
 if TYPE_CHECKING:
     from bot.doctor.diagnosis import CheckResult
@@ -31,14 +31,14 @@ async def try_answer(table: "SlackSettings", key: str) -> "Sequence[CheckResult]
 
 
 async def locate_bot(table: "SlackSettings") -> BotLocation:
-    from bot.platforms.slack.slack_client import build_web_client
+    from bot.platforms.slack.client import build_web_client
 
     who = await build_web_client(table.bot_token.get_secret_value(), table.api_url).auth_test()
     return BotLocation(f"@{who['user']}", (Workspace(str(who["team_id"]), str(who["team"])),))
 
 
 async def list_channels(table: "SlackSettings", _: str) -> Mapping[str, str]:
-    from bot.platforms.slack.slack_client import build_web_client
+    from bot.platforms.slack.client import build_web_client
 
     client, found, cursor = build_web_client(table.bot_token.get_secret_value(), table.api_url), dict[str, str](), ""
     for _page in range(_PAGES):

@@ -13,10 +13,10 @@ from bot.desk.channel_settings import load_channel_settings_or_file
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PostGone
 from bot.desk.supervisor import TaskSupervisor
-from bot.platforms.mattermost import mattermost_client, mattermost_events
-from bot.platforms.mattermost.mattermost_client import MattermostApiClient
-from bot.platforms.mattermost.mattermost_directory import MattermostDirectory, read_back
-from bot.platforms.mattermost.mattermost_events import (
+from bot.platforms.mattermost import client, events
+from bot.platforms.mattermost.client import MattermostApiClient
+from bot.platforms.mattermost.directory import MattermostDirectory, read_back
+from bot.platforms.mattermost.events import (
     ChannelInfo,
     Command,
     Invited,
@@ -58,11 +58,11 @@ class MattermostIntake:
         )
 
     async def _admit(self, written: PostWritten) -> Question | None:
-        command, rest = mattermost_events.split_command(written.raw, self._us)
+        command, rest = events.split_command(written.raw, self._us)
         if command in {None, "check", "private"}:
             return await self.question(written)
         channel = None if written.edited else await self.find_listed(written.channel)
-        if channel and command and (channel.direct or mattermost_events.is_addressed(written.raw, self._us)):
+        if channel and command and (channel.direct or events.is_addressed(written.raw, self._us)):
             self._tasks.spawn(self.run_command(command, rest, written, channel))
         return None
 
@@ -79,7 +79,7 @@ class MattermostIntake:
         asker = self.directory.newcomer(channel, written.user)
         if audience is Audience.THEIRS or asker.exclusion:
             return None
-        command, text = mattermost_events.split_command(written.raw, self._us)
+        command, text = events.split_command(written.raw, self._us)
         text = text or (EMPTY_MENTION if message.addressed else "")
         if not text or command not in {None, "check", "private"}:
             return None
@@ -101,7 +101,7 @@ class MattermostIntake:
         now, channel = event.now, await self.find_listed(event.now.channel)
         if channel is None:
             return
-        addressed = channel.direct or mattermost_events.is_addressed(now.raw, self._us)
+        addressed = channel.direct or events.is_addressed(now.raw, self._us)
         take = partial(self.take, replace(now, edited=True)) if addressed else None
         key = f"mattermost:{channel.team}/{channel.id}/{now.id}"
         await self._messages.edit(now.channel, key, partial(self._read_edit, now, channel), take=take)
@@ -130,15 +130,15 @@ class MattermostIntake:
         return channel
 
     def _read(self, written: PostWritten, channel: ChannelInfo) -> IncomingMessage:
-        addressed = channel.direct or mattermost_events.is_addressed(written.raw, self._us)
-        others = mattermost_events.is_to_others(written.raw)
+        addressed = channel.direct or events.is_addressed(written.raw, self._us)
+        others = events.is_to_others(written.raw)
         return IncomingMessage(addressed, others, within=bool(written.root), edited=written.edited)
 
     async def _read_edit(self, now: PostWritten, channel: ChannelInfo) -> tuple[str, IncomingMessage] | None:
         # A turn looks up who asks when it comes; here it is enough that they are not denied.
         if self.directory.newcomer(channel, now.user).exclusion:
             return None
-        return mattermost_events.split_command(now.raw, self._us)[1], self._read(now, channel)
+        return events.split_command(now.raw, self._us)[1], self._read(now, channel)
 
     async def _withdraw(self, event: PostDeleted) -> None:
         channel = await self.directory.find_channel(event.channel)
@@ -189,8 +189,8 @@ class MattermostHistoryReader:
         """Yield the channels and DMs in which something was written since then. Raises `PlatformError`."""
         seen = set[str]()
         for team in self._intake.directory.teams:
-            for data in await self._read(mattermost_client.MY_CHANNELS, team=team):
-                channel = mattermost_events.read_channel(data)
+            for data in await self._read(client.MY_CHANNELS, team=team):
+                channel = events.read_channel(data)
                 if channel is None or channel.archived or channel.id in seen:
                     continue
                 seen.add(channel.id)
@@ -202,7 +202,7 @@ class MattermostHistoryReader:
         """Yield the questions in a channel and its threads. Raises `PlatformError`, `StorageError`."""
         posts = [one async for one in read_back(self._patient, channel, int(since * 1000))]
         for post in reversed(posts):
-            written = mattermost_events.parse_post(post, self._us)
+            written = events.parse_post(post, self._us)
             question = await self._intake.question(written) if written else None
             if written and question:
                 yield MissedQuestion(question, written.edited)
@@ -215,17 +215,17 @@ class MattermostHistoryReader:
         """Take it that a post was edited or deleted, if it was. Raises `PlatformError`, `StorageError`."""
         channel = asked.channel.rpartition("/")[2]
         try:
-            found = await self._read(mattermost_client.READ_ONE, post=asked.message)
+            found = await self._read(client.READ_ONE, post=asked.message)
         except PostGone:
             await self._intake.delete(PostDeleted(channel, asked.message, "", "·"))
             return
-        now = mattermost_events.parse_post(found, self._us)
+        now = events.parse_post(found, self._us)
         if now and now.edited:
             await self._intake.edit(PostEdited(now))
 
-    async def _read(self, route: mattermost_client.Route, **ids: str) -> Any:
+    async def _read(self, route: client.Route, **ids: str) -> Any:
         return await self._patient(route, **ids)
 
-    async def _patient(self, route: mattermost_client.Route, **facts: Any) -> Any:
+    async def _patient(self, route: client.Route, **facts: Any) -> Any:
         pacing = self._call.pacing
         return await call_patiently(lambda: self._call(route, **facts), pacing.spare, pacing.sleep)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from bot.access import Asker
 from bot.platforms.shared.payload_text import Json, read_object, strip_footnotes
-from bot.platforms.slack.slack_markup import decode_mrkdwn, strip_formatting
+from bot.platforms.slack.markup import decode_mrkdwn, strip_formatting
 from bot.types import Place, Question, TaskKind
 from storage.language.lazy_pattern import lazy_compile
 

@@ -7,12 +7,12 @@ from bot.desk.platform_port import AccessDenied, CannotPost, PlatformError
 from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.doctor.name_check import check_channel_names
 from bot.platforms.discord import DiscordSettings, read_discord_settings
-from bot.platforms.discord.discord_events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
+from bot.platforms.discord.events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
 from bot.platforms.shared.payload_text import Json
 from bot.settings.platform_registry import is_channel_name
 
 if TYPE_CHECKING:
-    from bot.platforms.discord.discord_client import DiscordRateLimit
+    from bot.platforms.discord.client import DiscordRateLimit
 
 
 _TOKEN = "Copy the bot token anew from the application's page, under Bot, to DISCORD_TOKEN."  # noqa: S105
@@ -28,7 +28,7 @@ _UNREACHED = CheckResult("skip", f"{_UNSEEN} it could not be asked.")
 
 async def check_discord(scene: Inspection) -> Sequence[CheckResult]:
     """Whether Discord takes the token, and whether the bot may do there all that is needed."""
-    from bot.platforms.discord.discord_client import DiscordRateLimit
+    from bot.platforms.discord.client import DiscordRateLimit
 
     settings = read_discord_settings(scene.settings)
     unread = _check_readers(settings, scene.settings.readers)
@@ -40,8 +40,8 @@ async def check_names(scene: Inspection, pacing: "DiscordRateLimit") -> Sequence
     """Whether each name of a channel means one."""
     import aiohttp
 
-    from bot.platforms.discord.discord_client import DiscordApiClient
-    from bot.platforms.discord.discord_directory import list_channels
+    from bot.platforms.discord.client import DiscordApiClient
+    from bot.platforms.discord.directory import list_channels
 
     settings = read_discord_settings(scene.settings)
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
@@ -58,7 +58,7 @@ async def check_token(settings: DiscordSettings, pacing: "DiscordRateLimit") -> 
 async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:
     import aiohttp
 
-    from bot.platforms.discord.discord_client import APPLICATION, ME, DiscordApiClient
+    from bot.platforms.discord.client import APPLICATION, ME, DiscordApiClient
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, pacing)
@@ -104,7 +104,7 @@ def _check_readers(settings: DiscordSettings, readers: Collection[str]) -> Itera
 
 async def _check_server(call: Any, guild: str, user: str) -> Sequence[CheckResult]:
     """Look at one server. Raises `PlatformError` where Discord is away."""
-    from bot.platforms.discord.discord_client import GUILD, MEMBER, ROLES, RequestRefused
+    from bot.platforms.discord.client import GUILD, MEMBER, ROLES, RequestRefused
 
     try:
         found, member = await call(GUILD, guild=guild), await call(MEMBER, guild=guild, user=user)

@@ -19,7 +19,7 @@ from discord.http import HTTPClient, Route
 from bot.desk.platform_port import PlatformError
 from bot.desk.supervisor import Clock, TaskSupervisor, compute_backoff
 from bot.platforms.discord import DiscordSettings
-from bot.platforms.discord.discord_events import list_intents, parse_snowflake_time, read_id
+from bot.platforms.discord.events import list_intents, parse_snowflake_time, read_id
 from bot.platforms.shared.catch_up import StartCatchUp
 from bot.platforms.shared.payload_text import Json
 

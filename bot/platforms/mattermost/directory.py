@@ -11,9 +11,9 @@ from typing import Any
 from bot.access import Asker, find_exclusion
 from bot.desk.platform_port import PlatformError, PlatformUnavailable, PostGone
 from bot.desk.supervisor import compute_backoff
-from bot.platforms.mattermost import MattermostSettings, mattermost_client
-from bot.platforms.mattermost.mattermost_client import PAGE, MattermostApiClient, NotAllowed, NotFound, list_posts
-from bot.platforms.mattermost.mattermost_events import (
+from bot.platforms.mattermost import MattermostSettings, client
+from bot.platforms.mattermost.client import PAGE, MattermostApiClient, NotAllowed, NotFound, list_posts
+from bot.platforms.mattermost.events import (
     DIRECT,
     ChannelInfo,
     MattermostBotIdentity,
@@ -26,7 +26,7 @@ from bot.platforms.mattermost.mattermost_events import (
     read_time,
     split_command,
 )
-from bot.platforms.mattermost.mattermost_messages import hash_key, read_mark
+from bot.platforms.mattermost.messages import hash_key, read_mark
 from bot.platforms.shared.lookup_cache import (
     LOOK_SECONDS,
     PATIENT_SECONDS,
@@ -178,18 +178,18 @@ class MattermostDirectory:
         return place_asker(asker, channel, person, teams, self._settings(), frozenset(self._readers()))
 
     async def _look(self, number: str) -> ChannelInfo:
-        found = read_channel(await self._call(mattermost_client.CHANNEL, channel=number))
+        found = read_channel(await self._call(client.CHANNEL, channel=number))
         if found is None:
             raise PlatformError("Mattermost does not say what a channel is.")
         return found
 
     async def _look_person(self, user: str) -> Person:
-        return read_person(await self._call(mattermost_client.USER, user=user))
+        return read_person(await self._call(client.USER, user=user))
 
     async def _look_member(self, name: str) -> bool:
         team, _, user = name.partition("/")
         try:
-            found = await self._call(mattermost_client.TEAM_MEMBER, team=team, user=user)
+            found = await self._call(client.TEAM_MEMBER, team=team, user=user)
         except (NotFound, NotAllowed):
             return False
         return not found.get("delete_at")
@@ -197,22 +197,20 @@ class MattermostDirectory:
     async def _is_member(self, channel: str, user: str) -> bool | None:
         """Return whether somebody rules a channel; None where they are not in it, or that cannot be told."""
         try:
-            found = await self._call(
-                mattermost_client.CHANNEL_MEMBER, channel=channel, user=user, patience=LOOK_SECONDS
-            )
+            found = await self._call(client.CHANNEL_MEMBER, channel=channel, user=user, patience=LOOK_SECONDS)
         except PlatformError:
             return None
         return bool(found.get("scheme_admin")) or "channel_admin" in str(found.get("roles", "")).split()
 
     async def _open_direct(self, user: str) -> str:
-        return str((await self._call(mattermost_client.DIRECT, [self._us.user, user]))["id"])
+        return str((await self._call(client.DIRECT, [self._us.user, user]))["id"])
 
 
 async def read_back(call: Callable[..., Awaitable[Any]], channel: str, since: int) -> AsyncIterator[Json]:
     """Yield the posts of a channel, of its threads too, newest first, back to a moment. Raises `PlatformError`."""
     query = {"per_page": str(PAGE), "skipFetchThreads": "true"}
     while True:
-        page = list_posts(await call(mattermost_client.READ, query=query, channel=channel))
+        page = list_posts(await call(client.READ, query=query, channel=channel))
         for post in page:
             if post.get("create_at", 0) < since:
                 return
@@ -227,7 +225,7 @@ async def read_thread(call: MattermostApiClient, root: str, **where: str) -> Asy
     query, seen = {"perPage": str(PAGE), "skipFetchThreads": "false", **where}, set[str]()
     while True:
         try:
-            page = await call(mattermost_client.THREAD, query=query, post=root)
+            page = await call(client.THREAD, query=query, post=root)
         except PostGone:
             return
         fresh = [one for one in list_posts(page) if str(one["id"]) not in seen]
@@ -270,7 +268,7 @@ async def read_conversation(
         posts = [one async for one in read_thread(call, place.thread, **start)]
     else:
         query = {"per_page": str(min(most + 1, PAGE)), "skipFetchThreads": "true", "before": question.message}
-        posts = list_posts(await call(mattermost_client.READ, query=query, channel=place.channel))
+        posts = list_posts(await call(client.READ, query=query, channel=place.channel))
     for post in sorted(posts, key=lambda one: (one.get("create_at", 0), str(one["id"]))):
         if post.get("create_at", 0) <= before and post["id"] != question.message and (turn := _to_turn(post, us)):
             found.append(turn)
@@ -297,7 +295,7 @@ async def list_channels(call: MattermostApiClient, teams: Iterable[str]) -> tupl
     """List the channels of teams that the bot is in, by their names in addresses. Raises `PlatformError`."""
     found = list[NamedChannel]()
     for team in teams:
-        listed = await call(mattermost_client.MY_CHANNELS, team=team)
+        listed = await call(client.MY_CHANNELS, team=team)
         here = (one for one in listed if one.get("team_id") == team and not one.get("delete_at"))
         found += [NamedChannel(f"mattermost:{team}/{one['id']}", str(one.get("name", ""))) for one in here]
     return tuple(found)

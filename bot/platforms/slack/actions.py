@@ -13,11 +13,11 @@ from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
 from bot.desk.platform_port import PlatformError
 from bot.platforms.shared.payload_text import Json, JsonObject, count_units, read_object
-from bot.platforms.slack.slack_client import SlackApiClient
-from bot.platforms.slack.slack_events import is_direct, is_ts
-from bot.platforms.slack.slack_intake import SlackDirectory
-from bot.platforms.slack.slack_markup import build_rich_text, escape_mrkdwn
-from bot.platforms.slack.slack_messages import (
+from bot.platforms.slack.client import SlackApiClient
+from bot.platforms.slack.events import is_direct, is_ts
+from bot.platforms.slack.intake import SlackDirectory
+from bot.platforms.slack.markup import build_rich_text, escape_mrkdwn
+from bot.platforms.slack.messages import (
     MODAL,
     NOTHING,
     PREFIX,

@@ -13,11 +13,11 @@ from bot.access import Asker
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.payload_text import Json
 from bot.platforms.shared.rate_limit import PATIENCE
-from bot.platforms.slack import slack_messages
-from bot.platforms.slack.slack_client import MessageNotEditable, SlackApiClient, StreamClosed, ThreadRefused
-from bot.platforms.slack.slack_events import SlackBotIdentity, extract_text
-from bot.platforms.slack.slack_markup import decode_mrkdwn, escape_mrkdwn
-from bot.platforms.slack.slack_messages import (
+from bot.platforms.slack import messages
+from bot.platforms.slack.client import MessageNotEditable, SlackApiClient, StreamClosed, ThreadRefused
+from bot.platforms.slack.events import SlackBotIdentity, extract_text
+from bot.platforms.slack.markup import decode_mrkdwn, escape_mrkdwn
+from bot.platforms.slack.messages import (
     ANSWER,
     CALL,
     SlackMessage,
@@ -27,7 +27,7 @@ from bot.platforms.slack.slack_messages import (
     render_first,
     render_messages,
 )
-from bot.platforms.slack.slack_streaming import LiveMessages
+from bot.platforms.slack.streaming import LiveMessages
 from bot.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, ProgressSign, Question
 from bot.views.catalog import translate
 from bot.views.turn_view import View
@@ -216,7 +216,7 @@ class SlackPlatform:
         for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone):
             key = secrets.token_hex(8)
             try:
-                facts = slack_messages.build_post(place, message, build_mark(CALL, key))
+                facts = messages.build_post(place, message, build_mark(CALL, key))
                 answer = await self._call("chat.postMessage", **facts)
             except PlatformUnavailable as error:
                 found = PostedMessages() if error.seconds is not None else await find_help_call(self._call, place, key)
@@ -307,21 +307,21 @@ class SlackPlatform:
         """Post to one person: where they asked, as long as the address that came with it lives."""
         if question.handle:
             try:
-                await self._call.respond(question.handle, slack_messages.build_response(question, message))
+                await self._call.respond(question.handle, messages.build_response(question, message))
             except CannotPost:
                 pass
             else:
                 return
-        await self._call("chat.postEphemeral", **slack_messages.build_ephemeral(question, message))
+        await self._call("chat.postEphemeral", **messages.build_ephemeral(question, message))
 
     async def _post(self, question: Question, message: SlackMessage, page: int, *, patience: float = PATIENCE) -> str:
         mark = build_mark(ANSWER, question.key, page)
-        facts = slack_messages.build_post(question.place, message, mark)
+        facts = messages.build_post(question.place, message, mark)
         try:
             answer = await self._call("chat.postMessage", patience=patience, **facts)
         except ThreadRefused as error:
             log.warning("no reply is allowed: the answer stands in the channel", extra={"cause": str(error)})
-            facts = slack_messages.build_post(replace(question.place, thread=""), message, mark)
+            facts = messages.build_post(replace(question.place, thread=""), message, mark)
             answer = await self._call("chat.postMessage", patience=patience, **facts)
         return str(answer["ts"])
 
@@ -329,7 +329,7 @@ class SlackPlatform:
         self, question: Question, ts: str, message: SlackMessage, page: int, *, patience: float = PATIENCE
     ) -> None:
         metadata = build_mark(ANSWER, question.key, page)
-        facts = slack_messages.build_edit(question.place, ts, message, metadata)
+        facts = messages.build_edit(question.place, ts, message, metadata)
         try:
             await self._call("chat.update", patience=patience, **facts)
         except StreamClosed:

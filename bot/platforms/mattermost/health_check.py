@@ -17,8 +17,8 @@ async def check_mattermost(scene: Inspection) -> Sequence[CheckResult]:
     settings = read_mattermost_settings(scene.settings)
     import aiohttp
 
-    from bot.platforms.mattermost.mattermost_client import ME, MY_TEAMS, MattermostApiClient, MattermostRateLimit
-    from bot.platforms.mattermost.mattermost_directory import list_channels, select_teams
+    from bot.platforms.mattermost.client import ME, MY_TEAMS, MattermostApiClient, MattermostRateLimit
+    from bot.platforms.mattermost.directory import list_channels, select_teams
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         call = MattermostApiClient(session, settings.token.get_secret_value(), settings.url, MattermostRateLimit())

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.platforms.discord import discord_client, discord_directory
-from bot.platforms.discord.discord_client import (
+from bot.platforms.discord import client, directory
+from bot.platforms.discord.client import (
     ChannelUnavailable,
     DiscordApiClient,
     InteractionExpired,
@@ -17,9 +17,9 @@ from bot.platforms.discord.discord_client import (
     Route,
     ThreadArchived,
 )
-from bot.platforms.discord.discord_events import DiscordBotIdentity, build_snowflake
-from bot.platforms.discord.discord_interactions import InteractionToken
-from bot.platforms.discord.discord_messages import (
+from bot.platforms.discord.events import DiscordBotIdentity, build_snowflake
+from bot.platforms.discord.interactions import InteractionToken
+from bot.platforms.discord.messages import (
     EPHEMERAL,
     DiscordMessage,
     build_body,
@@ -56,7 +56,7 @@ async def open_thread(call: DiscordApiClient, question: Question) -> None:
     name = build_label(defang_text(question.text), _LONGEST) if question.text.strip() else _DEFAULT_NAME
     body: dict[str, Any] = {"name": name, "auto_archive_duration": _ARCHIVE_MINUTES}
     try:
-        await call(discord_client.OPEN_THREAD, body, channel=question.place.channel, message=question.message)
+        await call(client.OPEN_THREAD, body, channel=question.place.channel, message=question.message)
     except RequestRefused as error:
         if error.code != _THREAD_EXISTS:
             raise
@@ -106,17 +106,17 @@ class ChannelDelivery:
         return SentMessage(number)
 
     async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:  # noqa: ARG002
-        await self._change(discord_client.EDIT, number, build_body(message, self._question.key), patience=patience)
+        await self._change(client.EDIT, number, build_body(message, self._question.key), patience=patience)
 
     async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - as an interaction's needs it
         """Delete a message; what is gone is no error."""
         self._deleted.append(number)
         with suppress(PostGone, ChannelUnavailable):
-            await self._change(discord_client.DELETE, number)
+            await self._change(client.DELETE, number)
 
     def spare(self) -> bool:
         """Return whether there is room for an edit that can be left out."""
-        return self._call.pacing.spare(discord_client.EDIT, {"channel": self._channel})
+        return self._call.pacing.spare(client.EDIT, {"channel": self._channel})
 
     @property
     def _in_thread(self) -> bool:
@@ -145,12 +145,12 @@ class ChannelDelivery:
 
     async def _post_as_reply(self, body: Json, patience: float) -> Json:
         try:
-            answer: Json = await self._call(discord_client.POST, body, patience=patience, channel=self._channel)
+            answer: Json = await self._call(client.POST, body, patience=patience, channel=self._channel)
         except RequestRefused as error:
             if error.code not in _NO_REPLY or "message_reference" not in body:
                 raise
             alone = {name: value for name, value in body.items() if name != "message_reference"}
-            answer = await self._call(discord_client.POST, alone, patience=patience, channel=self._channel)
+            answer = await self._call(client.POST, alone, patience=patience, channel=self._channel)
         return answer
 
     async def _change(self, route: Route, number: str, body: Any = None, *, patience: float = PATIENCE) -> None:
@@ -172,7 +172,7 @@ class ChannelDelivery:
             await self._call(route, body, patience=patience, channel=self._channel, message=number)
         except ThreadArchived as archived:
             try:
-                await self._call(discord_client.CHANGE_CHANNEL, {"archived": False}, channel=self._channel)
+                await self._call(client.CHANGE_CHANNEL, {"archived": False}, channel=self._channel)
             except CannotPost as error:
                 raise archived from error
             await self._call(route, body, patience=patience, channel=self._channel, message=number)
@@ -223,29 +223,29 @@ class InteractionDelivery:
             else:
                 return
         with suppress(PostGone):
-            await self._call(discord_client.DELETE_REPLY, message=number, **self._ids)
+            await self._call(client.DELETE_REPLY, message=number, **self._ids)
 
     def spare(self) -> bool:
         """Return whether there is room for an edit that can be left out."""
-        return self._call.pacing.spare(discord_client.EDIT_REPLY, dict[str, str](**self._ids))
+        return self._call.pacing.spare(client.EDIT_REPLY, dict[str, str](**self._ids))
 
     async def original(self) -> Json:
         """Return what the interaction was answered with; nothing where that is gone, or was never begun."""
         try:
-            found = await self._call(discord_client.REPLY, **self._ids)
+            found = await self._call(client.REPLY, **self._ids)
         except (PostGone, InteractionExpired):
             return {}
         return found if isinstance(found, Mapping) else {}
 
     async def _edit_reply(self, number: str, message: DiscordMessage, patience: float) -> str:
         body = build_body(message, self._question.key)
-        answer = await self._call(discord_client.EDIT_REPLY, body, patience=patience, message=number, **self._ids)
+        answer = await self._call(client.EDIT_REPLY, body, patience=patience, message=number, **self._ids)
         return str(answer["id"])
 
     async def _post_follow_up(self) -> SentMessage:
         empty = build_body(render_page(MessagePage()), self._question.key)
         body = {**empty, "flags": empty["flags"] | (EPHEMERAL if self._question.only_asker else 0)}
-        return SentMessage(str((await self._call(discord_client.FOLLOW_UP, body, **self._ids))["id"]), empty=True)
+        return SentMessage(str((await self._call(client.FOLLOW_UP, body, **self._ids))["id"]), empty=True)
 
 
 Delivery = ChannelDelivery | InteractionDelivery
@@ -267,11 +267,11 @@ async def call_for_help(
         key = f"{once}/{page}"
         try:
             body = build_post(message, key, build_nonce(key, page))
-            answer = await call(discord_client.POST, body, channel=choose_channel(place))
+            answer = await call(client.POST, body, channel=choose_channel(place))
         except PlatformUnavailable as error:
             found = PostedMessages()
             if error.seconds is None:
-                found = await discord_directory.find_our_pages(call, place, key, begun, us)
+                found = await directory.find_our_pages(call, place, key, begun, us)
             if not found:
                 raise
             sent += found.messages
@@ -292,9 +292,9 @@ async def notify_unseen(call: DiscordApiClient, channel: ChannelDelivery, questi
         if not question.handle:
             await channel.post(0, message)
             return
-        opened = await call(discord_client.OPEN_DM, {"recipient_id": question.asker.user})
+        opened = await call(client.OPEN_DM, {"recipient_id": question.asker.user})
         key = mark_unseen_notice(question).key
-        await call(discord_client.POST, build_post(message, key, build_nonce(key, 0)), channel=str(opened["id"]))
+        await call(client.POST, build_post(message, key, build_nonce(key, 0)), channel=str(opened["id"]))
     except PlatformError as error:
         log.warning("an asker could not be told that nothing can be shown", extra={"cause": str(error)})
 
