@@ -305,7 +305,7 @@ def _find_weighed_documents(
 ) -> frozenset[DocumentId]:
     """Return the documents that its claims were compared with, and those behind the earlier turns."""
     unknown = (opened.get("earlier_corpora") or ()) if "earlier_documents" not in opened else ()
-    earlier = {*opened.get("earlier_documents", ()), *((corpus, "") for corpus in unknown)}
+    earlier = (*opened.get("earlier_documents", ()), *((corpus, "") for corpus in unknown))
     claims = result.answer.claims if result else ()
     passages = {passage for checked in claims for passage in (*checked.evidence, *checked.looked_at)}
     weighed = {(*hit, "", "")[_HIT_FIELDS.index("corpus") :][:2] for hit in _list_hits(entries) if hit[0] in passages}
