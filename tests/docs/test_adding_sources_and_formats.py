@@ -1,4 +1,4 @@
-"""The guides to sources and formats are held to the code: what they tell to write is installed, and then it works."""
+"""The packages that the guides to sources and formats describe are installed and used."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def blocks(guide, language):
 
 
 def install(guide, folder):
-    """Write what a guide tells to write, as pip leaves it in the folder of packages."""
+    """Install the package of a guide as pip does."""
     (code,), package = blocks(guide, "python"), tomllib.loads(blocks(guide, "toml")[0])
     (module,) = package["tool"]["setuptools"]["py-modules"]
     (folder / f"{module}.py").write_text(code, encoding="utf-8")
@@ -45,8 +45,8 @@ def install(guide, folder):
 
 def footnote(folder, *arguments):
     """Run a command in a folder, with the packages in it."""
-    there = os.pathsep.join([str(folder / "packages"), str(DOCS.parent)])
-    environment = {**os.environ, "PYTHONPATH": there, "FOOTNOTE_HOME": str(folder / "home")}
+    path = os.pathsep.join([str(folder / "packages"), str(DOCS.parent)])
+    environment = {**os.environ, "PYTHONPATH": path, "FOOTNOTE_HOME": str(folder / "home")}
     command = [sys.executable, "-m", "bot", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
@@ -54,8 +54,8 @@ def footnote(folder, *arguments):
 
 
 @pytest.fixture
-def place(tmp_path):
-    """Give a folder in which both packages are installed and set, with something for them to read."""
+def folder(tmp_path):
+    """Make a folder with both packages, their settings, and documents for them."""
     (tmp_path / "packages").mkdir()
     for guide in ("adding-a-source.md", "adding-a-format.md"):
         install(guide, tmp_path / "packages")
@@ -67,41 +67,38 @@ def place(tmp_path):
     return tmp_path
 
 
-def test_what_the_guides_write_is_read_in_and_found(place):
-    """The settings take it, `ingest` reads it, and what it read can be searched."""
-    ingested = footnote(place, "ingest", "all", "--json")
+def test_packages_of_the_guides_are_ingested_and_found(folder):
+    ingested = footnote(folder, "ingest", "all", "--json")
     assert ingested.returncode == 0, ingested.stderr
-    reports = {one["corpus"]: one for one in json.loads(ingested.stdout)["corpora"]}
+    reports = {corpus["corpus"]: corpus for corpus in json.loads(ingested.stdout)["corpora"]}
     assert reports["questions"]["documents"]["added"] == 1
     assert reports["questions"]["failures"] == [{"document": "entry 2", "reason": "has no question and answer"}]
     assert reports["films"]["documents"]["added"] == 1
     assert reports["films"]["failures"] == []
 
-    found = footnote(place, "search", "when does the door open", "--json")
-    hits = {hit["title"]: hit for hit in json.loads(found.stdout)["hits"]}
+    searched = footnote(folder, "search", "when does the door open", "--json")
+    hits = {hit["title"]: hit for hit in json.loads(searched.stdout)["hits"]}
     assert hits["First day"]["text"] == "The door opens at nine. Not before.\n\nBring your badge."
     assert hits["When does the office open?"]["url"] == "https://intranet.example.com/faq"
 
 
-def test_a_wrong_setting_of_an_added_source_is_told_as_any_other(place):
-    """Its keys are known to the errors, and so is its type."""
-    text = (place / "footnote.toml").read_text(encoding="utf-8")
-    (place / "footnote.toml").write_text(text.replace("url = ", "ulr = "), encoding="utf-8")
+def test_invalid_setting_of_an_added_source_is_reported(folder):
+    text = (folder / "footnote.toml").read_text(encoding="utf-8")
+    (folder / "footnote.toml").write_text(text.replace("url = ", "ulr = "), encoding="utf-8")
 
-    failed = footnote(place, "ingest", "all", "--json")
+    failed = footnote(folder, "ingest", "all", "--json")
 
     assert failed.returncode == 1
     assert "corpus[1].source.ulr" in failed.stdout
     assert "Did you mean" in failed.stdout
 
 
-def test_a_package_that_cannot_be_loaded_is_left_out(place):
-    """What is broken in it is told, and all else works."""
-    (place / "packages" / "footnote_subtitles.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
+def test_broken_package_is_skipped(folder):
+    (folder / "packages" / "footnote_subtitles.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
 
-    ingested = footnote(place, "ingest", "all", "--json")
+    ingested = footnote(folder, "ingest", "all", "--json")
 
-    reports = {one["corpus"]: one for one in json.loads(ingested.stdout)["corpora"]}
+    reports = {corpus["corpus"]: corpus for corpus in json.loads(ingested.stdout)["corpora"]}
     assert reports["films"]["failures"] == [{"document": "first_day.subs", "reason": ".subs files are not read"}]
     assert reports["questions"]["documents"]["added"] == 1
     assert "subtitles" in ingested.stderr

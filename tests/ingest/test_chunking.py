@@ -47,13 +47,12 @@ def sentence(words, number=0):
 
 
 def squeezed(text):
-    """Leave out all space, and the marks of cuts, which the texts here have none of."""
+    """Remove spaces and cut marks."""
     return re.sub(r"[\s…]+", "", text)
 
 
 @given(PAGES)
-def test_nothing_is_lost(page):
-    """All that a page says stands in its passages, in order and once."""
+def test_passages_contain_the_whole_text_in_order(page):
     made = chunking.split_page("c", "k", page)
 
     assert squeezed("".join(passage.text for passage in made)) == squeezed(
@@ -63,16 +62,14 @@ def test_nothing_is_lost(page):
 
 
 @given(PAGES)
-def test_no_passage_is_too_large(page):
-    """With its title and section, unless those leave no room."""
+def test_passages_fit_their_limit(page):
     for passage in chunking.split_page("c", "k", page):
         assert count_words(passage.text) <= chunking.available_words(page.title, passage.section)
         assert chunking.available_words(page.title, passage.section) >= 40
 
 
 @given(PAGES)
-def test_no_word_is_parted(page):
-    """What stands between spaces stands together, but in scripts that have none."""
+def test_words_are_not_split(page):
     words = {word for section in page.sections for block in section.blocks for word in block.text.split()}
 
     for passage in chunking.split_page("c", "k", page):
@@ -82,8 +79,7 @@ def test_no_word_is_parted(page):
 
 @given(PAGES)
 @settings(max_examples=sample(50))
-def test_ids_are_unique_and_do_not_change(page):
-    """The same page gives the same passages; equal texts are told apart."""
+def test_ids_are_unique_and_stable(page):
     made = chunking.split_page("c", "k", page)
 
     assert made == chunking.split_page("c", "k", page)
@@ -92,8 +88,7 @@ def test_ids_are_unique_and_do_not_change(page):
 
 @given(PAGES, SECTIONS)
 @settings(max_examples=sample(50))
-def test_an_edit_in_one_section_changes_no_other(page, section):
-    """Neither an added section nor a longer one."""
+def test_adding_a_section_keeps_other_passages(page, section):
     path = ("A section of its own",)
     before = chunking.split_page("c", "k", page)
     after = chunking.split_page("c", "k", replace(page, sections=(*page.sections, replace(section, path=path))))
@@ -102,23 +97,20 @@ def test_an_edit_in_one_section_changes_no_other(page, section):
 
 
 @pytest.mark.parametrize("words", [5, 60, 119, 121, 300])
-def test_passages_are_cut_at_the_ends_of_sentences(words):
-    """Every sentence stands whole in one passage."""
+def test_passages_end_at_sentences(words):
     sentences = [sentence(10, number) for number in range(words // 10 + 1)]
 
     made = cut(Block(" ".join(sentences)))
 
-    found = [passage.text[a:b] for passage in made for a, b in sentence_spans(passage.text)]
-    assert found == sentences
+    found_sentences = [passage.text[a:b] for passage in made for a, b in sentence_spans(passage.text)]
+    assert found_sentences == sentences
 
 
-def test_paragraphs_stay_whole_where_they_can():
-    """Three of sixty words are three passages, not two."""
+def test_fitting_paragraphs_stay_whole():
     assert [count_words(passage.text) for passage in cut(*(Block(sentence(60, n)) for n in range(3)))] == [60, 60, 60]
 
 
-def test_no_leftover_of_a_few_words():
-    """The cut is moved rather than leave twelve words alone."""
+def test_short_leftovers_are_avoided():
     text = " ".join(sentence(10, n) for n in range(11))
 
     sizes = [count_words(passage.text) for passage in cut(Block(text), Block(sentence(12)))]
@@ -127,8 +119,7 @@ def test_no_leftover_of_a_few_words():
     assert min(sizes) > 20
 
 
-def test_paragraphs_and_items_stand_apart():
-    """So that no sentence runs into the next."""
+def test_paragraphs_and_items_are_separated():
     [passage] = cut(Block("Opening hours"), Block("We open at nine:\n- every day\n- in summer"))
 
     assert [passage.text[a:b] for a, b in sentence_spans(passage.text)] == [
@@ -139,8 +130,7 @@ def test_paragraphs_and_items_stand_apart():
     ]
 
 
-def test_a_passage_holds_one_kind():
-    """Prose, rows and code are quoted differently; a short introduction goes with what it introduces."""
+def test_passage_has_one_kind_and_its_introduction():
     made = cut(
         Block("Prices change in May."),
         Block("Our prices:"),
@@ -156,8 +146,7 @@ def test_a_passage_holds_one_kind():
     ]
 
 
-def test_long_code_is_cut_at_the_ends_of_lines():
-    """Indented lines stay with the line above where they can."""
+def test_long_code_is_cut_above_unindented_lines():
     code = "\n".join(f"def f{n}():\n    return {'x ' * 20}" for n in range(12))
 
     made = cut(Block(code, PassageKind.CODE))
@@ -166,8 +155,7 @@ def test_long_code_is_cut_at_the_ends_of_lines():
     assert all(passage.text.startswith("def f") for passage in made)
 
 
-def test_a_sentence_without_end_is_cut_at_clauses():
-    """At a comma if there is one in reach; a mark says that it goes on."""
+def test_long_sentence_is_cut_at_clauses():
     clause = "word " * 19 + "word, "
 
     *made, last = cut(Block(clause * 10))
@@ -177,24 +165,21 @@ def test_a_sentence_without_end_is_cut_at_clauses():
     assert last.text.endswith("word,")
 
 
-def test_what_is_no_language_is_cut_as_well():
-    """A key of ten thousand letters is no word."""
+def test_long_key_is_cut():
     made = cut(Block("x" * 10_000))
 
     assert squeezed("".join(passage.text for passage in made)) == "x" * 10_000
     assert max(len(passage.text) for passage in made) < 2000
 
 
-def test_chinese_is_cut_between_characters():
-    """Two characters are a word, and commas are ends of clauses."""
+def test_chinese_is_cut_at_clauses():
     made = cut(Block("我们在五月开门，" * 80))
 
     assert all(count_words(passage.text) <= 119 for passage in made)
     assert all(passage.text.removesuffix(" …").endswith("，") for passage in made)
 
 
-def test_title_and_section_count():
-    """A long path leaves less room, but never less than forty words."""
+def test_title_and_section_reduce_the_room():
     text = " ".join(sentence(10, n) for n in range(30))
 
     assert all(count_words(p.text) <= 110 for p in cut(Block(text), path=("one two three", "four five six seven")))
@@ -202,16 +187,14 @@ def test_title_and_section_count():
     assert cut(Block(text), path=("A", "B"))[0].section == "A › B"
 
 
-def test_the_hash_follows_the_title_and_the_id_does_not():
-    """The indexes see the title; the passage is the same."""
-    one, other = cut(Block("Text."))[0], cut(Block("Text."), title="Holidays")[0]
+def test_title_changes_hash_but_not_id():
+    passage, other = cut(Block("Text."))[0], cut(Block("Text."), title="Holidays")[0]
 
-    assert one.id == other.id
-    assert one.hash != other.hash
+    assert passage.id == other.id
+    assert passage.hash != other.hash
 
 
-def test_pieces_join_to_what_was_cut():
-    """Glue and pieces together are the block."""
+def test_pieces_join_to_the_block():
     block = Block("First line. It has two sentences.\n  - second\n\n  - third")
 
     assert "".join(piece.glue + piece.text for piece in chunking.split_block(block, 3)).strip() == block.text

@@ -1,4 +1,4 @@
-"""Files that are made to exhaust their reader: each is told with its reason, or read for what it says."""
+"""Files made to exhaust their reader are refused with a reason, or read."""
 
 import os
 import time
@@ -22,7 +22,6 @@ from ingest.wikitext.wikitext_parser import parse_wikitext
         ("traversal.docx", "is broken"),
         ("pages.pdf", "more than 10,000 pages"),
         ("repeated.ods", "5,000,000 cells"),
-        ("merges.md", "ok"),
         ("merges.yaml", "broken YAML"),
         ("laughs.yaml", "grows too large|nested too deeply|broken YAML"),
         ("deep.toml", "is broken"),
@@ -31,24 +30,19 @@ from ingest.wikitext.wikitext_parser import parse_wikitext
         ("laughs.svg", "pictures are not read"),
     ],
 )
-def test_what_is_refused(name, reason):
-    """In a line that says why."""
-    made = HOSTILE_FILES[name]()
-    content = made.encode() if isinstance(made, str) else made
+def test_hostile_file_is_refused_with_a_reason(name, reason):
+    hostile = HOSTILE_FILES[name]()
 
-    try:
-        said = " ".join(b.text for s in file_formats.read_file(content, name).sections for b in s.blocks)
-    except UnreadableDocument as error:
-        said = str(error)
-        assert any(part in said for part in reason.split("|")), said
-    else:
-        assert reason == "ok"
-        assert "Text." in said
+    with pytest.raises(UnreadableDocument, match=reason):
+        file_formats.read_file(hostile.encode() if isinstance(hostile, str) else hostile, name)
+
+
+def test_front_matter_that_merges_too_much_is_ignored():
+    assert "Text." in str(file_formats.read_file(HOSTILE_FILES["merges.md"]().encode(), "merges.md"))
 
 
 @pytest.mark.parametrize("name", ["outside.xml", "include.rst"])
-def test_nothing_else_of_this_machine_is_read(name):
-    """Whatever a file asks to have put in its place."""
+def test_files_cannot_include_others(name):
     try:
         read = file_formats.read_file(HOSTILE_FILES[name]().encode(), name)
     except UnreadableDocument:
@@ -56,8 +50,7 @@ def test_nothing_else_of_this_machine_is_read(name):
     assert "root:" not in str(read)
 
 
-def test_an_archive_is_looked_at_before_it_is_unpacked():
-    """How much it holds, how tightly, and in how many parts."""
+def test_archive_is_checked_before_unpacking():
     content = make_bomb(3)
     for limits, reason in (
         ({}, "more tightly"),
@@ -71,15 +64,13 @@ def test_an_archive_is_looked_at_before_it_is_unpacked():
         office.open_package(loose, markup=1 << 20)
 
 
-def test_a_chapter_is_read_once():
-    """However often the book names it."""
+def test_repeated_chapter_is_read_once():
     read = file_formats.read_file(make_epub(500, "<p>Some words.</p>"), "a.epub")
 
     assert [block.text for section in read.sections for block in section.blocks] == ["Some words."]
 
 
-def test_a_workbook_says_no_more_than_a_document():
-    """A text that is stored once may stand in any number of cells."""
+def test_repeated_text_in_a_workbook_is_limited():
     text = "".join(f"{number:05}x" for number in range(1_600))
     row = "<row>" + '<c t="s"><v>0</v></c>' * 100 + "</row>"
 
@@ -88,13 +79,11 @@ def test_a_workbook_says_no_more_than_a_document():
     assert file_formats.read_file(make_xlsx(row.replace("100", "1"), strings="<si><t>One</t></si>"), "a.xlsx").sections
 
 
-def test_a_pdf_of_few_pages_is_read():
-    """What it claims is not what counts."""
+def test_pdf_with_false_page_count_is_read():
     assert file_formats.read_file(make_pdf("3 0 R", 1), "a.pdf").sections
 
 
-def test_text_beyond_any_document_is_refused():
-    """Reading it takes several times its size in memory."""
+def test_too_large_text_is_refused():
     with pytest.raises(UnreadableDocument, match="more than 32 MB of text"):
         file_formats.read_file(b"x" * (file_formats.LARGEST_TEXT + 1), "a.txt")
 
@@ -117,8 +106,7 @@ def read_markdown(text):
     ],
     ids=range(8),
 )
-def test_what_begins_and_never_ends_is_quickly_read(read, text):
-    """Time grows with the length of the text: what is quadratic would take half a minute here."""
+def test_unclosed_markup_is_read_quickly(read, text):
     started = time.process_time()
     read(text)
 
@@ -126,15 +114,13 @@ def test_what_begins_and_never_ends_is_quickly_read(read, text):
 
 
 @pytest.mark.parametrize("opening", ["<table><tr><td>", "<div>", "<ul><li>", "<table><tr><td colspan=50 rowspan=50>"])
-def test_deep_markup_is_read_for_its_text(opening):
-    """No page can exhaust the stack, or be looked through again from each of its tables."""
+def test_deep_markup_is_read(opening):
     read = file_formats.read_file(("<p>Before.</p>" + opening * 60 + "Text.").encode(), "a.html")
 
     assert "Text." in str(read)
 
 
-def test_folders_within_folders(tmp_path, monkeypatch):
-    """What lies deeper than any handbook is told; all else is read."""
+def test_too_deep_folder_is_reported(tmp_path, monkeypatch):
     (tmp_path / "a.md").write_text("Text.")
     monkeypatch.chdir(tmp_path)
     for _ in range(folders.DEEPEST_FOLDER + 2):

@@ -1,4 +1,4 @@
-"""What no store takes is mended in every page, whichever source it comes from."""
+"""Pages are cleaned of content that no store accepts."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -13,7 +13,7 @@ TEXTS = st.text(st.characters(exclude_categories=[]))
 
 
 @pytest.mark.parametrize(
-    ("said", "held"),
+    ("value", "expected"),
     [
         ("lone \ud800 surrogate", "lone \ufffd surrogate"),
         ("at the end \ud83d", "at the end \ufffd"),
@@ -23,25 +23,22 @@ TEXTS = st.text(st.characters(exclude_categories=[]))
         ("tab\tand\nline\r\n", "tab\tand\nline\r\n"),
     ],
 )
-def test_characters_that_no_text_holds(said, held):
-    """Halves of pairs are replaced, control characters dropped, white space stays."""
-    assert clean_text(said) == held
+def test_unstorable_characters_are_replaced(value, expected):
+    assert clean_text(value) == expected
 
 
 @given(TEXTS)
-def test_every_text_can_be_stored(said):
-    """As UTF-8, without NUL; twice cleaned is once cleaned."""
-    held = clean_text(said)
+def test_cleaned_text_can_be_stored(text):
+    cleaned = clean_text(text)
 
-    assert "\x00" not in held
-    assert held.encode().decode() == held
-    assert clean_text(held) == held
+    assert "\x00" not in cleaned
+    assert cleaned.encode().decode() == cleaned
+    assert clean_text(cleaned) == cleaned
 
 
 @given(TEXTS)
-def test_every_part_of_a_page_is_cleaned(said):
-    """Title, sections, address, revision, language and aliases; an alias is one line."""
-    page = clean_page(Page(said, (Section((said,), (Block(said),)),), said, said, None, said, (said,)))
+def test_every_part_of_a_page_is_cleaned(text):
+    page = clean_page(Page(text, (Section((text,), (Block(text),)),), text, text, None, text, (text,)))
 
     paths = [heading for section in page.sections for heading in section.path]
     blocks = [block.text for section in page.sections for block in section.blocks]
@@ -49,22 +46,20 @@ def test_every_part_of_a_page_is_cleaned(said):
     assert "\n" not in page.aliases[0]
 
 
-def test_entities_of_a_title_are_decoded():
-    """Feeds, wikis and front matter write titles as markup; a text that shows entities keeps them."""
+def test_entities_are_decoded_in_titles_only():
     page = clean_page(Page("Q&amp;A &#8211; Hours", (Section(("A",), (Block("Write &amp;."),)),)))
 
     assert (page.title, page.sections[0].blocks[0].text) == ("Q&A – Hours", "Write &amp;.")
 
 
-def test_a_block_of_nothing_else_is_dropped():
-    """And a section that held nothing else."""
+def test_empty_blocks_and_sections_are_dropped():
     full, empty = Section(("A",), (Block("\x00"), Block("Text."))), Section(("B",), (Block("\x01\x02"),))
 
     assert clean_page(Page("T", (full, empty))).sections == (Section(("A",), (Block("Text."),)),)
 
 
 @pytest.mark.parametrize(
-    ("said", "held"),
+    ("value", "expected"),
     [
         (None, None),
         (datetime(2024, 2, 3, 1, tzinfo=timezone(timedelta(hours=2))), datetime(2024, 2, 2, 23, tzinfo=UTC)),
@@ -74,22 +69,19 @@ def test_a_block_of_nothing_else_is_dropped():
         (datetime(9999, 12, 31, 23, tzinfo=UTC), None),
     ],
 )
-def test_a_date_is_in_utc_or_none(said, held):
-    """A moment so near the ends of time that some time zone cannot tell it is none."""
-    assert to_utc(said) == held
+def test_date_becomes_utc_or_none(value, expected):
+    assert to_utc(value) == expected
 
 
 @given(st.datetimes(timezones=st.timezones() | st.none()))
-def test_every_date_that_is_kept_can_be_told_everywhere(said):
-    """So that no answer fails over it."""
-    held = to_utc(said)
+def test_kept_dates_exist_in_every_time_zone(moment):
+    utc = to_utc(moment)
 
-    for hours in (-14, 14) if held else ():
-        assert held.astimezone(timezone(timedelta(hours=hours))) == held
+    for hours in (-14, 14) if utc else ():
+        assert utc.astimezone(timezone(timedelta(hours=hours))) == utc
 
 
-def test_an_unexpected_error_is_one_short_line():
-    """With its kind; even where its text could not be stored."""
+def test_unexpected_error_is_described_in_a_short_line():
     assert describe_error(ValueError("bad \ud800\nthing")) == "cannot be read: ValueError: bad \ufffd thing"
     assert describe_error(RecursionError()) == "cannot be read: RecursionError"
     assert len(describe_error(ValueError("x" * 1000))) == 200

@@ -22,13 +22,13 @@ HOLE = re.compile(
     r"|(?<!\w)\(\s*[,.;]?\s*\)|(?<!\w)\[[^\[\]]*\]\[[^\[\]\s]*\]|\{\{|\{%|\w\]\(",
     re.MULTILINE,
 )
-"""Where a sentence lacks a word, or shows markup of what was taken out; some such places their writers leave."""
+"""A place where a sentence lacks a word or shows removed markup; writers leave some such places themselves."""
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"there is no {DATA}; set FOOTNOTE_DATA")
 
 
 def read(name):
-    """Read a folder: its passages with their pages, and what could not be read with the reasons."""
+    """Return the passages of a folder with their pages, and the reasons of unreadable documents."""
     passages, failures = [], {}
     for document in FolderSource(DATA / name).documents():
         if isinstance(document, Unreadable):
@@ -51,8 +51,7 @@ def read(name):
         ("fixtures-markitdown", 30, 3),
     ],
 )
-def test_every_document_is_counted_and_reads_as_prose(name, documents, failed, capfd):
-    """Each is read or fails with its reason; no markup is left in prose, no passage is too large."""
+def test_every_document_is_counted_and_read_without_markup(name, documents, failed, capfd):
     passages, failures = read(name)
 
     assert FolderSource(DATA / name).expected() == documents
@@ -67,7 +66,7 @@ def test_every_document_is_counted_and_reads_as_prose(name, documents, failed, c
 
 
 @pytest.mark.parametrize(
-    ("file", "said"),
+    ("file", "fact"),
     [
         ("test.docx", "314b0a30-5b04-470b-b9f7-eed2c2bec74a"),
         ("test.docx", "49e168b7-d2ae-407f-a055-2167576f39a1"),
@@ -86,10 +85,9 @@ def test_every_document_is_counted_and_reads_as_prose(name, documents, failed, c
         ("movie-theater-booking-2024.pdf", "Month: December 2024; # Shows: 48; Gross Amount: $12,500.00"),
     ],
 )
-def test_what_a_file_says_is_found_in_it(file, said):
-    """Facts from all parts of files of many kinds."""
+def test_facts_of_a_file_are_in_its_passages(file, fact):
     [document] = FolderSource(DATA / "fixtures-markitdown", include=[f"**/{file}"]).documents()
 
     passages = chunking.split_page("c", document.key, document.load())
 
-    assert any(said in f"{passage.section}\n{passage.text}" for passage in passages)
+    assert any(fact in f"{passage.section}\n{passage.text}" for passage in passages)

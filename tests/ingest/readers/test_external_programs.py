@@ -1,4 +1,4 @@
-"""Scanned pages and older formats, by programs of this machine: fakes that speak as they do."""
+"""Scanned pages and older formats, read by fake programs."""
 
 import os
 import stat
@@ -38,13 +38,13 @@ profile = next(part for part in sys.argv if part.startswith("-env:UserInstallati
 assert "DisableMacrosExecution" in (pathlib.Path(profile[29:]) / "user/registrymodifications.xcu").read_text()
 folder.mkdir()
 if source.read_bytes() != b"broken":
-    shutil.copy("{made}", folder / f"document.{{target}}")
+    shutil.copy("{converted}", folder / f"document.{{target}}")
 """
 
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Put programs of these names first on the path, or take all others from it."""
+    """Install programs as the only ones on the path."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "bin").mkdir()
 
@@ -61,8 +61,7 @@ def scan(*texts):
     return files.pdf([[(72, 700, 10, text)] if text else [] for text in texts], drawing=True)
 
 
-def test_a_scanned_page_is_read_and_says_so(install):
-    """Its heading reaches the footnote, what stands side by side is a row, and no heading of a page is a title."""
+def test_scanned_page_is_read_and_marked(install):
     install("tesseract", TESSERACT)
 
     read = pdf.read_pdf(scan("", "The rest is text."), SCANS)
@@ -77,8 +76,7 @@ def test_a_scanned_page_is_read_and_says_so(install):
     assert (page.title, page.sections[0].path) == ("Old scan", ("Page 1 (OCR)",))
 
 
-def test_scanned_words_from_right_to_left_are_one_line():
-    """Tesseract gives them as they are read; those in other letters stand the other way round."""
+def test_scanned_right_to_left_words_form_one_line():
     places = ((400, "שלום"), (200, "of"), (230, "two"), (100, "עולם"))
     words = [RecognizedWord(("1",), left, 0, 20 * len(text), 30, text) for left, text in places]
 
@@ -86,7 +84,7 @@ def test_scanned_words_from_right_to_left_are_one_line():
 
 
 @pytest.mark.usefixtures("install")
-def test_without_tesseract_a_scan_says_so_and_other_pages_are_read():
+def test_missing_tesseract_fails_only_full_scans():
     with pytest.raises(UnreadableDocument, match="tesseract, which reads them, is not installed"):
         pdf.read_pdf(scan(""), SCANS)
     with pytest.raises(UnreadableDocument, match=r"ocr = true in \[ingest\]"):
@@ -94,7 +92,7 @@ def test_without_tesseract_a_scan_says_so_and_other_pages_are_read():
     assert pdf.read_pdf(scan("", "Text."), SCANS).items == (Block("Text."),)
 
 
-def test_a_language_that_tesseract_lacks_is_told(install):
+def test_missing_ocr_language_is_reported(install):
     install("tesseract", "#!{python}\nimport sys\nsys.exit('Error opening data file deu.traineddata')")
 
     with pytest.raises(UnreadableDocument, match=r"cannot read: Error opening data file deu\.traineddata"):
@@ -102,18 +100,17 @@ def test_a_language_that_tesseract_lacks_is_told(install):
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.doc", ".docx"), ("a.RTF", ".docx"), ("a.ppt", ".pptx")])
-def test_older_formats_of_office_are_opened_by_libreoffice(install, tmp_path, name, kind):
-    """Where the settings let it, and it is there; what it cannot open is told."""
-    made = tmp_path / "made"
+def test_libreoffice_converts_older_formats(install, tmp_path, name, kind):
+    converted = tmp_path / "converted"
     deck = Presentation()
     deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "Kept."
-    deck.save(made)
+    deck.save(converted)
     if kind == ".docx":
-        made.write_bytes(files.docx(files.paragraph("Kept.")))
+        converted.write_bytes(files.docx(files.paragraph("Kept.")))
     programs = ReaderPrograms(libreoffice=True)
     with pytest.raises(UnreadableDocument, match=f"not installed: save it as {kind}"):
         file_formats.read_file(b"old", name, programs=programs)
-    install("soffice", SOFFICE, made=made)
+    install("soffice", SOFFICE, converted=converted)
 
     assert file_formats.read_file(b"old", name, programs=programs).sections[0].blocks == (Block("Kept."),)
     with pytest.raises(UnreadableDocument, match=f"cannot be opened by LibreOffice: save it as {kind}"):
@@ -122,7 +119,7 @@ def test_older_formats_of_office_are_opened_by_libreoffice(install, tmp_path, na
     assert not file_formats.explain_refusal(name, programs)
 
 
-def test_files_are_read_again_where_scans_are_read_by_now():
+def test_enabling_ocr_changes_only_pdf_marks():
     marks = [
         file_formats.make_reader_mark(name, programs) for name in ("a.pdf", "a.md") for programs in (NO_PROGRAMS, SCANS)
     ]
@@ -131,8 +128,7 @@ def test_files_are_read_again_where_scans_are_read_by_now():
     assert marks[0] == marks[2] == marks[3]
 
 
-def test_what_a_reader_called_ends_with_it(install, tmp_path):
-    """Nothing of a document is left behind, in a process or on the disk."""
+def test_called_program_and_files_end_with_the_reader(install, tmp_path):
     mark = tmp_path / "mark"
     install(
         "soffice",
@@ -154,7 +150,7 @@ def test_what_a_reader_called_ends_with_it(install, tmp_path):
 
 
 def has_ended(pid):
-    """Tell whether a process has ended, be it that nobody has asked for its end yet."""
+    """Return whether a process has exited, reaped or not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

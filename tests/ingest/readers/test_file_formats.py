@@ -18,8 +18,7 @@ def page(text, name="a.md", **kwargs):
     return file_formats.read_file(text.encode() if isinstance(text, str) else text, name, **kwargs)
 
 
-def test_a_page_has_its_sections_under_their_headings():
-    """The title is no part of the path; deeper headings stand under higher ones."""
+def test_sections_are_nested_by_headings():
     text = "# Leave\n\nIntro.\n\n## Days\n\nThirty.\n\n### Half days\n\nAlso.\n\n## Illness\n\nCall.\n"
 
     assert page(text).title == "Leave"
@@ -31,15 +30,13 @@ def test_a_page_has_its_sections_under_their_headings():
     )
 
 
-def test_headings_without_text_are_not_lost():
-    """A list written as headings says what it lists."""
+def test_headings_without_text_become_text():
     assert page("# Values\n\n## We care\n\n## We share\n").sections == (
         Section((), (Block("We care"), Block("We share"))),
     )
 
 
-def test_a_list_keeps_the_line_that_introduces_it():
-    """Its items would not be understood alone."""
+def test_list_is_joined_to_its_introduction():
     assert page("We offer:\n\n- tea\n- milk\n").sections[0].blocks == (Block("We offer:\n- tea\n- milk"),)
 
 
@@ -55,13 +52,11 @@ def test_a_list_keeps_the_line_that_introduces_it():
         ("<title>Page – Site</title><p>Text.", "a.html", "Page"),
     ],
 )
-def test_the_title(text, name, title):
-    """Given on purpose, else the first heading, else metadata, else the file's name."""
+def test_title_comes_from_metadata_headings_or_name(text, name, title):
     assert page(text, name).title == title
 
 
-def test_what_a_document_does_not_say_is_filled_in():
-    """Its own date and revision go before the file's."""
+def test_missing_date_and_revision_come_from_the_file():
     plain = page("Some text.", url="https://x.org/a", revision="sha256:1", modified=CHANGED)
     dated = page("---\ndate: 2024-05-06\nversion: 2\n---\nText.", revision="sha256:1", modified=CHANGED)
 
@@ -70,7 +65,7 @@ def test_what_a_document_does_not_say_is_filled_in():
 
 
 @pytest.mark.parametrize(
-    ("said", "date"),
+    ("written", "date"),
     [
         ("31.12.2019", (2019, 12, 31)),
         ("03.02.2024", (2024, 2, 3)),
@@ -85,28 +80,26 @@ def test_what_a_document_does_not_say_is_filled_in():
         ("Sat, 03 Feb 2024 00:00:00 +0000", (2024, 2, 3)),
     ],
 )
-def test_a_date_is_read_as_people_write_it(said, date):
-    """With dots the day comes first; a month alone is its first day."""
-    assert page(f"---\ndate: {said}\n---\nText.", modified=CHANGED).date == datetime(*date, tzinfo=UTC)
-    assert page(f":date: {said}\n\nText.\n", "a.rst", modified=CHANGED).date == datetime(*date, tzinfo=UTC)
+def test_written_dates_are_parsed(written, date):
+    assert page(f"---\ndate: {written}\n---\nText.", modified=CHANGED).date == datetime(*date, tzinfo=UTC)
+    assert page(f":date: {written}\n\nText.\n", "a.rst", modified=CHANGED).date == datetime(*date, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("said", ["next tuesday", "31.02.2024", "02/03/2024", "3 Smarch 2024", "2024-13", "TBD", "yes"])
-def test_a_stated_date_that_is_not_understood_is_none(said):
-    """The file's date would make a page of unknown age the newest; another date that it states would do."""
-    assert page(f"---\ndate: {said}\n---\nText.", modified=CHANGED).date is None
-    assert page(f":date: {said}\n\nText.\n", "a.rst", modified=CHANGED).date is None
-    both = f"---\nupdated: {said}\ndate: 2019-12-31\n---\nText."
+@pytest.mark.parametrize(
+    "written", ["next tuesday", "31.02.2024", "02/03/2024", "3 Smarch 2024", "2024-13", "TBD", "yes"]
+)
+def test_unparsable_stated_date_is_none(written):
+    assert page(f"---\ndate: {written}\n---\nText.", modified=CHANGED).date is None
+    assert page(f":date: {written}\n\nText.\n", "a.rst", modified=CHANGED).date is None
+    both = f"---\nupdated: {written}\ndate: 2019-12-31\n---\nText."
     assert page(both, modified=CHANGED).date == datetime(2019, 12, 31, tzinfo=UTC)
 
 
-def test_a_date_left_empty_is_not_stated():
-    """Templates of static sites are full of them."""
+def test_empty_date_field_is_ignored():
     assert page("---\ndate:\n---\nText.", modified=CHANGED).date == CHANGED
 
 
-def test_the_language_is_told_from_the_prose():
-    """Code and tables hold words of no language."""
+def test_language_is_detected_from_prose():
     text = (
         "```\nfor if while return import class\n```\n\nDie Mitarbeiterinnen und Mitarbeiter haben dreißig Tage Urlaub."
     )
@@ -133,8 +126,7 @@ def test_the_language_is_told_from_the_prose():
         (b"x", "a.xyz", ".xyz files are not read"),
     ],
 )
-def test_a_file_that_cannot_be_read_says_why(content, name, reason, capfd):
-    """In words that a person can act upon, and nothing is printed."""
+def test_unreadable_file_has_a_reason(content, name, reason, capfd):
     with pytest.raises(UnreadableDocument, match=reason):
         page(content, name)
     assert capfd.readouterr() == ("", "")
@@ -142,8 +134,7 @@ def test_a_file_that_cannot_be_read_says_why(content, name, reason, capfd):
 
 @pytest.mark.parametrize("name", [name for name in file_formats.load_formats() if name])
 @pytest.mark.parametrize("content", [b"\x00\x01\x02", b"<", b"%PDF-1.7\n", b"PK\x05\x06" + bytes(18), b"\xff\xfe"])
-def test_no_bytes_do_anything_but_fail_with_a_reason(name, content, capfd):
-    """Broken files of every kind."""
+def test_broken_files_of_every_format_fail_quietly(name, content, capfd):
     with suppress(UnreadableDocument):
         assert page(content, f"a{name}").sections
 
@@ -151,8 +142,7 @@ def test_no_bytes_do_anything_but_fail_with_a_reason(name, content, capfd):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "shift_jis", "euc_jp"])
-def test_text_is_read_in_its_encoding(encoding):
-    """By its mark, as UTF-8, or by guess."""
+def test_encoding_of_text_is_detected(encoding):
     content = "名前,年齢\n佐藤太郎,30\n三木英子,25\n".encode(encoding)
 
     assert page(content, "a.csv").sections[0].blocks[0] == Block("名前: 佐藤太郎; 年齢: 30", PassageKind.TABLE)
@@ -182,13 +172,11 @@ def test_text_is_read_in_its_encoding(encoding):
         ("Η άδεια είναι τριάντα ημέρες.", "cp1253"),
     ],
 )
-def test_a_short_text_in_an_older_encoding(text, encoding):
-    """A few accents are not taken for Japanese, nor Japanese for accents."""
+def test_legacy_encoding_of_short_text_is_guessed(text, encoding):
     assert plain_text.decode_text(text.encode(encoding)) == text
 
 
-def test_lines_end_as_they_may():
-    """Of Windows, of old Macs, of Unix."""
+def test_all_line_ends_are_accepted():
     assert page(b"One\r\n\r\nTwo\r\rThree\n\nFour", "a.txt").sections[0].blocks == tuple(
         map(Block, ("One", "Two", "Three", "Four"))
     )
@@ -204,16 +192,14 @@ def test_lines_end_as_they_may():
         ("a.txt", b"x", False),
     ],
 )
-def test_whether_a_document_tells_its_own_date(name, content, dated):
-    """Then its file's date is no part of what it is."""
+def test_is_dated_finds_stated_dates(name, content, dated):
     assert file_formats.is_dated(name, content) is dated
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.mdx", "a.html", "a.txt", "a.rst"])
 @pytest.mark.parametrize("line", ["- a\n", "![\n", "{% x\n", "{\n", "a\n\n"])
-def test_a_megabyte_of_one_line_takes_two_seconds_at_most(name, line):
-    """What stands there 500 times in a row says no more."""
-    began = time.process_time()
+def test_repeated_lines_are_read_quickly(name, line):
+    started = time.process_time()
     file_formats.load_formats()[name[1:]].read((line * (1_000_000 // len(line))).encode())
 
-    assert time.process_time() - began < 2
+    assert time.process_time() - started < 2

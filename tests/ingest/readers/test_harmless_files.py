@@ -1,4 +1,4 @@
-"""Which documents are read in a process of their own."""
+"""Files that are read without a sandbox."""
 
 import pytest
 
@@ -24,10 +24,10 @@ from ingest.readers.file_formats import is_harmless
         ("a.unheard", 1 << 30, True),
     ],
 )
-def test_small_and_simple_documents_are_read_in_place_and_what_is_refused(name, size, expected):
+def test_only_small_simple_or_refused_files_are_harmless(name, size, expected):
     assert is_harmless(name, size) is expected
 
 
 @pytest.mark.parametrize("suffix", [name for name in file_formats.load_formats() if name])
-def test_no_large_file_of_any_kind_is_read_in_place(suffix):
+def test_large_files_are_not_harmless(suffix):
     assert not is_harmless(f"a{suffix}", 2 << 20)

@@ -1,4 +1,4 @@
-"""E-mail is read for who wrote when, and what."""
+"""E-mail becomes head and text."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ from ingest.readers import mail
 from ingest.readers.parsed_document import Heading
 from ingest.types import Block
 
-LETTER = (
+MESSAGE = (
     b"From: Ann <ann@x.org>\r\nTo: Bob <bob@x.org>\r\nSubject: =?utf-8?q?Caf=C3=A9_closed?=\r\n"
     b"Date: Mon, 06 May 2024 09:08:09 +0200\r\nMIME-Version: 1.0\r\n"
     b'Content-Type: multipart/mixed; boundary="b"\r\n\r\n'
@@ -17,9 +17,8 @@ LETTER = (
 )
 
 
-def test_a_letter():
-    """Its subject is the title; the plain text is read, attachments are named."""
-    reading = mail.read_eml(LETTER)
+def test_message_has_head_text_and_attachments():
+    reading = mail.read_eml(MESSAGE)
 
     assert reading.title == "Café closed"
     assert reading.date == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -31,22 +30,19 @@ def test_a_letter():
     ]
 
 
-def test_a_letter_of_html_only():
-    """It is read as a page is."""
-    letter = b"Subject: x\nContent-Type: text/html; charset=latin-1\n\n<p>Caf\xe9 &amp; <b>bar</b></p>"
+def test_html_message_is_read():
+    message = b"Subject: x\nContent-Type: text/html; charset=latin-1\n\n<p>Caf\xe9 &amp; <b>bar</b></p>"
 
-    assert mail.read_eml(letter).items == (Block("Café & bar"),)
+    assert mail.read_eml(message).items == (Block("Café & bar"),)
 
 
-def test_a_letter_in_an_encoding_that_it_does_not_tell():
-    """It is guessed rather than lost."""
+def test_undeclared_encoding_is_guessed():
     text = "Das Büro schließt über die Feiertage für zwei Wochen, die Küche auch.".encode("cp1252")
 
     assert "Büro schließt" in mail.read_eml(b"Subject: x\nContent-Type: text/plain\n\n" + text).items[0].text
 
 
-def test_a_mailbox_is_a_section_a_letter():
-    """Each under its subject."""
+def test_each_message_of_a_mailbox_becomes_a_section():
     box = b"From ann Mon May  6\nSubject: One\n\nFirst.\n\nFrom bob Tue May  7\nSubject: Two\n\nSecond.\n"
 
     assert mail.read_mbox(box).items == (Heading(2, "One"), Block("First."), Heading(2, "Two"), Block("Second."))

@@ -1,4 +1,4 @@
-"""Word, PowerPoint and Excel files, and what goes wrong with them."""
+"""Word, PowerPoint and Excel files."""
 
 import datetime as dt
 import io
@@ -19,8 +19,7 @@ from storage.types import PassageKind
 from tests.ingest.files import docx, paragraph, zipped
 
 
-def test_a_word_document_keeps_its_sections():
-    """Title, headings, paragraphs, lists and tables."""
+def test_word_document_is_read_by_sections():
     cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
     row = "<w:tr>" + cell + cell + "</w:tr>"
     body = (
@@ -42,8 +41,7 @@ def test_a_word_document_keeps_its_sections():
     assert reading.date == dt.datetime(2024, 5, 6, 7, 8, 9, tzinfo=dt.UTC)
 
 
-def test_equations_of_word_are_written_out():
-    """They are text to whoever asks for them."""
+def test_word_equations_become_text():
     run = "<m:r><m:t>{}</m:t></m:r>"
     fraction = f"<m:f><m:num>{run.format('a+b')}</m:num><m:den>{run.format('2')}</m:den></m:f>"
     power = f"<m:sSup><m:e>{run.format('x')}</m:e><m:sup>{run.format('2')}</m:sup></m:sSup>"
@@ -52,8 +50,7 @@ def test_equations_of_word_are_written_out():
     assert office.read_word(docx(f"<w:p><w:r><w:t>So:</w:t></w:r>{math}</w:p>")).items == (Block("So: y=(a+b)/2+x^2"),)
 
 
-def test_a_presentation_is_a_section_a_slide():
-    """The first title is the presentation's; points are a list, notes come last."""
+def test_each_slide_becomes_a_section():
     deck = Presentation()
     first = deck.slides.add_slide(deck.slide_layouts[0])
     first.shapes.title.text = "Plans"
@@ -64,10 +61,7 @@ def test_a_presentation_is_a_section_a_slide():
     for n, text in enumerate(["Plan", "Price", "Team", "5"]):
         table.cell(n // 2, n % 2).text = text
     second.notes_slide.notes_text_frame.text = "Mention the discount."
-    file = io.BytesIO()
-    deck.save(file)
-
-    reading = office.read_slides(file.getvalue())
+    reading = office.read_slides(save(deck))
 
     assert reading.title == "Plans"
     assert reading.items == (
@@ -79,29 +73,28 @@ def test_a_presentation_is_a_section_a_slide():
     )
 
 
-def deck(*titles):
-    made = Presentation()
+def make_deck(*titles):
+    deck = Presentation()
     for title in titles:
-        made.slides.add_slide(made.slide_layouts[5]).shapes.title.text = title
-    return made
+        deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = title
+    return deck
 
 
-def saved(made):
+def save(deck):
     file = io.BytesIO()
-    made.save(file)
+    deck.save(file)
     return file.getvalue()
 
 
 @pytest.mark.parametrize("kind", ["barChart", "bar3DChart", "surfaceChart", "ofPieChart"])
-def test_a_chart_of_any_kind_is_rows(kind):
-    """Also those that the library of presentations does not know."""
-    made = deck("Sales")
+def test_charts_become_rows(kind):
+    deck = make_deck("Sales")
     values = CategoryChartData()
     values.categories = ["Q1", "Q2"]
     values.add_series("North", (10.5, 12))
     values.add_series("South", (7, None))
-    made.slides[0].shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, Inches(3), Inches(5), Inches(3), values)
-    with zipfile.ZipFile(io.BytesIO(saved(made))) as archive:
+    deck.slides[0].shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, Inches(3), Inches(5), Inches(3), values)
+    with zipfile.ZipFile(io.BytesIO(save(deck))) as archive:
         parts = {name: archive.read(name).replace(b"barChart", kind.encode()) for name in archive.namelist()}
 
     assert office.read_slides(zipped(parts)).items == (
@@ -112,12 +105,11 @@ def test_a_chart_of_any_kind_is_rows(kind):
 
 
 @pytest.mark.parametrize("titles", [("Closed on 24 December",), ("Our year", "Hire ten")])
-def test_slides_of_titles_alone_are_read(titles):
-    assert office.read_slides(saved(deck(*titles))).items == tuple(map(Block, titles))
+def test_slide_titles_without_text_become_text(titles):
+    assert office.read_slides(save(make_deck(*titles))).items == tuple(map(Block, titles))
 
 
-def test_boxes_and_tables_within_tables_of_word():
-    """A form says what is ticked; a table in a cell belongs to its row."""
+def test_word_checkboxes_and_nested_tables_are_read():
     box = "<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val='{}'/></w14:checkbox></w:sdtPr><w:sdtContent/></w:sdt>"
     ticked = "".join(f"<w:p>{box.format(n)}<w:r><w:t>{text}</w:t></w:r></w:p>" for n, text in ((1, "Yes"), (0, "No")))
     cell = "<w:tc>{}</w:tc>"
@@ -160,15 +152,13 @@ def test_boxes_and_tables_within_tables_of_word():
         (["||EURO|GBP", "|Day|EUR|GBP", "FY|May|0.9|0.7"], ["FY; Day: May; EURO EUR: 0.9; GBP: 0.7"]),
     ],
 )
-def test_heads_and_signs_of_tables_of_accounts(grid, rows):
-    """Several rows may name the columns, and signs of currencies and brackets have columns of their own."""
+def test_financial_tables_join_heads_and_signs(grid, rows):
     split = table_rows.split_header([line.split("|") for line in grid])
 
     assert [block.text for block in table_rows.make_row_blocks(*split)] == rows
 
 
-def test_numbers_that_span_the_columns_of_signs_are_of_one_column():
-    """As reports to the SEC are set: a sign stands in the first row and the last alone."""
+def test_numbers_spanning_sign_columns_share_a_column():
     head = "<tr><td></td><td></td><td colspan=3>Sept 28,<br>2024</td><td></td><td colspan=3>Sept 30,<br>2023</td></tr>"
     cells = (
         "<td>Sales</td><td></td><td>$</td><td>294,866</td><td></td><td></td><td>$</td><td>298,085</td><td></td>",
@@ -183,8 +173,7 @@ def test_numbers_that_span_the_columns_of_signs_are_of_one_column():
     ]
 
 
-def test_a_workbook_is_rows_under_the_names_of_its_sheets():
-    """Values read as in the sheet; a blank row ends a table; hidden sheets are left out; a cell that is cut says so."""
+def test_visible_sheets_become_sections_of_rows():
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Offices"
@@ -212,8 +201,7 @@ def test_a_workbook_is_rows_under_the_names_of_its_sheets():
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_rows_of_text_are_told_by_their_delimiter(delimiter):
-    """Whichever mark delimits the cells."""
+def test_delimiter_is_detected(delimiter):
     rows = [["Name", "City", "Age"], ["Ann", "Graz", "30"], ["Bob", "Linz", "25"]]
 
     items = spreadsheet.read_delimited("\n".join(delimiter.join(row) for row in rows)).items
@@ -222,14 +210,12 @@ def test_rows_of_text_are_told_by_their_delimiter(delimiter):
 
 
 @pytest.mark.parametrize("read", [office.read_word, office.read_slides, spreadsheet.read_xlsx])
-def test_a_protected_file_says_so(read):
-    """Office encrypts into a file of its older format."""
+def test_protected_file_is_refused(read):
     with pytest.raises(UnreadableDocument, match="password"):
         read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512))
 
 
-def test_a_file_that_unpacks_to_far_more_is_not_unpacked():
-    """The sizes that the archive gives are added up first."""
+def test_archive_with_large_parts_is_refused():
     content = zipped({f"word/{n}.xml": bytes(2**20) for n in range(9)})
 
     assert len(content) < 2**16

@@ -18,7 +18,7 @@ NAMES = " ".join(
 )
 
 
-def written(kind, body, styles="", **parts):
+def make_document(kind, body, styles="", **parts):
     content = (
         f'<office:document-content {NAMES} xmlns:xlink="http://www.w3.org/1999/xlink">'
         f"<office:automatic-styles>{styles}</office:automatic-styles>"
@@ -35,8 +35,7 @@ def rows(*lines):
     return "".join(f"<table:table-row>{line}</table:table-row>" for line in lines)
 
 
-def test_a_text_keeps_its_headings_lists_and_tables():
-    """Notes stand at its end; what was struck out, remarks and tables of contents are left out."""
+def test_text_becomes_headings_lists_and_tables():
     lists = (
         '<text:list text:style-name="N"><text:list-item><text:p>One</text:p><text:list><text:list-item>'
         "<text:p>Inner</text:p></text:list-item></text:list></text:list-item></text:list>"
@@ -57,7 +56,7 @@ def test_a_text_keeps_its_headings_lists_and_tables():
         "<dc:title>Old</dc:title><dc:date>2024-05-06T07:08:09</dc:date></office:meta></office:document-meta>"
     )
 
-    read = open_document.read_text_document(written("text", body, numbered, **{"meta.xml": meta}))
+    read = open_document.read_text_document(make_document("text", body, numbered, **{"meta.xml": meta}))
 
     assert read.items == (
         Heading(1, "Leave"),
@@ -69,8 +68,7 @@ def test_a_text_keeps_its_headings_lists_and_tables():
     assert (read.fallback_title, f"{read.date:%Y-%m-%d}") == ("Old", "2024-05-06")
 
 
-def test_a_presentation_is_a_section_a_slide():
-    """Frames from top to bottom, notes last."""
+def test_each_slide_becomes_a_section():
     frame = '<draw:frame svg:y="{}cm" presentation:class="{}"><draw:text-box>{}</draw:text-box></draw:frame>'
     number = frame.format(9, "page-number", "<text:p><text:page-number>1</text:page-number></text:p>")
     notes = (
@@ -82,7 +80,7 @@ def test_a_presentation_is_a_section_a_slide():
         f"{frame.format(1, 'title', '<text:p>Plans</text:p>')}{notes}</draw:page>"
     )
 
-    assert open_document.read_presentation(written("presentation", body)).items == (
+    assert open_document.read_presentation(make_document("presentation", body)).items == (
         Heading(2, "Plans"),
         Block("Above"),
         Block("Below"),
@@ -90,8 +88,7 @@ def test_a_presentation_is_a_section_a_slide():
     )
 
 
-def test_a_workbook_is_rows_as_those_of_excel():
-    """Days in ISO's form, cells that are repeated, none of the million blank ones, no hidden sheets."""
+def test_visible_sheets_become_rows():
     values = (
         '<table:table-cell office:value-type="date" office:date-value="2019-03-01"><text:p>3/1/19</text:p>'
         '</table:table-cell><table:table-cell office:value-type="float" office:value="1200" '
@@ -106,14 +103,14 @@ def test_a_workbook_is_rows_as_those_of_excel():
         f'<table:table table:name="Secret" table:style-name="H">{rows(cells("a", "b"))}</table:table>'
     )
 
-    assert open_document.read_ods(written("spreadsheet", body, hidden)).items == (
+    assert open_document.read_ods(make_document("spreadsheet", body, hidden)).items == (
         Heading(2, "Offices"),
         Block("Opened: 2019-03-01; Share: 1200; Visits: 1200", PassageKind.TABLE),
     )
 
 
-def test_a_protected_file_says_so():
+def test_protected_file_is_refused():
     manifest = {"META-INF/manifest.xml": "<manifest><encryption-data/></manifest>"}
 
     with pytest.raises(UnreadableDocument, match="password"):
-        open_document.read_text_document(written("text", "", **manifest))
+        open_document.read_text_document(make_document("text", "", **manifest))

@@ -20,8 +20,7 @@ def page(*texts, size=10.0, left=72.0, top=700.0):
     ]
 
 
-def test_a_file_is_read_from_its_pages():
-    """Lines join to paragraphs, larger ones are headings, gaps make tables, page numbers go."""
+def test_pages_become_headings_paragraphs_and_tables():
     content = files.pdf(
         [
             [
@@ -56,22 +55,20 @@ def test_a_file_is_read_from_its_pages():
     assert reading.date == datetime(2024, 5, 6, 5, 8, 9, tzinfo=UTC)
 
 
-def test_pages_without_text_ask_for_recognition():
-    """A scan is pictures."""
+def test_scan_without_ocr_is_refused():
     with pytest.raises(UnreadableDocument, match="text recognition"):
         pdf.read_pdf(files.pdf([[]]))
 
 
 @pytest.mark.parametrize("content", [b"%PDF-1.4 broken", b"no PDF at all"])
-def test_a_broken_file_says_so(content, capfd):
-    """In plain words, and nothing is printed."""
+def test_broken_pdf_is_refused_quietly(content, capfd):
     with pytest.raises(UnreadableDocument, match="broken"):
         pdf.read_pdf(content)
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "said"),
+    ("first", "second", "expected"),
     [
         (f"This is the gen{HYPHEN}", "eral rule.", "This is the general rule."),
         (f"A chat and a chat{HYPHEN}", "optimized model.", "A chat and a chat-optimized model."),
@@ -79,46 +76,40 @@ def test_a_broken_file_says_so(content, capfd):
         ("He gave the well-", "known answer.", "He gave the well- known answer."),
     ],
 )
-def test_parted_words_are_mended(first, second, said):
-    """With a hyphen only where the first half is a word of its own and the whole is not."""
-    assert pdf_layout.read_layout([page(first, second)]) == [Block(said)]
+def test_hyphenated_words_are_joined(first, second, expected):
+    assert pdf_layout.read_layout([page(first, second)]) == [Block(expected)]
 
 
-def test_a_paragraph_goes_on_over_the_page():
-    """If it did not end, and the next page goes on in lower case."""
+def test_paragraph_continues_on_the_next_page():
     pages = [page("The rule holds for all who"), page("work in the office.")]
 
     assert pdf_layout.read_layout(pages) == [Block("The rule holds for all who work in the office.")]
 
 
-def test_lines_are_read_from_top_to_bottom_whenever_they_are_drawn():
-    """But columns one after the other, as the file has them."""
+def test_lines_are_sorted_within_columns():
     left = page("Left one", "left two.", top=600.0)
     right = page("Right one", "right two.", left=320.0, top=600.0)
-    over = [TextSegment(72, 700, 420, 712, "Over both of the columns there stands a title", 10, bold=False)]
+    over = [TextSegment(72, 700, 420, 712, "A title over both of the columns", 10, bold=False)]
 
-    said = " ".join(item.text for item in pdf_layout.read_layout([[*left, *right, *over]]))
+    text = " ".join(item.text for item in pdf_layout.read_layout([[*left, *right, *over]]))
 
-    assert said == "Over both of the columns there stands a title Left one left two. Right one right two."
+    assert text == "A title over both of the columns Left one left two. Right one right two."
 
 
-def test_no_heading_goes_on_over_the_page():
-    """Slides have a title each, be it written small."""
+def test_headings_do_not_continue_on_the_next_page():
     text = page("Text that is set as most of it is, and goes on for a line.", top=600.0)
     pages = [[*page(title, size=24.0), *text] for title in ("plans", "prices")]
 
     assert [item.text for item in pdf_layout.read_layout(pages) if isinstance(item, Heading)] == ["plans", "prices"]
 
 
-def test_what_stands_on_every_page_is_left_out():
-    """Running heads change in nothing but numbers."""
+def test_running_heads_and_page_numbers_are_removed():
     pages = [page(f"Handbook, page {n} of 4", f"Text of page {word}.", f"{n}") for n, word in enumerate("abcd", 1)]
 
     assert [item.text for item in pdf_layout.read_layout(pages)] == [f"Text of page {word}." for word in "abcd"]
 
 
-def test_short_lines_stay_lines():
-    """An address is no paragraph: the next word would have fitted."""
+def test_short_lines_are_not_joined():
     lines = page("Ann Smith", "Main Street 5", "Graz", top=500.0)
     text = page("A long line of text that shows how wide the page is set, from left to right", top=700.0)
 
@@ -129,8 +120,7 @@ def test_short_lines_stay_lines():
     ]
 
 
-def test_numbers_and_bullets_belong_to_what_follows():
-    """However far they stand from it."""
+def test_bullet_is_joined_to_its_text():
     bullet = TextSegment(72, 700, 76, 710, "•", 10, bold=False)
     text = TextSegment(108, 700, 300, 710, "A point of the list", 10, bold=False)
 
@@ -146,8 +136,7 @@ def columns(*rows, top=600.0):
     ]
 
 
-def test_authors_beside_each_other_are_read_one_after_the_other():
-    """A column each, not rows of names, houses and addresses."""
+def test_authors_are_read_by_column():
     rows = columns(("Ann Smith", "Bo Chen"), ("University of Graz", "Example Institute"), ("ann@x.org", "bo@y.org"))
 
     assert pdf_layout.read_layout([rows]) == [
@@ -156,25 +145,23 @@ def test_authors_beside_each_other_are_read_one_after_the_other():
     ]
 
 
-def test_columns_that_were_drawn_line_by_line_are_no_table():
+def test_text_columns_drawn_by_line_are_not_a_table():
     left = ("Answers without sources", "cannot be checked by those", "who read them.")
     right = ("In this column we say why", "it was not enough for the", "people who asked.")
 
-    said = " ".join(item.text for item in pdf_layout.read_layout([columns(*zip(left, right, strict=True))]))
+    text = " ".join(item.text for item in pdf_layout.read_layout([columns(*zip(left, right, strict=True))]))
 
-    assert said == " ".join((*left, *right))
+    assert text == " ".join((*left, *right))
 
 
-def test_accents_that_are_drawn_over_letters_belong_to_them():
-    """As TeX sets them; an accent beside a letter is an apostrophe."""
+def test_separate_accents_are_joined_to_letters():
     drawn = [(72, 700, 10, "Sch"), (88.6, 700, 10, "\u00a8"), (88.6, 700, 10, "on, it\u00b4s")]
 
     assert pdf.read_pdf(files.pdf([drawn])).items == (Block("Sch\u00f6n, it\u00b4s"),)
 
 
-def test_a_page_from_right_to_left_is_read_so():
-    """The visual order of Hebrew, letter by letter; its columns begin on the right."""
-    shown = [
+def test_right_to_left_page_is_read_in_order():
+    drawn = [
         (300, 700, 10, "dcba"),
         (300, 676, 10, "dc"),
         (500, 676, 10, "ba"),
@@ -182,7 +169,7 @@ def test_a_page_from_right_to_left_is_read_so():
         (500, 664, 10, "cc"),
     ]
 
-    items = pdf.read_pdf(files.pdf([shown], letters="אבגד")).items
+    items = pdf.read_pdf(files.pdf([drawn], letters="אבגד")).items
 
     assert items == (
         Block("אבגד"),

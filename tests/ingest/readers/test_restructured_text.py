@@ -41,8 +41,7 @@ Basic 5
 """
 
 
-def test_a_page_is_read_to_its_end():
-    """Sections, lists, code, notes and tables; what Sphinx would generate is left out."""
+def test_page_becomes_headings_and_blocks():
     reading = restructured_text.read_restructured_text(PAGE)
 
     assert reading.items == (
@@ -59,8 +58,7 @@ def test_a_page_is_read_to_its_end():
     assert reading.revision == "3"
 
 
-def test_no_other_file_is_read(tmp_path):
-    """Including a file would show what the folder does not hold."""
+def test_other_files_are_not_included(tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("hidden")
 
@@ -71,15 +69,13 @@ def test_no_other_file_is_read(tmp_path):
     assert "hidden" not in str(reading)
 
 
-def test_raw_markup_is_not_passed_on():
-    """It is not text."""
+def test_raw_markup_is_omitted():
     assert "alert" not in str(
         restructured_text.read_restructured_text("Text.\n\n.. raw:: html\n\n   <script>alert(1)</script>\n")
     )
 
 
-def test_faults_are_not_reported(capfd):
-    """A broken page is read as far as it goes, and nothing is printed."""
+def test_broken_page_is_read_quietly(capfd):
     reading = restructured_text.read_restructured_text(
         "Title\n==\n\n.. unknown:: x\n\n`unclosed |ref|_ :nope:`x`\n\nText.\n"
     )

@@ -24,7 +24,7 @@ def texts(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.rst", "a.adoc", "README"])
 @pytest.mark.parametrize("head", ["---\ndate: 2023-01-04\n---\n", '+++\nlastmod = "2023-01-04"\n+++\n'])
-def test_front_matter_of_every_text(name, head):
+def test_front_matter_dates_every_text_format(name, head):
     page = read(f"{head}{RULE}\n", name)
     assert (page.date, texts(page)) == (STATED, [RULE])
     assert file_formats.is_dated(name, f"{head}{RULE}".encode())
@@ -34,7 +34,7 @@ def test_front_matter_of_every_text(name, head):
     "head", ["---\nNote: keys are at the desk\n---\n", "---\nParking\n---\n", "---\n- Bring it\n---\n"]
 )
 @pytest.mark.parametrize("name", ["a.txt", "a.rst"])
-def test_a_text_between_rules_stays(name, head):
+def test_text_between_rules_is_not_front_matter(name, head):
     assert head.split("\n")[1].lstrip("- ") in str(read(f"{head}\n{RULE}\n", name).sections)
 
 
@@ -51,7 +51,7 @@ def test_a_text_between_rules_stays(name, head):
     ],
 )
 @pytest.mark.parametrize("above", ["", "{}Garage\n", "{}Garage\n\n", "Garage\n======\n\nAuthor: Ann Smith\n"])
-def test_a_line_that_says_when_a_page_was_updated(name, line, above):
+def test_updated_line_dates_the_page_and_is_removed(name, line, above):
     text = f"{above.format('# ' if name == 'a.md' else '')}{line}\n\n{RULE}\n"
     page = read(text, name)
     assert page.date == STATED
@@ -62,7 +62,7 @@ def test_a_line_that_says_when_a_page_was_updated(name, line, above):
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md"])
 @pytest.mark.parametrize("line", ["Date: 4 January 2023", "Datum: 4. Januar 2023", "Author: Ann\nDate: 4 January 2023"])
-def test_a_line_with_the_date_stays_readable(name, line):
+def test_date_line_dates_the_page_and_is_kept(name, line):
     page = read(f"Garage\n\n{line}\n{RULE}\n", name)
     assert page.date == STATED
     assert {RULE, line.split("\n")[-1]} <= {*texts(page)}
@@ -83,7 +83,7 @@ def test_a_line_with_the_date_stays_readable(name, line):
         f"Garage\n\nDate: 4 January 2023 to 6 January 2023\n\n{RULE}\n",
     ],
 )
-def test_no_other_line_dates_a_page(name, text):
+def test_other_lines_do_not_date_a_page(name, text):
     page = read(text, name)
     assert page.date == CHANGED
     assert "2023" in str(page.sections)
@@ -104,11 +104,11 @@ LINES = [
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=12))
-def test_at_most_the_line_that_dates_a_page_is_no_part_of_it(lines):
+def test_only_the_dating_line_is_removed(lines):
     page = read("\n".join([*lines, "The end."]), "a.txt")
-    kept = f"{page.title} {page.sections}"
-    assert all(line in kept for line in {*lines} - {LINES[-3]})
-    assert kept.count("Stand: 4.1.2023") + (page.date != CHANGED) >= lines.count("Stand: 4.1.2023")
+    content = f"{page.title} {page.sections}"
+    assert all(line in content for line in {*lines} - {LINES[-3]})
+    assert content.count("Stand: 4.1.2023") + (page.date != CHANGED) >= lines.count("Stand: 4.1.2023")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_at_most_the_line_that_dates_a_page_is_no_part_of_it(lines):
         ("Leave (2023)\n", "Leave old"),
     ],
 )
-def test_the_title_of_plain_text(text, title):
+def test_plain_text_title_is_found(text, title):
     page = read(text, "leave-old.txt")
     assert page.title == title
     assert (title not in str(page.sections)) or title == "Leave old"

@@ -12,8 +12,7 @@ from storage.types import PassageKind
 from tests.ingest import files
 
 
-def test_a_book_is_read_in_the_order_of_its_chapters():
-    """With the title, date and language that it tells."""
+def test_book_is_read_by_chapters():
     chapters = ["<h1>One</h1><p>First.</p>", "<h1>Two</h1><p>Second.</p>"]
 
     reading = office.read_epub(files.epub(chapters, title="The book", modified="2024-05-06T07:08:09Z"))
@@ -23,8 +22,7 @@ def test_a_book_is_read_in_the_order_of_its_chapters():
     assert reading.date == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
-def test_a_feed_is_a_section_an_entry():
-    """With its date and its text, of which the longest is taken."""
+def test_each_feed_entry_becomes_a_section():
     content = b"""<rss xmlns:c="urn:c"><channel><title>News</title><item><title>New office</title>
     <pubDate>Mon, 06 May 2024 07:08:09 GMT</pubDate><description>Short.</description>
     <c:encoded>&lt;p&gt;We open in Graz &amp;amp; Linz.&lt;/p&gt;</c:encoded></item></channel></rss>"""
@@ -37,8 +35,7 @@ def test_a_feed_is_a_section_an_entry():
     )  # fmt: skip
 
 
-def test_other_xml_is_read_for_its_texts():
-    """Elements side by side are facts, mixed ones a paragraph."""
+def test_other_xml_becomes_facts_and_paragraphs():
     content = b"<staff><one><name>Ann</name><city>Graz</city></one><note>See <b>the</b> list.</note></staff>"
 
     assert web_page.read_feed(content).items == (
@@ -47,8 +44,7 @@ def test_other_xml_is_read_for_its_texts():
     )
 
 
-def test_xml_looks_nothing_up(tmp_path):
-    """Entities that name files are not followed."""
+def test_xml_entities_are_not_resolved(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("hidden")
     content = f'<!DOCTYPE a [<!ENTITY e SYSTEM "file://{secret}">]><a><b>Text &e;</b></a>'.encode()
@@ -56,8 +52,7 @@ def test_xml_looks_nothing_up(tmp_path):
     assert "hidden" not in str(web_page.read_feed(content))
 
 
-def test_a_notebook_is_its_prose_and_its_code():
-    """Outputs are left out."""
+def test_notebook_becomes_prose_and_code():
     cells = [
         {"cell_type": "markdown", "source": ["# Report\n", "Some *text*."]},
         {"cell_type": "code", "source": "print(1)\n", "outputs": [{"text": "1"}]},
@@ -68,8 +63,7 @@ def test_a_notebook_is_its_prose_and_its_code():
     assert reading.items == (Heading(1, "Report"), Block("Some text."), Block("print(1)", PassageKind.CODE))
 
 
-def test_objects_are_rows_and_their_parts_sections():
-    """A long text in them is a paragraph."""
+def test_objects_become_rows_and_sections():
     data = {"name": "Ann", "tags": ["a", "b"], "office": {"city": "Graz"}, "bio": "long " * 60}
 
     assert structured_data.read_json(json.dumps(data)).items == (
@@ -81,8 +75,7 @@ def test_objects_are_rows_and_their_parts_sections():
     )
 
 
-def test_json_lines_yaml_and_toml_read_alike():
-    """The same data, the same text."""
+def test_json_lines_yaml_and_toml_agree():
     row = Block("name: Ann; open: yes", PassageKind.TABLE)
 
     assert structured_data.read_json('{"name": "Ann", "open": true}\n{"name": "Ann", "open": true}').items == (row, row)
@@ -104,7 +97,6 @@ def test_json_lines_yaml_and_toml_read_alike():
         ),
     ],
 )
-def test_data_that_cannot_be_read_says_why(read, text, reason):
-    """So that a person can mend it; a few lines that stand for far too much are not followed."""
+def test_invalid_data_has_a_reason(read, text, reason):
     with pytest.raises(UnreadableDocument, match=reason):
         read(text)

@@ -27,7 +27,7 @@ def html_texts(source):
 
 
 @pytest.mark.parametrize(
-    ("tag", "said"),
+    ("tag", "expected"),
     [
         ('{% slack_channel "lost-and-found" %}', "lost-and-found"),
         ('{% slack_channel "g-res" "the research guild" %}', "the research guild"),
@@ -67,18 +67,17 @@ def html_texts(source):
         )),
     ],
 )  # fmt: skip
-def test_a_tag_in_a_sentence_is_what_is_seen(tag, said):
-    """Readable arguments, an address, or a mark: never a hole."""
+def test_tag_in_a_sentence_becomes_text_or_mark(tag, expected):
     [link, *definition] = tag.split("\n\n")
     after = "".join(f"\n\n{part}" for part in definition)
 
-    assert texts(f"Meet in {link}. Bye{after}") == [f"Meet in {said}. Bye"]
+    assert texts(f"Meet in {link}. Bye{after}") == [f"Meet in {expected}. Bye"]
     if "\n" not in link:
-        assert texts(f"| A | B |\n|---|---|\n| In {link}. | c |{after}") == [f"A: In {said}. B: c"]
+        assert texts(f"| A | B |\n|---|---|\n| In {link}. | c |{after}") == [f"A: In {expected}. B: c"]
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "expected"),
     [
         ("<p>Write to {{ site.mail }} in {% channel 'help' %}.</p>", ["Write to […] in help."]),
         ("---\ntitle: Leave\n---\n<p>{% if x > 2 %}Yes{% endif %}, go.</p>", ["Yes, go."]),
@@ -86,13 +85,12 @@ def test_a_tag_in_a_sentence_is_what_is_seen(tag, said):
         ("<pre>{{ a }}</pre><p>In ({% include b %}).</p>", ["{{ a }}", "In ([…])."]),
     ],
 )
-def test_a_template_in_html_is_read_alike(source, said):
-    """Within elements tags are nothing, in code they stay."""
-    assert html_texts(source) == said
+def test_tags_in_html_become_text_or_mark(source, expected):
+    assert html_texts(source) == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "expected"),
     [
         ('{% alert "Heads up!", "warning" %}\n  This *is* it.\n{% endalert %}', ["Heads up!", "This is it."]),
         ('{% hint style="info" %}\nText.\n{% endhint %}', ["Text."]),
@@ -113,13 +111,12 @@ def test_a_template_in_html_is_read_alike(source, said):
         ("Ask <Your Name> or <TEAM>.", ["Ask <Your Name> or <TEAM>."]),
     ],
 )
-def test_a_tag_with_lines_to_itself_is_a_box(source, said):
-    """Its title is a line, what it holds is Markdown, and what is meant for programs goes."""
-    assert texts(source) == said
+def test_block_tag_becomes_title_and_content(source, expected):
+    assert texts(source) == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "expected"),
     [
         ("A {% comment %}no{% endcomment %} b.", ["A b."]),
         ("{%- comment -%} no {%- endcomment -%}\nYes.", ["Yes."]),
@@ -131,29 +128,25 @@ def test_a_tag_with_lines_to_itself_is_a_box(source, said):
         ("<div>{% comment %}no <b>no</b>{% endcomment %}Yes.</div>", ["Yes."]),
     ],
 )
-def test_comments_of_a_template_are_not_read(source, said):
-    """Neither within a line nor over several paragraphs; one that never ends hides nothing."""
-    assert texts(source) == said
+def test_template_comments_are_removed(source, expected):
+    assert texts(source) == expected
 
 
-def test_words_that_tags_say_stand_apart():
-    """Space between two tags is kept, and a date that a filter makes is no word."""
+def test_texts_of_adjacent_tags_are_separated():
     assert texts("It is {% if x %}no{% endif %} {{ 'no' }} {{ 'now' | date: '%Y' }}.") == ["It is no no […]."]
     assert texts('{{< card header="Head" >}}Inside{{< /card >}}, {{{ body }}} now.') == ["Head Inside, […] now."]
     assert texts("Write to {{ 'hr@acme.com' }} now.") == ["Write to hr@acme.com now."]
 
 
 @pytest.mark.parametrize("unit", ["{% comment %}", "{% comment %}\n\n", "{# \n", "{# a\n\n", "{{/* a\n\nb"])
-def test_no_comment_is_slow(unit):
-    """What grew with the square of its length would take minutes."""
-    began = time.process_time()
+def test_unclosed_comments_are_read_quickly(unit):
+    started = time.process_time()
     texts(unit * (60_000 // len(unit)))
 
-    assert time.process_time() - began < 2
+    assert time.process_time() - started < 2
 
 
-def test_code_stays_as_written():
-    """Tags in it are what it shows; code between tags is code."""
+def test_tags_in_code_are_kept():
     source = (
         "```\n{% if x %}\n{{ y }}\n```\n\n`{% z %}`\n\n{% highlight ruby %}\na = {{ b }}\n\n# c\n{% endhighlight %}"
     )
@@ -164,8 +157,7 @@ def test_code_stays_as_written():
     assert items[2].kind is PassageKind.CODE
 
 
-def test_a_title_that_a_template_makes_is_none():
-    """The first heading stands in for it."""
+def test_templated_title_is_ignored():
     page = file_formats.read_file(b"---\ntitle: '{{ site.name }}'\n---\n# Leave\n\nText.", "a.md")
 
     assert page.title == "Leave"
@@ -191,8 +183,7 @@ BRACKETS = st.sampled_from(["{}", "({})", "[{}]", "“{}”", "**{}**", "({}, {}
 
 @given(st.one_of(TAGS, COMPONENTS), BRACKETS, st.sampled_from([".", ",", ")", "!", " now."]))
 @settings(max_examples=sample(300))
-def test_no_tag_leaves_a_hole(tag, bracket, end):
-    """No preposition before a stop, no empty brackets, nothing of the tag's own signs."""
+def test_tags_leave_no_hole_in_a_sentence(tag, bracket, end):
     sentence = f"(Meet in {bracket.format(tag, tag)}{end}"
 
     assert not HOLE.search(texts(sentence)[0]), texts(sentence)
@@ -200,24 +191,21 @@ def test_no_tag_leaves_a_hole(tag, bracket, end):
 
 @given(TAGS, st.sampled_from(["({})", "{}", "“{}”", "<b>{}</b>"]))
 @settings(max_examples=sample(100))
-def test_no_tag_in_html_leaves_a_hole(tag, bracket):
-    """The same holds there."""
+def test_tags_leave_no_hole_in_html(tag, bracket):
     assert not HOLE.search(html_texts(f"<p>Meet in {bracket.format(tag.replace('](', ''))}.</p>")[0])
 
 
 @pytest.mark.parametrize(
     "unit", ["{{ x", "{% x ", "{% comment %}", "<a b='", "<pre>", "{{x}}", "<a {{", "<!--", "{% a '"]
 )
-def test_no_template_in_html_is_slow(unit):
-    """Three hundred kilobytes of any beginning take a second at most."""
-    began = time.process_time()
+def test_unclosed_tags_in_html_are_read_quickly(unit):
+    started = time.process_time()
     template_tags.replace_tags(unit * (300_000 // len(unit)) + "{{")
 
-    assert time.process_time() - began < 1
+    assert time.process_time() - started < 1
 
 
-def test_gaps_say_how_much_they_are_needed():
-    """An optional one shows where nothing else does, a closing one never does."""
+def test_gap_is_marked_by_need():
     gap = template_tags.make_gap
     markup = f"<p>In {gap(need='optional')}. In {gap(need='closing')}. ({gap(need='optional')}) a {gap()}</p>"
 

@@ -12,12 +12,10 @@ from storage.types import PassageKind
 
 
 def texts(markup):
-    """Return the texts of what was read."""
     return [item.text for item in html_tree.read_html(markup)]
 
 
-def test_what_surrounds_the_main_part_is_left_out():
-    """Navigation, headers, footers and scripts are on every page of a site."""
+def test_surroundings_of_the_main_part_are_removed():
     page = b"""<html lang=en-GB><head><title>Leave | Intranet</title><script>x()</script></head><body>
     <header>Our site</header><nav>Home</nav><div class="sidebar">Links</div>
     <main><h1>Leave</h1><p>Thirty days of leave, as agreed.</p></main><footer>Imprint</footer></body></html>"""
@@ -28,8 +26,7 @@ def test_what_surrounds_the_main_part_is_left_out():
     assert (reading.title, reading.fallback_title, reading.language) == ("Leave", "Leave", "en")
 
 
-def test_a_page_without_a_main_part_is_read_whole():
-    """Nothing is lost that is not known to surround."""
+def test_page_without_main_part_is_read_whole():
     assert web_page.read_web_page(b"<p>One</p><div>Two</div>Three").items == (
         Block("One"),
         Block("Two"),
@@ -45,31 +42,49 @@ def test_a_page_without_a_main_part_is_read_whole():
         '<meta itemprop="dateModified" content="Mon, 06 May 2024 07:08:09 GMT">',
     ],
 )
-def test_the_date_is_the_last_change(head):
-    """Whichever of its names a site uses."""
+def test_date_is_the_last_change(head):
     reading = web_page.read_web_page(f"<head>{head}</head><p>Text</p>".encode())
 
     assert reading.date == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "windows-1252", "shift_jis"])
-def test_a_declared_encoding_is_followed(encoding):
-    """The declaration is followed, in upper or lower case."""
+def test_declared_encoding_is_used(encoding):
     word = "日本" if encoding == "shift_jis" else "Büro"
     page = f'<html><head><meta charset="{encoding.upper()}"></head><p>{word}</p></html>'.encode(encoding)
 
     assert web_page.read_web_page(page).items == (Block(word),)
 
 
-def test_hidden_text_is_not_read():
-    """Nobody sees it, so nobody shall be answered with it."""
-    page = "<p hidden>a</p><p style='display: none'>b</p><p aria-hidden=true>c</p><template>d</template><p>e</p>"
-
-    assert texts(page) == ["e"]
+LONG = "A sentence of some length. " * 30
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "expected"),
+    [
+        ("<p hidden>a</p><p style='display: none'>b</p><p aria-hidden=true>c</p><template>d</template><p>e</p>", ["e"]),
+        ("<dl><dt>ARR</dt><dd>Annual revenue.</dd><dt>MRR</dt></dl>", ["ARR: Annual revenue.", "MRR"]),
+        (
+            """<table><tr><th>Team<th>Day<th>Room<tr><td rowspan=2>Sales<td>Monday<td>1
+            <tr><td>Friday<td>2<tr><td colspan=3>Bring your badge</table>""",
+            ["Team: Sales; Day: Monday; Room: 1", "Team: Sales; Day: Friday; Room: 2", "Team: Bring your badge"],
+        ),
+        ("<table><tr><th>Owner<td>Ann<tr><th>Since<td>2020</table>", ["Owner: Ann", "Since: 2020"]),
+        ("<table><tr><td>Item<td>Price<tr><td>Tea<td>2</table>", ["Item: Tea; Price: 2"]),
+        ("<table><tr><td>Tea<td>2<tr><td>Milk<td>1</table>", ["Tea; 2", "Milk; 1"]),
+        (
+            f"<table><tr><th>Level<th>Duties<tr><td>IC1<td><p>Learns.<p>{LONG}</table>",
+            ["Level: IC1", "Duties:", "Learns.", LONG.strip()],
+        ),
+    ],
+    ids=["hidden", "definitions", "spans", "row names", "plain header", "no header", "long cells"],
+)
+def test_elements_become_texts(page, expected):
+    assert texts(page) == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
     [
         ("<p>Press <button>Save</button>.</p><button>Copy</button>", "Press Save."),
         ("<p>Mail <a href='https://x.org'></a>.</p>", "Mail […]."),
@@ -78,35 +93,20 @@ def test_hidden_text_is_not_read():
         ("<p>Where <math><mi>x</mi></math> is the mass.</p>", "Where […] is the mass."),
     ],
 )
-def test_a_sentence_has_no_holes(page, said):
-    """What is seen and not read leaves its text or a mark within a sentence, and nothing elsewhere."""
-    assert texts(page) == [said]
+def test_removed_elements_leave_text_or_mark_in_a_sentence(page, expected):
+    assert texts(page) == [expected]
 
 
 @pytest.mark.parametrize("gap", ["<img>", "<img alt=a>", "<a href=x></a>", "<s></s>"])
-def test_many_gaps_are_not_slow(gap):
-    """A line of ten thousand takes seconds at most."""
-    began = time.process_time()
+def test_many_gaps_are_read_quickly(gap):
+    started = time.process_time()
     texts(f"<p>{f'{gap} a ' * 10_000}</p>")
 
-    assert time.process_time() - began < 2
-
-
-def test_spans_of_a_table_are_followed():
-    """A cell over two rows belongs to both, one over two columns is said once."""
-    page = """<table><tr><th>Team</th><th>Day</th><th>Room</th></tr>
-    <tr><td rowspan=2>Sales</td><td>Monday</td><td>1</td></tr><tr><td>Friday</td><td>2</td></tr>
-    <tr><td colspan=3>Bring your badge</td></tr></table>"""
-
-    assert texts(page) == [
-        "Team: Sales; Day: Monday; Room: 1",
-        "Team: Sales; Day: Friday; Room: 2",
-        "Team: Bring your badge",
-    ]
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "expected"),
     [
         (
             [
@@ -133,71 +133,32 @@ def test_spans_of_a_table_are_followed():
         ),
     ],
 )
-def test_what_stands_above_columns(rows, said):
-    """A row over the whole table is its title; what spans some columns needs the names below it."""
-    assert texts(f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>") == said
+def test_rows_above_columns_become_titles_or_names(rows, expected):
+    assert texts(f"<table><tr>{'</tr><tr>'.join(rows)}</tr></table>") == expected
 
 
-def test_a_table_of_names_and_values():
-    """Where the first column names what stands beside it, it is named so."""
-    assert texts("<table><tr><th>Owner</th><td>Ann</td></tr><tr><th>Since</th><td>2020</td></tr></table>") == [
-        "Owner: Ann",
-        "Since: 2020",
-    ]
-
-
-def test_a_table_without_marked_header():
-    """Its first row is the header if it reads like one."""
-    assert texts("<table><tr><td>Item</td><td>Price</td></tr><tr><td>Tea</td><td>2</td></tr></table>") == [
-        "Item: Tea; Price: 2"
-    ]
-    assert texts("<table><tr><td>Tea</td><td>2</td></tr><tr><td>Milk</td><td>1</td></tr></table>") == [
-        "Tea; 2",
-        "Milk; 1",
-    ]
-
-
-def test_a_table_that_lays_out_a_page_is_prose():
-    """Its cells are texts of their own."""
+def test_layout_table_is_read_as_prose():
     items = html_tree.read_html("<table><tr><td><h2>Left</h2><p>One.</p></td><td><p>Two.</p></td></tr></table>")
 
     assert items == (Heading(2, "Left"), Block("One."), Block("Two."))
 
 
-def test_a_table_of_whole_texts_is_read_text_by_text():
-    """Its cells would not fit into rows; each follows the name of its column."""
-    long = "A sentence of some length. " * 30
-    cells = f"<td>IC1</td><td><p>Learns.</p><p>{long}</p></td>"
-    page = f"<table><tr><th>Level</th><th>Duties</th></tr><tr>{cells}</tr></table>"
-
-    assert texts(page) == ["Level: IC1", "Duties:", "Learns.", long.strip()]
-
-
-def test_definitions_stand_beside_their_terms():
-    """A term without definition is kept as well."""
-    assert texts("<dl><dt>ARR</dt><dd>Annual revenue.</dd><dt>MRR</dt></dl>") == ["ARR: Annual revenue.", "MRR"]
-
-
-def test_preformatted_lines_are_kept():
-    """Highlighting within code is no text of its own."""
+def test_preformatted_lines_become_code():
     assert html_tree.read_html("<pre><code><span>a</span> = 1<br>b = 2</code></pre>") == (
         Block("a = 1\nb = 2", PassageKind.CODE),
     )
 
 
-def test_depth_does_not_exhaust_the_stack():
-    """A thousand elements within each other are read for their text."""
+def test_deep_nesting_is_read():
     assert "deep" in " ".join(texts("<div>" * 1000 + "deep" + "</div>" * 1000))
 
 
-def test_nothing_is_no_text():
-    """An empty page has no blocks."""
+def test_empty_page_has_no_items():
     assert web_page.read_web_page(b"<html></html>").items == ()
     assert web_page.read_web_page(b"<!-- -->").items == ()
 
 
-def test_the_header_of_a_part_is_its_title_and_that_of_the_page_the_sites():
-    """Also where the page has no main part."""
+def test_page_header_is_removed_but_section_header_kept():
     markup = b"""<html><body><header><p>Our site</p></header>
     <section><header><h2>Leave</h2></header><p>Thirty days of leave, as agreed.</p></section></body></html>"""
 

@@ -1,4 +1,4 @@
-"""AsciiDoc, LaTeX and subtitles: what a person would read is kept, whatever stands around it."""
+"""AsciiDoc, LaTeX and subtitles become plain blocks."""
 
 import time
 from contextlib import suppress
@@ -75,7 +75,7 @@ $ ls % kept
 """
 
 
-def test_asciidoc_is_read_for_its_text():
+def test_asciidoc_becomes_headings_and_blocks():
     read = asciidoc.read_asciidoc(ASCIIDOC)
 
     assert read.items == (
@@ -95,7 +95,7 @@ def test_asciidoc_is_read_for_its_text():
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "expected"),
     [
         (r"\newcommand{\co}{Acme \textbf{Ltd}}\def\hq{Graz}We are \co{} of {\hq}.", ["We are Acme Ltd of Graz."]),
         (r"\newcommand{\co}{a \co b}\co", ["a b"]),
@@ -110,12 +110,11 @@ def test_asciidoc_is_read_for_its_text():
         ),
     ],
 )
-def test_macros_and_spans_of_latex(source, said):
-    """A command says what its author defined, and a cell over several columns leaves the next in theirs."""
-    assert [item.text for item in latex.read_latex(source).items] == said
+def test_latex_macros_and_spans_are_expanded(source, expected):
+    assert [item.text for item in latex.read_latex(source).items] == expected
 
 
-def test_latex_is_read_for_its_text():
+def test_latex_becomes_headings_and_blocks():
     read = latex.read_latex(LATEX)
 
     assert (read.title, read.date) == ("On Grounded Answers", datetime(2024, 3, 3, tzinfo=UTC))
@@ -155,11 +154,11 @@ Ten & more.
 
 
 @pytest.mark.parametrize("text", [VTT, SRT])
-def test_subtitles_are_paragraphs_of_speakers_and_pauses(text):
+def test_subtitles_become_paragraphs_by_speaker_and_pause(text):
     assert subtitles.read_subtitles(text).items == (Block("Ann: Welcome to us. Ten & more."), Block("Bob: Why?"))
 
 
-def test_a_file_without_subtitles_says_so():
+def test_file_without_subtitles_is_refused():
     with pytest.raises(UnreadableDocument, match="no subtitles"):
         subtitles.read_subtitles("WEBVTT\n\nNOTE nothing")
 
@@ -172,7 +171,7 @@ MARKS = (
 
 @pytest.mark.parametrize("suffix", [".adoc", ".tex", ".srt"])
 @given(st.lists(st.sampled_from([*MARKS.split(), " ", "\n", "\n\n"]), max_size=30))
-def test_marks_that_open_and_do_not_close_break_no_reader(suffix, parts):
+def test_unclosed_marks_do_not_break_readers(suffix, parts):
     with suppress(UnreadableDocument):
         file_formats.load_formats()[suffix].read("".join(parts).encode())
 
@@ -181,7 +180,7 @@ def test_marks_that_open_and_do_not_close_break_no_reader(suffix, parts):
     ("name", "line"),
     [("a.tex", "$"), ("a.tex", "\\verb|"), ("a.tex", "\\begin{tabular}{l}\n"), ("a.adoc", "|a\n"), ("a.adoc", "<<")],
 )
-def test_what_opens_and_never_closes_is_quickly_read(name, line):
+def test_unclosed_marks_are_read_quickly(name, line):
     started = time.process_time()
     with suppress(UnreadableDocument):
         file_formats.read_file((line * (200_000 // len(line))).encode(), name)

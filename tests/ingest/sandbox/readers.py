@@ -1,6 +1,6 @@
-"""What a process of its own is given to do in tests: readers that hang, eat memory, die, or tell of themselves.
+"""Fake readers for the sandbox that hang, use up memory, crash, or describe their process.
 
-They stand in a module, as the process finds them by their names.
+They are in a module, so that the process can import them.
 """
 
 import os
@@ -16,12 +16,12 @@ def fine(title):
 
 
 def where():
-    """Say which process read this."""
+    """Return the process id as title."""
     return Page(str(os.getpid()), ())
 
 
 def surroundings():
-    """Say what the process was given, having printed what no answer is."""
+    """Print, and return the environment as title."""
     os.write(1, b"printed by a library")
     return Page("\n".join(sorted(os.environ)), ())
 
@@ -45,9 +45,9 @@ def sleeps(mark):
 
 
 def eats():
-    held = []
+    chunks = []
     while True:
-        held.append(bytearray(1 << 20))
+        chunks.append(bytearray(1 << 20))
 
 
 def exits():
@@ -69,7 +69,7 @@ def no_page():
 
 
 def shouts():
-    """Write into every pipe that is open, as a library might that was taken over."""
+    """Write into every open pipe, as a hijacked library might."""
     for number in range(3, 64):
         try:
             os.write(number, b"\xff" * 64)
@@ -82,7 +82,7 @@ _KEPT = []
 
 
 def keeps():
-    """Leave behind most of the memory that there may be."""
+    """Keep most of the allowed memory."""
     _KEPT.append(bytearray(150 << 20))
     return Page(str(os.getpid()), ())
 

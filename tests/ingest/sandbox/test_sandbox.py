@@ -1,4 +1,4 @@
-"""Documents read in a process of their own: limits, deaths, and what is left behind."""
+"""Reading in a separate process: limits, crashes, and cleanup."""
 
 import os
 import subprocess
@@ -21,17 +21,17 @@ LIMITS = SandboxLimits(seconds=0.2, memory=256 << 20)
 
 
 @pytest.fixture(scope="module")
-def apart():
-    with Sandbox(LIMITS) as made:
-        yield made
+def sandbox():
+    with Sandbox(LIMITS) as sandbox:
+        yield sandbox
 
 
-def wait_for(happened):
+def wait_for(condition):
     until = time.monotonic() + PATIENCE
-    while not (there := happened()):
-        assert time.monotonic() < until, "it did not happen"
+    while not (value := condition()):
+        assert time.monotonic() < until, "condition not met in time"
         time.sleep(0.01)
-    return there
+    return value
 
 
 def is_there(pid):
@@ -56,80 +56,80 @@ def is_there(pid):
         (readers.fails, "^cannot be read: KeyError: 'odd'$"),
     ],
 )
-def test_what_breaks_the_process_is_told_and_the_next_is_read(apart, work, reason):
+def test_broken_process_is_reported_and_replaced(sandbox, work, reason):
     with pytest.raises(UnreadableDocument, match=reason):
-        apart.done(work)
-    assert apart.done(partial(readers.fine, "next")).title == "next"
+        sandbox.done(work)
+    assert sandbox.done(partial(readers.fine, "next")).title == "next"
 
 
-def test_what_waits_for_ever_is_ended_by_the_clock(tmp_path):
-    with Sandbox(SandboxLimits(clock=0.3)) as apart, pytest.raises(UnreadableDocument, match=r"longer than 0\.3 s"):
-        apart.done(partial(readers.sleeps, tmp_path / "mark"))
+def test_endless_wait_ends_at_the_clock_limit(tmp_path):
+    with Sandbox(SandboxLimits(clock=0.3)) as sandbox, pytest.raises(UnreadableDocument, match=r"longer than 0\.3 s"):
+        sandbox.done(partial(readers.sleeps, tmp_path / "mark"))
 
 
-def test_one_process_reads_many_documents_and_is_gone_after_the_block():
-    with Sandbox() as apart:
-        pids = {apart.done(readers.where).title for _ in range(50)}
-        titles = [apart.page(f"Title {n}\n=======\n\nText.".encode(), "a.rst").title for n in range(20)]
+def test_block_reuses_and_ends_one_process():
+    with Sandbox() as sandbox:
+        pids = {sandbox.done(readers.where).title for _ in range(50)}
+        titles = [sandbox.page(f"Title {n}\n=======\n\nText.".encode(), "a.rst").title for n in range(20)]
 
         assert len(pids) == 1
         assert titles == [f"Title {n}" for n in range(20)]
     assert not is_there(int(pids.pop()))
 
 
-def test_outside_of_a_block_nothing_stays():
+def test_process_ends_without_a_block():
     assert not is_there(int(Sandbox().done(readers.where).title))
 
 
-def test_small_and_simple_documents_are_read_here(apart):
-    assert apart.done(readers.where, harmless=True).title == str(os.getpid())
-    assert apart.page(b"# Title\n\nText.", "a.md").title == "Title"
+def test_harmless_documents_are_read_in_this_process(sandbox):
+    assert sandbox.done(readers.where, harmless=True).title == str(os.getpid())
+    assert sandbox.page(b"# Title\n\nText.", "a.md").title == "Title"
 
 
-def test_the_process_knows_no_secrets_and_may_print(monkeypatch):
+def test_process_has_no_secrets_and_may_print(monkeypatch):
     monkeypatch.setenv("SOME_TOKEN", "s3cret")
     with Sandbox() as fresh:
         assert "TOKEN" not in fresh.done(readers.surroundings).title
 
 
-def test_want_of_memory_that_others_left_is_no_fault_of_a_document():
-    with Sandbox(LIMITS) as apart:
-        apart.done(readers.keeps)
-        assert apart.done(readers.needs).title == str(150 << 20)
+def test_memory_used_by_earlier_documents_is_freed():
+    with Sandbox(LIMITS) as sandbox:
+        sandbox.done(readers.keeps)
+        assert sandbox.done(readers.needs).title == str(150 << 20)
 
 
-def test_a_process_that_was_ended_between_two_documents_is_begun_anew(apart):
-    pid = int(apart.done(readers.where).title)
+def test_killed_process_is_replaced(sandbox):
+    pid = int(sandbox.done(readers.where).title)
     os.kill(pid, 9)
-    wait_for(lambda: not apart._process.alive)
+    wait_for(lambda: not sandbox._process.alive)
 
-    assert int(apart.done(readers.where).title) != pid
+    assert int(sandbox.done(readers.where).title) != pid
 
 
-def test_stopping_ends_what_is_being_read(tmp_path):
+def test_stop_ends_the_current_reading(tmp_path):
     mark = tmp_path / "mark"
-    with Sandbox() as apart, ThreadPoolExecutor(1) as thread:
-        reading = thread.submit(apart.done, partial(readers.sleeps, mark))
+    with Sandbox() as sandbox, ThreadPoolExecutor(1) as thread:
+        reading = thread.submit(sandbox.done, partial(readers.sleeps, mark))
         pid = int(wait_for(lambda: mark.exists() and mark.read_text()))
-        apart.stop()
+        sandbox.stop()
 
         with pytest.raises(SourceUnavailable, match="stopped"):
             reading.result(PATIENCE)
         with pytest.raises(SourceUnavailable, match="stopped"):
-            apart.done(readers.where)
+            sandbox.done(readers.where)
         assert not is_there(pid)
 
 
-def test_a_folder_is_stopped_in_the_middle_of_a_document(tmp_path):
+def test_folder_stop_ends_the_current_reading(tmp_path):
     (tmp_path / "a.md").write_text("![" * 50_000)
-    apart = Sandbox()
-    folder = FolderSource(tmp_path, sandbox=apart)
+    sandbox = Sandbox()
+    folder = FolderSource(tmp_path, sandbox=sandbox)
     with ThreadPoolExecutor(1) as thread:
         items = iter(folder.documents())
-        found = thread.submit(next, items).result(PATIENCE)
-        assert isinstance(found, ChangedDocument)
-        reading = thread.submit(found.load)
-        pid = wait_for(lambda: apart._process and apart._process.documents and apart._process._process.pid)
+        document = thread.submit(next, items).result(PATIENCE)
+        assert isinstance(document, ChangedDocument)
+        reading = thread.submit(document.load)
+        pid = wait_for(lambda: sandbox._process and sandbox._process.documents and sandbox._process._process.pid)
         folder.stop()
 
         with pytest.raises(SourceUnavailable, match="stopped"):
@@ -138,7 +138,7 @@ def test_a_folder_is_stopped_in_the_middle_of_a_document(tmp_path):
     assert not is_there(pid)
 
 
-def test_a_parent_that_is_killed_leaves_nothing_behind(tmp_path):
+def test_killed_parent_leaves_no_process(tmp_path):
     mark = tmp_path / "mark"
     program = (
         "import sys; from functools import partial; from ingest.sandbox import Sandbox\n"
@@ -156,16 +156,15 @@ def test_a_parent_that_is_killed_leaves_nothing_behind(tmp_path):
     wait_for(lambda: not is_there(pid))
 
 
-def test_no_thread_is_left_behind():
+def test_no_thread_remains():
     before = threading.active_count()
-    with Sandbox() as apart:
-        apart.done(readers.where)
+    with Sandbox() as sandbox:
+        sandbox.done(readers.where)
 
     wait_for(lambda: threading.active_count() <= before)
 
 
-def test_a_busy_machine_refuses_nothing():
-    """The processor's time is limited; by the clock, what shares it with many others has many times as much."""
+def test_clock_limit_far_exceeds_processor_limit():
     for programs in (NO_PROGRAMS, ReaderPrograms(ocr=True)):
         limits = Sandbox(programs=programs)._limits
 

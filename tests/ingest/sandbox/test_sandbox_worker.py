@@ -1,4 +1,4 @@
-"""What travels between two processes comes out as it went in, or is refused."""
+"""Frames and answers between the two processes."""
 
 import io
 from datetime import UTC, datetime
@@ -26,29 +26,31 @@ pages = st.builds(
 
 
 @given(pages | st.builds(ReadFailure, words, st.booleans()))
-def test_an_answer_comes_back_as_it_was(answer):
+def test_answer_round_trips(answer):
     assert sandbox_worker.decode_answer(sandbox_worker.encode_answer(answer)) == answer
 
 
 @given(st.binary(max_size=40))
-def test_what_is_no_answer_is_refused(content):
+def test_invalid_answer_is_refused(content):
     with pytest.raises(MalformedAnswer):
         sandbox_worker.decode_answer(content)
 
 
-@pytest.mark.parametrize("said", [b"[]", b"{}", b'{"reason": "a"}', b'{"title": "a", "sections": [1]}', b"[" * 100_000])
-def test_json_that_is_no_answer_is_refused(said):
+@pytest.mark.parametrize(
+    "content", [b"[]", b"{}", b'{"reason": "a"}', b'{"title": "a", "sections": [1]}', b"[" * 100_000]
+)
+def test_invalid_json_answer_is_refused(content):
     with pytest.raises(MalformedAnswer):
-        sandbox_worker.decode_answer(said)
+        sandbox_worker.decode_answer(content)
 
 
-def test_halves_of_surrogate_pairs_travel():
+def test_unpaired_surrogates_round_trip():
     page = Page("a\ud800", (), date=datetime(2026, 1, 2, tzinfo=UTC))
 
     assert sandbox_worker.decode_answer(sandbox_worker.encode_answer(page)) == page
 
 
-def test_frames_are_read_whole_or_not_at_all():
+def test_partial_or_long_frames_are_refused():
     pipe = io.BytesIO()
     sandbox_worker.write_frame(pipe, b"abc")
     content = pipe.getvalue()

@@ -1,4 +1,4 @@
-"""Pages that only tell apart what shares their title."""
+"""Disambiguation pages are recognized."""
 
 import pytest
 
@@ -20,8 +20,7 @@ from ingest.wikitext.wiki_site import is_disambiguation
         ("Ada (Begriffsklärung)", "x"),
     ],
 )
-def test_it_is_told_by_template_word_or_title(title, wikitext):
-    """In many languages."""
+def test_disambiguation_is_recognized_by_template_word_or_title(title, wikitext):
     assert is_disambiguation(title, wikitext)
 
 
@@ -39,6 +38,5 @@ def test_it_is_told_by_template_word_or_title(title, wikitext):
         "x {{shipindex}}",
     ],
 )
-def test_an_article_is_none(wikitext):
-    """Nor if it points to such a page, or lists things of one kind that share a name."""
+def test_article_is_not_a_disambiguation_page(wikitext):
     assert not is_disambiguation("Ada", wikitext)

@@ -1,4 +1,4 @@
-"""Boxes: every fact is a row of label and value; pictures, colours and sizes are none."""
+"""Infoboxes become rows of label and value, without pictures, colours and sizes."""
 
 import pytest
 
@@ -8,13 +8,11 @@ from storage.types import PassageKind
 
 
 def rows(text, language="en"):
-    """Return the table rows of a page."""
     blocks = [block for section in make_sections(parse_wikitext(text, language=language)) for block in section.blocks]
     return [block.text for block in blocks if block.kind is PassageKind.TABLE]
 
 
-def test_an_infobox_is_rows_of_label_and_value():
-    """Pictures and their captions are left out, lists are one row, templates within say what they say."""
+def test_infobox_becomes_rows_of_label_and_value():
     text = """{{Infobox person
 | name = Ada
 | image = Ada.jpg | caption = Ada in 1843
@@ -39,33 +37,28 @@ Ada was."""
     assert make_sections(parse_wikitext(text))[0].blocks[-1] == Block("Ada was.")
 
 
-def test_arguments_that_name_others_are_their_labels():
-    """`leader_title1` is what `leader_name1` is called; `label1` what `data1` is."""
-    text = "{{Infobox country\n|leader_title1 = President\n|leader_name1 = Ann\n|label1 = Rank\n|data1 = 3rd\n}}"
-
-    assert rows(text) == ["President: Ann", "Rank: 3rd"]
-
-
-def test_a_template_with_an_unknown_name_is_a_box_if_it_looks_like_one():
-    """Four named arguments on lines of their own; fewer say nothing."""
-    assert rows("{{Nieznany\n|a=1x\n|b=2x\n|c=3x\n|d=4x\n}}") == ["A: 1x", "B: 2x", "C: 3x", "D: 4x"]
-    assert rows("{{Nieznany|a=1x|b=2x}}") == []
-
-
-def test_a_climate_is_a_row_for_each_quantity():
-    """Not twelve of each."""
-    text = "{{Weather box\n|Jan high C = 3\n|Feb high C = 4\n|location = Ulm\n}}"
-
-    assert rows(text) == ["High C: Jan 3, Feb 4", "Location: Ulm"]
-
-
-def test_populations_are_a_row_for_each_year():
-    """They stand in pairs without names."""
-    assert rows("{{Historical populations|1900|1250|1910|9046}}") == ["1900: 1250", "1910: 9046"]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "{{Infobox country\n|leader_title1 = President\n|leader_name1 = Ann\n|label1 = Rank\n|data1 = 3rd\n}}",
+            ["President: Ann", "Rank: 3rd"],
+        ),
+        ("{{Nieznany\n|a=1x\n|b=2x\n|c=3x\n|d=4x\n}}", ["A: 1x", "B: 2x", "C: 3x", "D: 4x"]),
+        ("{{Nieznany|a=1x|b=2x}}", []),
+        (
+            "{{Weather box\n|Jan high C = 3\n|Feb high C = 4\n|location = Ulm\n}}",
+            ["High C: Jan 3, Feb 4", "Location: Ulm"],
+        ),
+        ("{{Historical populations|1900|1250|1910|9046}}", ["1900: 1250", "1910: 9046"]),
+    ],
+    ids=["labels", "unknown box", "unknown template", "climate", "populations"],
+)
+def test_box_becomes_rows(text, expected):
+    assert rows(text) == expected
 
 
-def test_an_infobox_within_an_infobox_keeps_its_rows():
-    """They follow the row of the argument that holds them."""
+def test_nested_infobox_keeps_its_rows():
     text = "{{Infobox a\n|x = 1st\n|module = {{Infobox b\n|y = 2nd\n}}\n|z = 3rd\n}}"
 
     assert sorted(rows(text)) == ["X: 1st", "Y: 2nd", "Z: 3rd"]
@@ -99,8 +92,7 @@ def test_an_infobox_within_an_infobox_keeps_its_rows():
         ("density = {{#expr: 10 / 4}} per km", "Density: 2.5 per km"),
     ],
 )
-def test_a_fact_is_kept_whatever_word_its_name_has_within(argument, row):
-    """Words are compared whole: an architectural style is no style of a cell, children are no `child`."""
+def test_facts_are_kept_by_whole_words(argument, row):
     assert rows("{{Infobox x\n|a=1st\n|" + argument + "\n}}")[1:] == [row]
 
 
@@ -114,22 +106,19 @@ def test_a_fact_is_kept_whatever_word_its_name_has_within(argument, row):
         "photo1a = x", "state = collapsed", "module = yes", "cost = ${{Inflation|US|1|1990}} million",
     ],
 )  # fmt: skip
-def test_looks_are_no_facts(argument):
-    """Pictures, their captions and sizes, colours, and an amount that cannot be said."""
+def test_looks_are_omitted(argument):
     assert rows("{{Infobox x\n|a=1st\n|" + argument + "\n}}")[1:] == []
 
 
 @pytest.mark.parametrize("name", ["Divisione amministrativa", "Nave", "Videogioco", "College", "Wikisode", "Colonia"])
-def test_a_box_is_one_whatever_its_name_has_within(name):
-    """`div`, `nav`, `video` and `col` are parts of other words."""
+def test_box_names_are_compared_by_whole_words(name):
     assert len(rows("{{" + name + "\n|a=1x\n|b=2x\n|c=3x\n|d=4x\n}}")) == 4
 
 
 @pytest.mark.parametrize(
     "name", ["Cite web", "cita libro", "Navbox", "Multiple image", "Literatur", "웹 인용", "Article"]
 )
-def test_citations_pictures_and_boxes_of_links_are_no_boxes(name):
-    """However many arguments they have."""
+def test_citations_pictures_and_navigation_are_not_boxes(name):
     assert rows("{{" + name + "\n|a=1x\n|b=2x\n|c=3x\n|d=4x\n}}") == []
 
 
@@ -141,7 +130,7 @@ def test_citations_pictures_and_boxes_of_links_are_no_boxes(name):
         "lat_d=52|lat_m=31|long_d=13|long_m=24",
     ],
 )
-def test_the_parts_of_a_position_are_one_row(arguments):
+def test_parts_of_a_position_form_one_row(arguments):
     assert rows("{{Infobox x|" + arguments + "}}") == ["Coordinates: 52°31′N 13°24′E"]
     assert rows("{{Infobox x|lat=52.5|long=13.4}}") == ["Coordinates: 52.5, 13.4"]
 
@@ -168,8 +157,7 @@ def test_the_parts_of_a_position_are_one_row(arguments):
         ('{|\n|colspan="2" {{yes}}\n|x\n|}', ["Yes: x"]),
     ],
 )
-def test_what_templates_lay_out_is_read(text, blocks):
-    """Episodes, offices, family trees of species, medals, bars and columns."""
+def test_layout_templates_are_rendered(text, blocks):
     assert [
         block.text for section in make_sections(parse_wikitext(text, language="en")) for block in section.blocks
     ] == blocks

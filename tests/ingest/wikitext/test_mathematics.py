@@ -23,6 +23,5 @@ from ingest.wikitext.html_tags import render_latex
         ("", ""),
     ],
 )
-def test_a_formula_reads_as_it_is_said(latex, text):
-    """No commands, no braces."""
+def test_formula_becomes_plain_text(latex, text):
     assert render_latex(latex) == text

@@ -1,4 +1,4 @@
-"""Templates: words, dates and numbers are said; the rest is silent."""
+"""Templates of words, dates and numbers are rendered, others omitted."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from ingest.wikitext.word_templates import TEMPLATE_SIGNS
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    ("template", "expected"),
     [
         ("convert|5|km|mi", "5 km"),
         ("convert|5|to|10|km|mi", "5 to 10 km"),
@@ -84,13 +84,12 @@ from ingest.wikitext.word_templates import TEMPLATE_SIGNS
         ("", ""),
     ],
 )
-def test_english_templates_say_what_a_reader_sees(template, said):
-    """Each as the English Wikipedia shows it, conversions left out."""
-    assert expand_template(template, "en").strip(HOLE) == said
+def test_english_templates_are_rendered(template, expected):
+    assert expand_template(template, "en").strip(HOLE) == expected
 
 
 @pytest.mark.parametrize(
-    ("language", "template", "said"),
+    ("language", "template", "expected"),
     [
         ("fr", "date|14|mars|1879", "14 mars 1879"),
         ("fr", "unité|12|hab/km|2", "12 hab/km²"),
@@ -128,12 +127,10 @@ def test_english_templates_say_what_a_reader_sees(template, said):
         ("fi", "birth date|1879|3|14", "1879-03-14"),
     ],
 )
-def test_templates_of_other_wikipedias(language, template, said):
-    """In their own words and their own order of dates."""
-    assert expand_template(template, language).strip(HOLE) == said
+def test_templates_of_other_languages_are_rendered(language, template, expected):
+    assert expand_template(template, language).strip(HOLE) == expected
 
 
-def test_no_name_has_two_readings():
-    """Signs and words are written in code, all others in the list; a name in both would hide one."""
+def test_template_names_are_unambiguous():
     assert not load_meanings("template_names").keys() & TEMPLATE_SIGNS.keys()
     assert not load_meanings("template_names").keys() & load_meanings("template_words").keys()
