@@ -10,8 +10,8 @@ from typing import Protocol
 from bot.settings.live.live_settings import SettingsSource, read_current
 from bot.settings.tables.settings_tables import Settings
 from pipeline.kit import Rerank, Supports, SystemEntry, no_reader
+from pipeline.llm.model import LLM
 from pipeline.llm.server_load import LoadWatch
-from pipeline.model import LLM
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from storage.database.queue import Queue

@@ -21,9 +21,9 @@ from bot.settings.tables.search_engine_settings import SearchEngineSettings
 from bot.settings.tables.settings_tables import Settings
 from pipeline.gate import Verify
 from pipeline.kit import Supports
-from pipeline.llm.lazy_model import LazyModel
+from pipeline.llm.model import BudgetMeter
+from pipeline.llm.model_client import LazyModel
 from pipeline.llm.server_load import LoadWatch
-from pipeline.model import BudgetMeter
 from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Conversation, Turn

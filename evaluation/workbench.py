@@ -32,8 +32,8 @@ from pipeline.kit import (
     no_reader,
     stream_unconfigured,
 )
+from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.llm.server_load import LoadWatch
-from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker

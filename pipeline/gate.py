@@ -40,6 +40,8 @@ from pipeline.types import (
 )
 from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Step, Verdict
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class TimedStep:
@@ -162,9 +164,6 @@ def _count_rounds(calls: list[TimedStep]) -> int:
         if call.began >= free:
             rounds, free = rounds + 1, call.ended
     return rounds
-
-
-log = logging.getLogger(__name__)
 
 
 class Verify(Protocol):
@@ -342,7 +341,7 @@ def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
     if not any(footnotes.is_own_note(sentence.note, evidence) for evidence in sentence.evidence):
         return "its note does not name its source"
     passages = [evidence.passage for evidence in sentence.evidence]
-    if markup.clean_markup(sentence.text) != sentence.text and not find_verbatim_passage(sentence.text, passages):
+    if not find_verbatim_passage(sentence.text, passages) and markup.clean_markup(sentence.text) != sentence.text:
         return "it has a link, an image or a mention that its passages do not have"
     return next(filter(None, (_find_evidence_fault(evidence, found) for evidence in sentence.evidence)), "")
 

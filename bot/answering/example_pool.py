@@ -17,7 +17,7 @@ from bot.views.catalog import render_marks
 from pipeline.errors import UnreadableReply
 from pipeline.prompts.demonstrations import load_own_demos
 from pipeline.replies.reply_format import extract_json_object
-from pipeline.replies.stage_replies import QUERY
+from pipeline.replies.stage_replies import query_format
 from pipeline.types import Answer, DemoClaim, DemoNote, Demonstration, Status
 from storage.record.admin_choices import ApprovedExamples
 from storage.types import ApprovedExample, DocumentId, EntryKind, LogEntry, SearchQuery, Verdict
@@ -115,7 +115,8 @@ def _find_query(entries: Sequence[LogEntry]) -> SearchQuery | None:
 def _read_query(step: Mapping[str, Any]) -> SearchQuery | None:
     reply = str(step.get("reply", ""))
     try:
-        return QUERY.from_json(extract_json_object(reply)) if step.get("format") == "schema" else QUERY.from_text(reply)
+        form = query_format()
+        return form.from_json(extract_json_object(reply)) if step.get("format") == "schema" else form.from_text(reply)
     except UnreadableReply:
         return None
 

@@ -19,9 +19,9 @@ from ingest.types import SourceUnavailable
 from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
 from pipeline.gate import Gate, Recorder, Verify
 from pipeline.kit import Ask, Effort, Kit, Limits, Search, Stream, Supports, ask_unconfigured, stream_unconfigured
-from pipeline.model import BudgetMeter
+from pipeline.llm.model import BudgetMeter
+from pipeline.prompts.demo_ranking import TurnDemos
 from pipeline.stages.draft.sentence_judging import SentenceJudge
-from pipeline.stages.examples.demo_ranking import TurnDemos
 from pipeline.types import Conversation, Event, Support
 from storage.errors import StorageError
 from storage.language.words import words

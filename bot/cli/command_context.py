@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from bot.server.service import BotService
     from bot.settings.live.live_settings import LiveSettings
     from bot.settings.tables.settings_tables import Settings
+    from pipeline.llm.model import LLM
     from pipeline.llm.model_settings import ModelSettings
-    from pipeline.model import LLM
 
 T = TypeVar("T")
 Opened = TypeVar("Opened")

@@ -18,17 +18,17 @@ from pipeline.prompts.prompter import Prompter
 from pipeline.replies.cited_sentences import MarkedSentence
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
 from pipeline.replies.stage_replies import (
-    CLAIMS,
-    FEEDBACK,
     GOOD_SCORE,
-    QUERY,
     Bullet,
     ClaimSplitter,
     DraftSplitter,
     Feedback,
     TimedClaim,
     bullets_format,
+    claims_format,
+    feedback_format,
     parse_time,
+    query_format,
 )
 from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
 from pipeline.stages.question_analysis import english_name
@@ -286,8 +286,8 @@ def _read_draft(case: GoldCase, _: PromptMode) -> DraftSplitter:
 
 
 CALL_KINDS = (
-    _build_kind("query", "talk reading", lambda _, __: QUERY, grade_query),
-    _build_kind("web_query", "talk reading", lambda _, __: QUERY, grade_query, stage="query", file="query"),
+    _build_kind("query", "talk reading", lambda _, __: query_format(), grade_query),
+    _build_kind("web_query", "talk reading", lambda _, __: query_format(), grade_query, stage="query", file="query"),
     _build_kind("summarise", "query sentences", lambda case, _: bullets_format(_count_sentences(case)), grade_summary),
     _build_kind(
         "bullets",
@@ -298,7 +298,7 @@ CALL_KINDS = (
         file="summarise",
     ),
     _build_kind("generate", "talk reading", lambda _, __: _PLAIN, grade_reply, file="query", structured=False),
-    _build_kind("split", "talk reply_text", lambda _, __: CLAIMS, grade_claims),
+    _build_kind("split", "talk reply_text", lambda _, __: claims_format(), grade_claims),
     _build_kind(
         "claims",
         "talk reading",
@@ -332,7 +332,9 @@ CALL_KINDS = (
         file="draft",
         structured=False,
     ),
-    _build_kind("feedback", "talk draft", lambda _, __: FEEDBACK, grade_feedback, stage="refine", file="refine"),
+    _build_kind(
+        "feedback", "talk draft", lambda _, __: feedback_format(), grade_feedback, stage="refine", file="refine"
+    ),
     _build_kind(
         "refine",
         "talk draft feedback",

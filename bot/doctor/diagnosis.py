@@ -14,8 +14,8 @@ from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import Fault, explain_error
 from bot.views.text_layout import Hanging, Text
+from pipeline.llm.model import LLM
 from pipeline.llm.model_settings import ModelSettings
-from pipeline.model import LLM
 from storage.database.engine import open_database
 from storage.database.manifest_tx import Follower
 from storage.errors import contain_panics

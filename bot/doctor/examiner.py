@@ -10,8 +10,8 @@ from random import Random
 
 from bot.doctor.call_kinds import CallKind, GoldCase, Grade
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, UnreadableReply
+from pipeline.llm.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.llm.usage import estimate_prompt_tokens, estimate_tokens
-from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.concurrency import gather_all
 from storage.types import Step

@@ -31,8 +31,8 @@ from bot.views.sanitize import sanitize_line
 from bot.views.text_formats import ProgressCallback, build_table
 from bot.views.text_layout import Text
 from pipeline.errors import PipelineError
+from pipeline.llm.model import LLM, Budget, BudgetMeter
 from pipeline.llm.model_settings import ModelSettings, StageSettings
-from pipeline.model import LLM, Budget, BudgetMeter
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 from storage.types import Verdict
 

@@ -45,7 +45,7 @@ from bot.settings.settings_errors import find_serving_faults, join_errors
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import build_records, open_app
 from ingest.refresh.night_schedule import system_clock
-from pipeline.model import LLM
+from pipeline.llm.model import LLM
 from storage.database.refresh_log import make_owner_id
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from bot.answering import question_answering as answering
 from pipeline.errors import PipelineError
-from pipeline.llm.lazy_model import LazyModel
+from pipeline.llm.model_client import LazyModel
 from pipeline.replies.abstention import is_abstention
 from pipeline.stages.question_analysis import detect_small_talk
 from storage.errors import UnknownCorpus

@@ -9,7 +9,7 @@ from datetime import datetime
 from random import Random
 
 from pipeline.kit import Limits
-from pipeline.model import LLM, BudgetMeter
+from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import ReplyFormat
 from pipeline.types import Conversation

@@ -12,12 +12,12 @@ from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import ClaimJudgement, JudgedClaim, build_evidence
 from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
-from pipeline.llm.lazy_model import LazyModel
-from pipeline.model import LLM, BudgetMeter
+from pipeline.llm.model import LLM, BudgetMeter
+from pipeline.llm.model_client import LazyModel
 from pipeline.prompts.prompter import Prompter
+from pipeline.stages.claim_check import request_verification
 from pipeline.stages.concurrency import gather_all
 from pipeline.stages.findings import collect_sentences
-from pipeline.stages.model_claims import request_verification
 from pipeline.types import Conversation, Turn
 from storage.types import Verdict
 

@@ -31,7 +31,7 @@ from evaluation.dialogues.run_folder import RunFolder
 from evaluation.system_variants import MODEL_ALONE, parse_variant
 from evaluation.workbench import TERMINAL
 from pipeline.errors import ModelUnavailable, SearchUnavailable
-from pipeline.model import LLM, BudgetMeter
+from pipeline.llm.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import is_nothing, split_items
 from pipeline.stages.concurrency import gather_all

@@ -31,8 +31,8 @@ from evaluation.dialogues.models.stand_ins import (
 )
 from evaluation.dialogues.topics import choose_topics, read_topics, survey_corpus
 from evaluation.system_variants import MODEL_ALONE, parse_variant
-from pipeline.llm.lazy_model import LazyModel
-from pipeline.model import LLM
+from pipeline.llm.model import LLM
+from pipeline.llm.model_client import LazyModel
 from pipeline.systems import SYSTEMS
 from storage.passages import PassageStore
 from storage.types import Hit

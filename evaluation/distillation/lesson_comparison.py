@@ -20,7 +20,7 @@ from evaluation.distillation.student_lessons import Lesson, read_lesson
 from evaluation.reports.word_measures import f1
 from evaluation.workbench import render_table
 from pipeline.errors import PipelineError, UnreadableReply
-from pipeline.model import LLM, Budget, BudgetMeter, ChatMessage, ModelCall
+from pipeline.llm.model import LLM, Budget, BudgetMeter, ChatMessage, ModelCall
 from pipeline.stages.concurrency import gather_all
 
 REPLY_TOKENS = 700

@@ -15,14 +15,14 @@ from pipeline.errors import UnreadableReply
 from pipeline.prompts.prompt_templates import MissingFact, PromptMode, render_prompt, render_reply
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, extract_json_object
 from pipeline.replies.stage_replies import (
-    CLAIMS,
     NOTHING_REPLY,
-    QUERY,
     Bullet,
     ClaimSplitter,
     DraftSplitter,
     TimedClaim,
     bullets_format,
+    claims_format,
+    query_format,
 )
 from pipeline.replies.verdict_replies import VerdictSplitter, Verification, verification_format
 from pipeline.stages.draft.answer_draft import format_draft
@@ -176,7 +176,7 @@ class _Form:
     write: Callable[[Any], Any] = str
 
 
-_QUERIES = _Form(lambda _, __: QUERY, _write_query)
+_QUERIES = _Form(lambda _, __: query_format(), _write_query)
 _SUMMARIES = _Form(lambda counts, _: bullets_format(counts["sentences"]), _write_bullets)
 _FORMS: Mapping[str, _Form] = {
     "query": _QUERIES,
@@ -185,7 +185,7 @@ _FORMS: Mapping[str, _Form] = {
     "summarise": _SUMMARIES,
     "bullets": _SUMMARIES,
     "generate": _Form(lambda _, __: ReplyFormat(None, from_json=str, from_text=str.strip)),
-    "split": _Form(lambda _, __: CLAIMS, _write_claims),
+    "split": _Form(lambda _, __: claims_format(), _write_claims),
     "claims": _Form(lambda _, __: ClaimSplitter(), _write_claims),
     "verify": _Form(
         lambda counts, student: verification_format(counts["sentences"], reasoned=not student), _write_verification

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, ReplyLength, SimulatedModel
-from pipeline.model import ChatMessage
+from pipeline.llm.model import ChatMessage
 from storage.language.sentences import sentence_spans
 
 

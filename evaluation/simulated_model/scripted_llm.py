@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from evaluation.simulated_model.model_pace import count_tokens
 from evaluation.simulated_model.model_replies import reply_unscripted
-from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
 WORDS = r"\S+\s*"
 WHOLE = r"(?s).+"

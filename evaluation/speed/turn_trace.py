@@ -23,9 +23,9 @@ from evaluation.simulated_model.model_server import run_model_server
 from evaluation.workbench import TERMINAL, open_corpus
 from ingest.types import DocumentSource
 from pipeline.kit import Kit, Supports, System
-from pipeline.llm.lazy_model import LazyModel
-from pipeline.llm.prompt_cache import SharedBeginning
-from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model_client import LazyModel
+from pipeline.llm.model_settings import SharedBeginning
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, T
 from pipeline.stages.concurrency import close_stream
 from pipeline.systems import find_system

@@ -1,5 +1,6 @@
 """Compose a call as the arguments of a chat completion, with the quirks its server was found to have. Pure."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -8,15 +9,9 @@ from itertools import groupby
 from typing import Any
 
 from pipeline.errors import PromptTooLong
-from pipeline.llm.model_settings import ModelSettings, StagePlan
-from pipeline.llm.prompt_cache import (
-    OPTIONS_ARGUMENT,
-    build_cache_arguments,
-    find_cache_kind,
-    mark_beginning,
-)
+from pipeline.llm.model import ChatMessage, ModelCall
+from pipeline.llm.model_settings import CacheKind, ModelSettings, StagePlan, find_cache_kind
 from pipeline.llm.usage import estimate_prompt_tokens
-from pipeline.model import ChatMessage, ModelCall
 from storage.language.lazy_pattern import lazy_compile
 
 _SURROGATES = lazy_compile("[\ud800-\udfff]")
@@ -32,6 +27,9 @@ def repair_surrogates(text: str) -> str:
 OPTIONAL_ARGUMENTS = frozenset({"temperature", "reasoning_effort", "stream_options", "max_tokens"})
 """Arguments that a call can do without; `max_tokens` has a newer name."""
 SCHEMA_ARGUMENT = "response_format"
+KEY_ARGUMENT = "prompt_cache_key"
+OPTIONS_ARGUMENT = "prompt_cache_options"
+CACHE_ARGUMENTS = frozenset({KEY_ARGUMENT, OPTIONS_ARGUMENT})
 _HIDDEN_REASONERS = lazy_compile(r"(?i)(?<![a-z])(?:o[1-9](?![0-9])|gpt-5|gpt-oss)")
 """Names of models whose reasoning a server keeps to itself, or apart."""
 _VISIBLE_REASONERS = lazy_compile(r"(?i)(?<![a-z])r1(?![0-9])|qwq|qwen3|think|reason|magistral")
@@ -128,11 +126,11 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
         "reasoning_effort": plan.reasoning_effort or None,
         "stream": True if streamed else None,
         "stream_options": {"include_usage": True} if streamed else None,
-        **build_cache_arguments(call, find_cache_kind(settings.api, settings.server, plan.model)),
+        **_build_cache_arguments(call, find_cache_kind(settings.api, settings.server, plan.model)),
     }
     arguments |= {key: value for key, value in optional.items() if value is not None and key not in quirks.left_out}
     if call.shared and OPTIONS_ARGUMENT in arguments and not quirks.plain_roles:
-        arguments["messages"] = mark_beginning(arguments["messages"], call.shared)
+        arguments["messages"] = _mark_beginning(arguments["messages"], call.shared)
     if call.schema is not None:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", call.stage)[:64] or "reply"
         schema = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": call.schema}}
@@ -166,3 +164,20 @@ def _append_instruction(messages: Sequence[ChatMessage], rule: str) -> Sequence[
     if messages[0].role != "system":
         return (ChatMessage("system", rule), *messages)
     return (ChatMessage("system", f"{messages[0].text}\n\n{rule}"), *messages[1:])
+
+
+def _build_cache_arguments(call: ModelCall, kind: CacheKind) -> dict[str, Any]:
+    """Return the arguments by which calls that begin alike reach the same cache; nothing in them is of a user."""
+    if kind == "none" or call.messages[0].role != "system":
+        return {}
+    beginning = call.messages[0].text[: call.shared or None]
+    key = hashlib.sha256(beginning.encode("utf-8", "replace")).hexdigest()[:32]
+    # Else all of each call is kept, at a price, and no other call ever ends there.
+    return {KEY_ARGUMENT: key} | ({OPTIONS_ARGUMENT: {"mode": "explicit"}} if kind == "marks" else {})
+
+
+def _mark_beginning(messages: Sequence[dict[str, Any]], shared: int) -> list[dict[str, Any]]:
+    """Return messages with a mark where the shared beginning ends."""
+    first, *others = messages
+    marked = {"type": "text", "text": first["content"][:shared], "prompt_cache_breakpoint": {"mode": "explicit"}}
+    return [{**first, "content": [marked, {"type": "text", "text": first["content"][shared:]}]}, *others]

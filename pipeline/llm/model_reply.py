@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, SchemaNotOffered
 from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ModelRequest, ServerQuirks, is_reasoning_model, repair_surrogates
+from pipeline.llm.model import ModelReply
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.llm.server_errors import REFUSED_HINT, TransientError
 from pipeline.llm.usage import estimate_tokens, price_usage
-from pipeline.model import ModelReply
 from storage.language.lazy_pattern import lazy_compile
 
 _REASONING_TAG = lazy_compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)

@@ -7,16 +7,26 @@ from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from pipeline.llm.prompt_cache import CacheKind, SharedBeginning, find_cache_kind
+from storage.language.lazy_pattern import lazy_compile
 
 Structured = Literal["auto", "schema", "json", "text"]
 """How structured replies are asked for: by a schema where the server can; by a schema or not at all; as any JSON object
 with the schema in the prompt; in the text format."""
 
+SharedBeginning = Literal["auto", "always", "never"]
+"""Whether all calls of a turn begin alike: where it is known to cost less, in any case, or nowhere."""
+CacheKind = Literal["none", "beginnings", "marks"]
+"""What a server asks less for: nothing that is known of, what a call before began with, or what ends at a mark."""
+
 SHARING_STAGES = frozenset({"summarise", "verify"})
 """Stages whose calls can share a beginning and may ask for a schema, which servers put before it."""
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_MODEL = "gpt-5.4-mini"  # asked where OPENAI_API_KEY is all that is set: small enough for a dozen calls a turn
+
+_OPENAI = "api.openai.com"
+_FAMILY = lazy_compile(r"(?i)(?<![a-z0-9])gpt-(\d+)(?:\.(\d+))?(?![\do])")
+_CHEAP_SINCE = (5, 0)  # those before ask a quarter or half for what they know, for which a longer beginning seldom pays
+_MARKED_SINCE = (5, 6)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -133,6 +143,19 @@ def _address_secrets(address: str) -> tuple[str, ...]:
     spoken = {form for name, word in pairs for form in (word, f"{name}:{word}")}
     coded = {b64encode(f"{name}:{word}".encode()).decode() for name, word in pairs}
     return tuple(sorted(spoken | coded))
+
+
+def find_cache_kind(api: str, server: str, model: str) -> CacheKind:
+    """Return what a model's server asks less for, as far as the address and the model's name show.
+
+    OpenAI and Azure keep prompts from 1,024 tokens on. Models before GPT-5.6 know whatever an earlier call began with,
+    in steps of 128 tokens. Later ones know only what ends at a mark in the call, and storing it costs a quarter more.
+    """
+    family = _FAMILY.search(model)
+    if not family or not (api == "azure" or server == _OPENAI):
+        return "none"
+    version = (int(family[1]), int(family[2] or 0))
+    return "marks" if version >= _MARKED_SINCE else "beginnings" if version >= _CHEAP_SINCE else "none"
 
 
 def fill_from_environment(settings: ModelSettings, environ: Mapping[str, str]) -> ModelSettings:

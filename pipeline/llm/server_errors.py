@@ -14,9 +14,15 @@ from random import Random
 from typing import Any
 
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
-from pipeline.llm.chat_request import OPTIONAL_ARGUMENTS, SCHEMA_ARGUMENT, SHORTEN_HINT, ModelRequest, ServerQuirks
+from pipeline.llm.chat_request import (
+    CACHE_ARGUMENTS,
+    OPTIONAL_ARGUMENTS,
+    SCHEMA_ARGUMENT,
+    SHORTEN_HINT,
+    ModelRequest,
+    ServerQuirks,
+)
 from pipeline.llm.model_settings import ModelSettings
-from pipeline.llm.prompt_cache import CACHE_ARGUMENTS
 from storage.language.lazy_pattern import lazy_compile
 
 _FIRST_BACKOFF = 0.5

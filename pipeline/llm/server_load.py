@@ -6,7 +6,7 @@ more than a minute. All but `LoadWatch` is pure.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 TYPICAL_TOKENS = 120  # of the call by which servers are compared
@@ -122,12 +122,12 @@ class ServerLoad:
         return faded, Pressure(faded.because, found)
 
 
+@dataclass(slots=True)
 class LoadWatch:
     """Holds what was measured of one server in this process."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._load = ServerLoad(clock())
+    _clock: Callable[[], float] = time.monotonic
+    _load: ServerLoad = field(default=ServerLoad(), init=False)
 
     def observe(self, sample: CallSample) -> None:
         self._load = self._load.add(sample, self._clock())

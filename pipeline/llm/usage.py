@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 
 from pipeline.errors import BudgetExceeded
+from pipeline.llm.model import BudgetMeter, ModelCall
 from pipeline.llm.model_settings import Price
-from pipeline.model import BudgetMeter, ModelCall
 
 _BYTES_A_TOKEN = 3.5
 _A_MESSAGE = 4  # tokens around each message: its role, and the marks that part it from the next

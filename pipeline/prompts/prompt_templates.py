@@ -19,10 +19,10 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 
-from pipeline.model import ChatMessage
+from pipeline.llm.model import ChatMessage
 from pipeline.prompts.demonstrations import WorkedExample, fit_demo
 from pipeline.replies.footnotes import describe_place
-from pipeline.replies.stage_replies import FEEDBACK
+from pipeline.replies.stage_replies import feedback_format
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Demonstration, Turn
 from storage.language.lazy_pattern import lazy_compile
@@ -94,7 +94,7 @@ def _parse_fact(name: str, raw: Any, day: date) -> object:
         case "findings" | "told":
             return tuple(SourcedFinding(one["text"], _parse_sentences([one], day)) for one in raw)
         case "feedback":
-            return FEEDBACK.from_json(raw)
+            return feedback_format().from_json(raw)
     return raw
 
 

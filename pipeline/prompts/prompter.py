@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, UnreadableReply
-from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply
+from pipeline.llm.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply
 from pipeline.prompts.demonstrations import select_demos, write_triples
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prompt
 from pipeline.replies.reply_format import MAX_REPLY, ReplyFormat, ReplySplitter, T, extract_json_object

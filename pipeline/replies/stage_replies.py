@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 from pipeline.errors import UnreadableReply
@@ -65,16 +66,17 @@ def _build_query(text: str, time: str) -> SearchQuery:
     return SearchQuery(query[:MAX_QUERY], parse_time(time))
 
 
-QUERY: ReplyFormat[SearchQuery | None] = ReplyFormat(
-    object_schema(search=BOOLEAN, query=STRING, time=STRING), from_json=_query_from_json, from_text=_query_from_text
-)
+@cache
+def query_format() -> ReplyFormat[SearchQuery | None]:
+    schema = object_schema(search=BOOLEAN, query=STRING, time=STRING)
+    return ReplyFormat(schema, from_json=_query_from_json, from_text=_query_from_text)
+
 
 _SENTENCE_LIST = r"\d{1,4}(?:\s*(?:[,;&–-]|and)\s*\d{1,4})*"
 _TRAILING_NUMBERS = lazy_compile(
     rf"\s*(?:[\[(](?:(?:from )?sentences?:?\s*)?({_SENTENCE_LIST})[\])]\s*)+[.]?\s*$", re.IGNORECASE
 )
 _LEADING_NUMBERS = lazy_compile(rf"\[({_SENTENCE_LIST})\]:?\s*")
-_BULLETS_SCHEMA = object_schema(bullets=list_schema(object_schema(text=STRING, sentences=list_schema(INTEGER))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
             bullets.append(Bullet(strip_emphasis_marks(text), parse_number_list(named, count)))
         return _validate_bullets(bullets)
 
-    return ReplyFormat(_BULLETS_SCHEMA, from_json=from_json, from_text=lambda text: _bullets_from_text(text, count))
+    schema = object_schema(bullets=list_schema(object_schema(text=STRING, sentences=list_schema(INTEGER))))
+    return ReplyFormat(schema, from_json=from_json, from_text=lambda text: _bullets_from_text(text, count))
 
 
 def _bullets_from_text(text: str, count: int) -> tuple[Bullet, ...]:
@@ -172,11 +175,13 @@ def _keep_claims(claims: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
     return tuple(kept.values())
 
 
-CLAIMS: ReplyFormat[tuple[TimedClaim, ...]] = ReplyFormat(
-    object_schema(claims=list_schema(object_schema(text=STRING, time=STRING))),
-    from_json=lambda found: _keep_claims(map(_claim_from_json, get_field(found, "claims", list))),
-    from_text=_claims_from_text,
-)
+@cache
+def claims_format() -> ReplyFormat[tuple[TimedClaim, ...]]:
+    return ReplyFormat(
+        object_schema(claims=list_schema(object_schema(text=STRING, time=STRING))),
+        from_json=lambda found: _keep_claims(map(_claim_from_json, get_field(found, "claims", list))),
+        from_text=_claims_from_text,
+    )
 
 
 class ClaimSplitter:
@@ -272,7 +277,6 @@ CRITERIA = ("relevant", "natural", "non-repetitive", "temporally correct")
 PERFECT_SCORE = 100
 GOOD_SCORE = 90  # a draft that has it by every criterion is said as it is: what is left costs a call and mends little
 _SCORE = lazy_compile(r"(?<![\d.])(\d{1,3})(?:\.0)?\s*(?:/|out of)\s*100\b")
-_POINT = object_schema(remark=STRING, score=INTEGER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,13 +314,15 @@ def _point_from_text(name: str, text: str) -> CriterionScore:
     return CriterionScore(name, said[: scores[-1].start()].strip(), min(int(scores[-1][1]), PERFECT_SCORE))
 
 
-def _feedback_format(*criteria: str) -> ReplyFormat[Feedback]:
+@cache
+def feedback_format(criteria: tuple[str, ...] = CRITERIA) -> ReplyFormat[Feedback]:
+    point = object_schema(remark=STRING, score=INTEGER)
     return ReplyFormat(
-        object_schema(**{_criterion_key(name): _POINT for name in criteria}),
+        object_schema(**{_criterion_key(name): point for name in criteria}),
         from_json=lambda found: Feedback(tuple(_point_from_json(name, found) for name in criteria)),
         from_text=lambda text: Feedback(tuple(_point_from_text(name, text) for name in criteria)),
     )
 
 
-FEEDBACK = _feedback_format(*CRITERIA)
-CRITICISM = _feedback_format("supported", "complete")
+def criticism_format() -> ReplyFormat[Feedback]:
+    return feedback_format(("supported", "complete"))

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pipeline.errors import NotAClaim
-from pipeline.kit import Kit, System
+from pipeline.kit import Ask, Kit, System
+from pipeline.replies.verdict_replies import Verification, verification_format
 from pipeline.stages.concurrency import gather_all
-from pipeline.stages.findings import collect_sentences
-from pipeline.stages.model_claims import NO_EVIDENCE, passage_ids, request_verification
+from pipeline.stages.findings import collect_sentences, passage_ids
 from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.support.scorer import select_closest
 from pipeline.support.support_check import MAX_CHARACTERS
@@ -27,6 +27,7 @@ from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdi
 MAX_PASSAGES = 5  # how many of the passages found a claim is held against
 MAX_EVIDENCE = 3  # how many sentences are shown at most for a verdict
 LEAST_COVERAGE = 0.4  # the share of a claim's words that a sentence and its title have to support it without a model
+NO_EVIDENCE = "no passage was found to check it against"
 _MIN_CONTENT_WORDS = 2
 """How many words a statement has at least that tell something: what it is about, and what it says of that."""
 _QUESTION_MARKS = "?？؟"
@@ -209,6 +210,14 @@ async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> J
     claim = talk.question.text
     alone = [await _check_support(claim, [hit], kit) for hit in hits]
     return decide_verdict(alone, await _check_support(claim, hits, kit))
+
+
+async def request_verification(
+    claim: str, sentences: Sequence[Evidence], talk: Conversation, ask: Ask, *, student: bool
+) -> Verification:
+    """Ask the model for its verdict on a claim by these sentences alone, numbered from 1 in their order."""
+    form = verification_format(len(sentences), reasoned=not student)
+    return await ask("verify", form, stage="verify", talk=talk, sentences=tuple(sentences), claim=claim)
 
 
 async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judgement:

@@ -30,6 +30,10 @@ def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
     )
 
 
+def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.passage.id for one in evidence))
+
+
 LEAST_TELLING = 2  # words that a sentence has of a statement if it can tell anything of it
 
 

@@ -1,20 +1,21 @@
 """Stages 3 to 5: what the model claims by itself, verified against passages, in several calls or while it streams."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.errors import BudgetExceeded, ModelRefused, PipelineError, SearchUnavailable, UnreadableReply
-from pipeline.kit import Ask, Kit, Limits
+from pipeline.kit import Kit, Limits
 from pipeline.replies.reply_format import ReplyFormat
-from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter, TimedClaim
-from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
+from pipeline.replies.stage_replies import ClaimSplitter, TimedClaim, claims_format
+from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification
+from pipeline.stages.claim_check import NO_EVIDENCE, request_verification
 from pipeline.stages.concurrency import capture_outcome, close_stream, gather_successes, select_successes
-from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences
+from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences, passage_ids
 from pipeline.stages.passage_retrieval import retrieve_evidence
 from pipeline.stages.turn_context import TurnContext
-from pipeline.types import ClaimChecked, ClaimExplained, Conversation
+from pipeline.types import ClaimChecked, ClaimExplained
 from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, VerdictReason
 
 
@@ -57,7 +58,7 @@ async def split_claims(context: TurnContext, reply: str, kit: Kit) -> tuple[Time
     if not reply:
         return ()
     try:
-        claims = await kit.ask("split", CLAIMS, stage="split", talk=context.talk, reply_text=reply)
+        claims = await kit.ask("split", claims_format(), stage="split", talk=context.talk, reply_text=reply)
     except (UnreadableReply, ModelRefused):
         return ()
     return claims[: kit.limits.claims]
@@ -98,15 +99,6 @@ async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tu
 
 
 TOO_LATE = "the answer was whole before it was verified"
-NO_EVIDENCE = "no passage was found to check it against"
-
-
-async def request_verification(
-    claim: str, sentences: Sequence[Evidence], talk: Conversation, ask: Ask, *, student: bool
-) -> Verification:
-    """Ask the model for its verdict on a claim by these sentences alone, numbered from 1 in their order."""
-    form = verification_format(len(sentences), reasoned=not student)
-    return await ask("verify", form, stage="verify", talk=talk, sentences=tuple(sentences), claim=claim)
 
 
 def record_claim(
@@ -126,10 +118,6 @@ def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tup
     settled = found.verdict is not Verdict.NOT_ENOUGH_INFO
     named = passage_ids(sentences[number - 1] for number in found.sentences) if settled else ()
     return named, tuple(one for one in passage_ids(sentences) if one not in named)
-
-
-def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.passage.id for one in evidence))
 
 
 CLAIMS_PER_CALL = 4

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.kit import Kit
-from pipeline.replies.stage_replies import QUERY, bullets_format
+from pipeline.replies.stage_replies import bullets_format, query_format
 from pipeline.stages.concurrency import gather_all, gather_successes
 from pipeline.stages.findings import SourcedFinding, bind_finding, collect_sentences, document_day
 from pipeline.stages.question_analysis import read_as_query, resolve_question
@@ -76,7 +76,7 @@ async def choose_query(context: TurnContext, kit: Kit, template: str = "query") 
     if kit.limits.query == "never" and template == "query":
         return SearchQuery(context.search_query)
     try:
-        return await kit.ask(template, QUERY, stage="query", talk=context.talk, reading=context.reading)
+        return await kit.ask(template, query_format(), stage="query", talk=context.talk, reading=context.reading)
     except (UnreadableReply, ModelRefused):
         return SearchQuery(resolve_question(context.talk).query)
 

@@ -10,9 +10,9 @@ against what this turn found.
 from collections.abc import Sequence
 
 from pipeline.kit import Kit, SystemEntry
+from pipeline.prompts.demo_ranking import choose_diverse
+from pipeline.prompts.demonstrations import write_as_triple, write_demo_triples
 from pipeline.stages.draft.answer_draft import say_draft
-from pipeline.stages.examples.demo_ranking import choose_diverse
-from pipeline.stages.examples.triples import write_as_triple, write_demo_triples
 from pipeline.stages.findings import SourcedFinding, collect_sentences, order_rivals_by_date, quote_evidence
 from pipeline.stages.passage_retrieval import choose_query, retrieve_for_query
 from pipeline.stages.question_analysis import detect_small_talk, validate_question

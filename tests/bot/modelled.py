@@ -15,8 +15,8 @@ from evaluation.simulated_model.chat_protocol import ChatRequest, Ending, Fault,
 from evaluation.simulated_model.model_replies import detect_kind
 from evaluation.simulated_model.model_server import ModelServer, Script
 from ingest.refresh.corpus_refresh import refresh_corpus
-from pipeline.llm.lazy_model import LazyModel
-from pipeline.model import ChatMessage, ModelCall
+from pipeline.llm.model import ChatMessage, ModelCall
+from pipeline.llm.model_client import LazyModel
 from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER, PromptMode, render_prefix
 from tests.fake_model_rules import OPENAI
 from tests.fake_model_server import serve

@@ -8,7 +8,7 @@ from functools import partial
 
 from evaluation.simulated_model.model_replies import reply_unscripted
 from pipeline.errors import SchemaNotOffered
-from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
 Line = str | Exception | ModelReply | Callable[[ModelCall], str]
 Script = Mapping[str, Line | list[Line]]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from pipeline.kit import Limits, System
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from pipeline.systems import wikichat, wikichat_fast
 from pipeline.types import Conversation
 from storage.types import Verdict

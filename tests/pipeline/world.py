@@ -14,10 +14,10 @@ from typing import Any
 from pipeline import kit
 from pipeline.gate import Gate, Recorder
 from pipeline.kit import Kit, Limits, Supports, System, SystemEntry
-from pipeline.model import LLM, BudgetMeter
+from pipeline.llm.model import LLM, BudgetMeter
+from pipeline.prompts.demo_ranking import TurnDemos
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.draft.sentence_judging import SentenceJudge
-from pipeline.stages.examples.demo_ranking import TurnDemos
 from pipeline.support.support_check import check_verbatim
 from pipeline.types import Answer, Conversation, Demonstration, Event, Status, Support, Turn
 from storage.language.words import content_terms

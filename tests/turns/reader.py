@@ -7,7 +7,7 @@ be right for it to say anything.
 import re
 from collections.abc import Callable, Mapping
 
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from storage.language.words import content_terms
 from tests.pipeline.scripted import Script
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.sources.folder import FolderSource
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from pipeline.systems import SYSTEMS
 from pipeline.types import Status, Turn
 from storage.types import Verdict

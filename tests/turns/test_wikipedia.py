@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.simulated_model.transcripts import SelectedDocuments
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from pipeline.types import SearchStarted, Status, Turn
 from storage.types import Verdict
 from tests.turns.house import House, opened_house

@@ -14,7 +14,7 @@ from bot.wiring import open_app
 from examples.scripted_model import CLAIMS, LABEL, build_scripted_model
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.sources.folder import FolderSource
-from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply
+from pipeline.llm.model import LLM, BudgetMeter, ModelCall, ModelReply
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 ADDRESS = "https://handbook.tolliver-ebb.example/"

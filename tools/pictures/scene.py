@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.app import App
-from pipeline.model import LLM
+from pipeline.llm.model import LLM
 
 
 @dataclass(frozen=True, slots=True)

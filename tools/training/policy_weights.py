@@ -25,7 +25,7 @@ from evaluation.simulated_model.scripted_llm import ScriptedLLM, script_stages
 from evaluation.simulated_model.transcripts import build_transcript_model, read_documents, read_transcripts
 from evaluation.workbench import TERMINAL, open_corpus
 from pipeline.kit import Kit, SystemEntry
-from pipeline.model import LLM
+from pipeline.llm.model import LLM
 from pipeline.stages.augmentation.knowledge_consolidator import consolidate
 from pipeline.stages.augmentation.policies import EVEN_CHANCE, PolicySigns, read_signs
 from pipeline.stages.augmentation.working_memory import WorkingMemory, open_memory

@@ -19,9 +19,9 @@ from bot.wiring import open_web_search
 from ingest.sources.git import git_program
 from ingest.types import SourceUnavailable
 from pipeline.errors import ModelRefused
+from pipeline.llm.model import Budget, BudgetMeter, ChatMessage, ModelCall
 from pipeline.llm.model_client import validate_settings
 from pipeline.llm.model_settings import ModelSettings
-from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall
 
 _MOUNT_HINT = "Correct the path in footnote.toml, or mount what belongs there; what was read from it is kept."
 

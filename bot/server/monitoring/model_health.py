@@ -6,7 +6,7 @@ from contextlib import aclosing, contextmanager
 
 from bot.views.error_messages import explain_error
 from pipeline.errors import ModelRefused, ModelUnavailable
-from pipeline.model import LLM, Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model import LLM, Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 
 PROBE_SECONDS = 60.0  # between two words that are asked while it fails
 _PATIENCE = 30.0

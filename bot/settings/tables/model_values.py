@@ -6,8 +6,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from bot.settings.tables.field_types import EMPTY_IS_NONE, LIVE, SettingsTable, validate_web_address
-from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
-from pipeline.llm.prompt_cache import SharedBeginning
+from pipeline.llm.model_settings import (
+    ModelSettings,
+    Price,
+    Secret,
+    SharedBeginning,
+    StageSettings,
+    Structured,
+    fill_from_environment,
+)
 from pipeline.stages import STAGES
 
 _MODEL_DEFAULTS = ModelSettings()

@@ -40,7 +40,7 @@ from bot.settings.tables.source_settings import AnySource, SourceSettings
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.types import EngineName
 from pipeline.kit import Effort, Limits, Policy, Utility, WrittenQuery
-from pipeline.model import Budget
+from pipeline.llm.model import Budget
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import KEPT_VECTORS
 

@@ -22,7 +22,7 @@ from evaluation.answers.own.question_maker import make_questions
 from evaluation.answers.own.sentence_questions import MadeQuestion
 from evaluation.answers.question_sets import has_all_strings
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
-from pipeline.model import LLM, Budget, BudgetMeter
+from pipeline.llm.model import LLM, Budget, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import STRING, ReplyFormat, get_field, list_schema, object_schema
 from pipeline.stages.findings import collect_sentences

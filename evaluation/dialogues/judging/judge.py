@@ -21,11 +21,11 @@ from evaluation.dialogues.judging.judge_replies import ANSWERED, MAX_REASONING, 
 from pipeline.errors import ModelRefused, PromptTooLong, UnreadableReply
 from pipeline.kit import Ask
 from pipeline.replies.citation_marks import strip_marks
-from pipeline.replies.stage_replies import CLAIMS, QUERY
+from pipeline.replies.stage_replies import claims_format, query_format
 from pipeline.replies.verdict_replies import Verification
+from pipeline.stages.claim_check import request_verification
 from pipeline.stages.concurrency import gather_all, open_task_group
 from pipeline.stages.findings import collect_sentences
-from pipeline.stages.model_claims import request_verification
 from pipeline.support.support_check import find_verbatim_passage
 from pipeline.types import Conversation, Status, Turn, Usage
 from storage.types import Document, Evidence, Hit, Passage, Verdict
@@ -95,7 +95,9 @@ def usage_fields(usage: Usage) -> dict[str, Any]:
 
 
 async def _judge_claims(talk: Conversation, said: str, calls: JudgeCalls) -> tuple[JudgedClaim, ...]:
-    found = await calls.attempt(calls.ask("split", CLAIMS, stage="split", talk=_last_turns(talk), reply_text=said))
+    found = await calls.attempt(
+        calls.ask("split", claims_format(), stage="split", talk=_last_turns(talk), reply_text=said)
+    )
     return await gather_all(_judge_claim(talk, claim.text, calls) for claim in found or ())
 
 
@@ -163,7 +165,7 @@ async def _grade(scale: str, talk: Conversation, said: str, calls: JudgeCalls) -
 
 async def _judge_answerable(talk: Conversation, calls: JudgeCalls) -> bool | None:
     """Return whether the passages that are nearest to what the user wants answer them."""
-    query = await calls.attempt(calls.ask("query", QUERY, stage="query", talk=_last_turns(talk), reading=""))
+    query = await calls.attempt(calls.ask("query", query_format(), stage="query", talk=_last_turns(talk), reading=""))
     hits = await calls.find(query.text if query else talk.question.text, EVIDENCE)
     sentences = collect_sentences(hits)
     if not sentences:

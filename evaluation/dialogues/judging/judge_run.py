@@ -14,7 +14,7 @@ from evaluation.dialogues.prompts import PROMPTS
 from evaluation.dialogues.run_folder import RunFolder
 from pipeline.errors import BudgetExceeded, ModelUnavailable, SearchUnavailable
 from pipeline.gate import Recorder
-from pipeline.model import LLM, Budget, BudgetMeter
+from pipeline.llm.model import LLM, Budget, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.concurrency import gather_all
 from storage.errors import StorageError

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, field
 from pathlib import Path
 
 from evaluation.dialogues.run_folder import replace_file
-from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.stages.concurrency import close_stream
 
 _DELIMITER = re.compile(r"^=== \w+ (begins|ends) ===$", re.MULTILINE)

@@ -18,7 +18,7 @@ from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.model_replies import build_reply
 from evaluation.simulated_model.scripted_llm import WHOLE, ScriptedLLM
 from pipeline.kit import Supports
-from pipeline.model import LLM, ModelCall
+from pipeline.llm.model import LLM, ModelCall
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
 from storage.types import Verdict

@@ -12,7 +12,7 @@ from itertools import starmap
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.kit import Kit
 from pipeline.replies.cited_sentences import MarkedSentence
-from pipeline.replies.stage_replies import CRITICISM, PERFECT_SCORE, QUERY
+from pipeline.replies.stage_replies import PERFECT_SCORE, criticism_format, query_format
 from pipeline.stages.augmentation.working_memory import Candidate, WorkingMemory
 from pipeline.stages.concurrency import gather_all
 from pipeline.stages.draft.answer_draft import SentenceAnnotator, collect_draft, format_draft, say_collected
@@ -32,7 +32,7 @@ async def ask_itself(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
     context = memory.context
     facts = {"talk": context.talk, "findings": memory.evidence, "reading": context.reading}
     try:
-        lacking = await kit.ask("need", QUERY, stage="query", **facts)
+        lacking = await kit.ask("need", query_format(), stage="query", **facts)
     except (UnreadableReply, ModelRefused):
         lacking = None
     return replace(memory, asked_itself=True, lacking=lacking)
@@ -77,7 +77,7 @@ async def _criticise(memory: WorkingMemory, latest: Candidate, kit: Kit) -> Cand
     draft = format_draft(latest.sentences)
     facts = {"talk": memory.context.talk, "findings": latest.notes, "draft": draft}
     try:
-        found = await kit.ask("criticism", CRITICISM, stage="refine", **facts)
+        found = await kit.ask("criticism", criticism_format(), stage="refine", **facts)
     except (UnreadableReply, ModelRefused):
         return replace(latest, utility=LEAST_CRITICISM)
     utility = min(point.score for point in found.points) / PERFECT_SCORE

@@ -11,7 +11,7 @@ from pipeline.kit import Kit
 from pipeline.replies import footnotes
 from pipeline.replies.cited_sentences import MarkedSentence, cite_sentence
 from pipeline.replies.markup import clean_markup
-from pipeline.replies.stage_replies import FEEDBACK, DraftSplitter
+from pipeline.replies.stage_replies import DraftSplitter, feedback_format
 from pipeline.stages.concurrency import capture_outcome, close_stream, open_task_group, replay_values
 from pipeline.stages.findings import SourcedFinding, bind_subjects, find_disagreeing, has_same_words
 from pipeline.stages.turn_context import TurnContext
@@ -72,7 +72,7 @@ async def stream_refinement(
     """
     text, begun = format_draft(drafted), False
     try:
-        feedback = await kit.ask("feedback", FEEDBACK, stage="refine", talk=context.talk, draft=text)
+        feedback = await kit.ask("feedback", feedback_format(), stage="refine", talk=context.talk, draft=text)
         if feedback.good:
             return
         facts = {"talk": context.talk, "draft": text, "feedback": feedback}

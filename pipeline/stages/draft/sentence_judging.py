@@ -9,8 +9,8 @@ from pipeline.gate import Coming
 from pipeline.kit import Stream
 from pipeline.replies.verdict_replies import VerdictSplitter, Verification
 from pipeline.stages.concurrency import close_stream
-from pipeline.stages.findings import collect_sentences, select_context
-from pipeline.stages.model_claims import passage_ids, split_passage_ids
+from pipeline.stages.findings import collect_sentences, passage_ids, select_context
+from pipeline.stages.model_claims import split_passage_ids
 from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.types import Conversation
 from storage.language.detection import detect_language

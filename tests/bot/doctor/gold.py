@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any
 
 from bot.doctor.call_kinds import CALL_KINDS, CallKind, GoldCase, read_cases
+from pipeline.llm.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.llm.model_settings import ModelSettings
-from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)

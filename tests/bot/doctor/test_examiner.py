@@ -14,9 +14,9 @@ from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import Settings
 from evaluation.simulated_model.chat_protocol import HANG, ChatRequest, Reply
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable
+from pipeline.llm.model import ModelCall, ModelReply
 from pipeline.llm.model_client import open_model
 from pipeline.llm.model_settings import ModelSettings
-from pipeline.model import ModelCall, ModelReply
 from storage.types import Verdict
 from tests.bot.doctor.gold import BY_KIND, NOW, GoldLLM, asked, cases, opens, perfect, right
 from tests.fake_model_rules import OPENAI, VLLM, StrictProfile

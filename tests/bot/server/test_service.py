@@ -8,7 +8,7 @@ from bot.app import App
 from bot.server.service import LocalService, load_ahead
 from bot.settings.live.live_settings import LiveSettings
 from bot.settings.tables.settings_tables import DenseChoice, Settings
-from pipeline.llm.lazy_model import LazyModel
+from pipeline.llm.model_client import LazyModel
 from pipeline.llm.model_settings import ModelSettings
 from storage.language.lazy_pattern import lazy_compile
 from storage.types import DenseMode

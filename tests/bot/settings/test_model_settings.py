@@ -11,8 +11,8 @@ from bot.settings.settings_reader import load_settings
 from bot.settings.tables.model_values import ModelValues
 from bot.settings.tables.settings_tables import LimitSettings, Settings
 from pipeline.kit import Limits
+from pipeline.llm.model import Budget
 from pipeline.llm.model_settings import ModelSettings, Price, StageSettings
-from pipeline.model import Budget
 from pipeline.stages import STAGES
 
 KEY = "sk-hush-0123456789"

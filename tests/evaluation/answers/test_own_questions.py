@@ -28,7 +28,7 @@ from evaluation.answers.own.own_questions import QuestionMaking, own_questions_f
 from evaluation.answers.own.question_file import OwnQuestion, read_questions, write_questions
 from evaluation.workbench import open_home
 from pipeline.errors import ModelUnavailable, UnreadableReply
-from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from storage.types import Document, Evidence, Passage
 from tests.handbook import copy_home
 

@@ -4,7 +4,7 @@ import pytest
 
 from evaluation.dialogues.models.call_cache import CachingModel
 from evaluation.simulated_model.scripted_llm import ScriptedLLM
-from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply
+from pipeline.llm.model import BudgetMeter, ChatMessage, ModelCall, ModelReply
 
 
 def call(text, **other):

@@ -7,7 +7,7 @@ import pytest
 from evaluation.distillation.lesson_comparison import agrees, ask_all, summarise
 from evaluation.distillation.student_lessons import Lesson, read_lesson
 from pipeline.errors import ModelUnavailable
-from pipeline.model import ModelReply
+from pipeline.llm.model import ModelReply
 
 _NONE = frozenset()
 LESSONS = (

@@ -18,13 +18,13 @@ from evaluation.simulated_model.model_replies import (
 from pipeline.prompts.prompt_templates import PromptMode, render_prompt
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
 from pipeline.replies.stage_replies import (
-    CLAIMS,
-    CRITICISM,
-    FEEDBACK,
-    QUERY,
     ClaimSplitter,
     DraftSplitter,
     bullets_format,
+    claims_format,
+    criticism_format,
+    feedback_format,
+    query_format,
 )
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
 from pipeline.stages.findings import SourcedFinding, collect_sentences
@@ -38,7 +38,7 @@ HITS = (hit("The bell was cast in 1887. It hangs on the quay."), hit("The quay i
 SENTENCES = collect_sentences(HITS)
 NOTES = tuple(SourcedFinding(one.text, (one,)) for one in SENTENCES)
 DRAFT = "The bell was cast in 1887 [1]. It hangs on the quay [2]. The quay is long and made of old stone [3]."
-FEEDBACK_OF_IT = FEEDBACK.from_text(
+FEEDBACK_OF_IT = feedback_format().from_text(
     "\n".join(f"{name}: So so. 50/100" for name in ("relevant", "natural", "non-repetitive", "temporally correct"))
 )
 FACTS: Mapping[str, Mapping[str, Any]] = {
@@ -62,15 +62,15 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
 SIMULATED = SimulatedModel()
 KINDS = {"web_query": "query", "bullets": "summarise", "claims": "split", "answer": "draft"}
 FORMS: Mapping[str, ReplyFormat[Any]] = {
-    "query": QUERY,
-    "web_query": QUERY,
+    "query": query_format(),
+    "web_query": query_format(),
     "summarise": bullets_format(2),
     "bullets": bullets_format(3),
-    "split": CLAIMS,
+    "split": claims_format(),
     "verify": verification_format(3, reasoned=True),
-    "feedback": FEEDBACK,
-    "need": QUERY,
-    "criticism": CRITICISM,
+    "feedback": feedback_format(),
+    "need": query_format(),
+    "criticism": criticism_format(),
 }
 SPLITTERS: Mapping[str, Callable[[], ReplySplitter[Any]]] = {
     "claims": ClaimSplitter,
@@ -128,10 +128,10 @@ def test_streamed_replies_are_parsed_piecewise(template: str) -> None:
 
 
 def test_simulated_replies_follow_the_prompt() -> None:
-    claims = CLAIMS.from_text(replied("claims").text)
+    claims = claims_format().from_text(replied("claims").text)
     verdict = FORMS["verify"].from_text(replied("verify").text)
 
-    assert QUERY.from_text(replied("query").text).text == "Since"
+    assert query_format().from_text(replied("query").text).text == "Since"
     assert [one.text for one in FORMS["bullets"].from_text(replied("bullets").text)] == [
         "The bell was cast in 1887.", "It hangs on the quay.", "The quay is long."
     ]  # fmt: skip

@@ -22,9 +22,9 @@ from evaluation.simulated_model.model_pace import (
 )
 from evaluation.simulated_model.model_server import ModelServer, PacedModel
 from pipeline.errors import ModelUnavailable, ReplyBroken
+from pipeline.llm.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from pipeline.llm.model_client import open_model
 from pipeline.llm.model_settings import ModelSettings
-from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 
 CALL = ModelCall("draft", (ChatMessage("user", "x" * 792),))
 """A prompt of 200 tokens."""

@@ -37,7 +37,7 @@ from evaluation.speed.turn_figures import (
     split_seconds,
 )
 from evaluation.speed.turn_trace import Cause, MeasuredTurn, StepKind, TraceStep
-from pipeline.model import ChatMessage
+from pipeline.llm.model import ChatMessage
 from storage.types import Passage
 from tests.pipeline.world import hit
 

@@ -20,7 +20,7 @@ from evaluation.speed.turn_trace import (
     reset_trace,
     time_plain_call,
 )
-from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from tests.evaluation.speed.two_pages import PAGES
 from tests.fakes import PageSource
 

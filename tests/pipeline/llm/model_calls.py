@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from evaluation.simulated_model.model_server import ModelServer, Script
+from pipeline.llm.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings, Secret
-from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from tests.fake_model_rules import OPENAI, StrictProfile
 from tests.fake_model_server import serve
 

@@ -13,9 +13,9 @@ from evaluation.simulated_model.chat_protocol import HANG, Ending, Fault, Reply,
 from evaluation.simulated_model.model_server import Script
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError
 from pipeline.gate import Recorder
-from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply
+from pipeline.llm.model import Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply
 from pipeline.prompts.prompter import Prompter
-from pipeline.replies.stage_replies import QUERY, DraftSplitter
+from pipeline.replies.stage_replies import DraftSplitter, query_format
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, asking
 from tests.pipeline.world import NOW, Shelf, question
@@ -162,7 +162,7 @@ async def test_what_failed_was_stopped_or_took_too_long_is_in_a_turn_s_tokens(
             if streamed:
                 _ = [piece async for piece in asked.stream("query", DraftSplitter(1), **facts)]
             else:
-                await asked.ask("query", replace(QUERY, schema=None), **facts)
+                await asked.ask("query", replace(query_format(), schema=None), **facts)
 
         calling = asyncio.create_task(call())
         if ended == "stopped":

@@ -4,8 +4,8 @@ import pytest
 
 from evaluation.simulated_model.chat_protocol import Fault, Reply, encode_chunk, encode_reply
 from pipeline.errors import PromptTooLong
+from pipeline.llm.model import ChatMessage, ModelCall
 from pipeline.llm.model_settings import Price, Secret, StageSettings
-from pipeline.model import ChatMessage, ModelCall
 from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, SCHEMA, SCHEMA_CALL, asking

@@ -13,11 +13,11 @@ import pytest
 
 from evaluation.simulated_model.chat_protocol import RESET, ChatRequest, Reply, answer_error
 from pipeline.errors import ModelUnavailable
+from pipeline.llm.model import BudgetMeter
 from pipeline.llm.model_client import open_model, validate_settings
 from pipeline.llm.model_settings import OPENAI_MODEL, ModelSettings, Secret, fill_from_environment
 from pipeline.llm.server_connection import find_server
 from pipeline.llm.server_errors import describe_error, redact_text
-from pipeline.model import BudgetMeter
 from tests.fake_model_rules import AZURE, OLLAMA, OPENAI
 from tests.fake_model_server import serve
 from tests.pipeline.llm.model_calls import CALL, asking, settings_for

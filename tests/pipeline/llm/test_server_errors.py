@@ -18,8 +18,8 @@ from evaluation.simulated_model.chat_protocol import (
     encode_reply,
 )
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, ReplyBroken
+from pipeline.llm.model import BudgetMeter, ChatMessage, ModelCall
 from pipeline.llm.model_client import open_model
-from pipeline.model import BudgetMeter, ChatMessage, ModelCall
 from tests.fake_model_rules import LLAMA_CPP, OLLAMA, OPENAI, VLLM, StrictProfile
 from tests.fake_model_server import in_turn, serve
 from tests.pipeline.llm.model_calls import CALL, asking, settings_for

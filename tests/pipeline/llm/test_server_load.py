@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from evaluation.simulated_model.chat_protocol import Reply, answer_error
 from pipeline.errors import ModelUnavailable
+from pipeline.llm.model import BudgetMeter
 from pipeline.llm.model_client import open_model
 from pipeline.llm.server_load import HALF_LIFE, LEAST_LOWERED, CallSample, LoadWatch, Pressure
-from pipeline.model import BudgetMeter
 from tests.fake_model_server import in_turn, serve
 from tests.pipeline.llm.model_calls import CALL, settings_for
 

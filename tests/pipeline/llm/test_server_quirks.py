@@ -7,10 +7,9 @@ import pytest
 from evaluation.simulated_model.chat_protocol import Reply, answer_error
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
 from pipeline.llm.chat_request import ServerQuirks, compose_request
-from pipeline.llm.model_settings import ModelSettings, StageSettings
-from pipeline.llm.prompt_cache import find_cache_kind
+from pipeline.llm.model import ChatMessage, ModelCall
+from pipeline.llm.model_settings import ModelSettings, StageSettings, find_cache_kind
 from pipeline.llm.server_errors import ServerRefusal, TransientError, interpret_refusal
-from pipeline.model import ChatMessage, ModelCall
 from tests.fake_model_rules import AZURE_GPT, CACHE_ARGUMENTS, KNOWN_ARGUMENTS, LLAMA_CPP, OPENAI, VLLM
 from tests.fake_model_server import in_turn
 from tests.pipeline.llm.model_calls import CALL, SCHEMA_CALL, asking

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.llm.chat_request import QuirkMemory, compose_request, repair_surrogates
+from pipeline.llm.model import ChatMessage, ModelCall
 from pipeline.llm.model_reply import ReplyAccumulator
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.llm.server_connection import split_events
 from pipeline.llm.server_errors import backoff_seconds, parse_retry_after
 from pipeline.llm.usage import estimate_prompt_tokens, estimate_tokens
-from pipeline.model import ChatMessage, ModelCall
 
 
 def split(pieces: Iterable[bytes]) -> list[bytes]:

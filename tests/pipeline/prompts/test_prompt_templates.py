@@ -27,13 +27,13 @@ from pipeline.prompts.prompt_templates import (
 )
 from pipeline.replies.reply_format import ReplyFormat
 from pipeline.replies.stage_replies import (
-    CLAIMS,
-    CRITICISM,
-    FEEDBACK,
-    QUERY,
     ClaimSplitter,
     DraftSplitter,
     bullets_format,
+    claims_format,
+    criticism_format,
+    feedback_format,
+    query_format,
 )
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
 from pipeline.stages.findings import SourcedFinding, collect_sentences
@@ -44,7 +44,7 @@ from tests.pipeline.world import NOW, hit
 TALK = Conversation((Turn("user", "Where is it?"), Turn("bot", "On the quay [1]."), Turn("user", "Since when?")))
 HIT = hit("The bell was cast in 1887. It hangs on the quay.", title="The bell", section="History", date=NOW)
 SENTENCES = collect_sentences([HIT, hit("The quay is long.", key="quay.md", title="Quay")])
-FEEDBACK_OF_IT = FEEDBACK.from_text(
+FEEDBACK_OF_IT = feedback_format().from_text(
     "\n".join(f"{name}: So so. 50/100" for name in ("relevant", "natural", "non-repetitive", "temporally correct"))
 )
 FACTS: Mapping[str, Mapping[str, Any]] = {
@@ -151,15 +151,15 @@ def test_a_fact_that_is_missing_is_an_error(template: str) -> None:
 def _form(template: str, facts: Mapping[str, Any]) -> ReplyFormat[Any]:
     count = len(facts.get("sentences", ()))
     forms = {
-        "query": QUERY,
-        "web_query": QUERY,
+        "query": query_format(),
+        "web_query": query_format(),
         "summarise": bullets_format(count),
         "bullets": bullets_format(count),
-        "split": CLAIMS,
+        "split": claims_format(),
         "verify": verification_format(count, reasoned=True),
-        "feedback": FEEDBACK,
-        "need": QUERY,
-        "criticism": CRITICISM,
+        "feedback": feedback_format(),
+        "need": query_format(),
+        "criticism": criticism_format(),
     }
     return forms[template]
 

@@ -9,9 +9,9 @@ import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PromptTooLong, SchemaNotOffered, UnreadableReply
 from pipeline.gate import Recorder
-from pipeline.model import BudgetMeter, ModelCall, ModelReply
+from pipeline.llm.model import BudgetMeter, ModelCall, ModelReply
 from pipeline.prompts.prompter import Prompter
-from pipeline.replies.stage_replies import QUERY, DraftSplitter
+from pipeline.replies.stage_replies import DraftSplitter, query_format
 from pipeline.replies.verdict_replies import verification_format
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
@@ -34,7 +34,7 @@ def prompter(lines: Line | list[Line], **options: Any) -> tuple[Prompter, Script
 
 
 async def ask(asked: Prompter, talk: Conversation = TALK) -> SearchQuery | None:
-    return await asked.ask("query", QUERY, stage="stage", talk=talk, reading="")
+    return await asked.ask("query", query_format(), stage="stage", talk=talk, reading="")
 
 
 def facts(recorder: Recorder) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ async def test_a_server_that_keeps_a_schema_is_given_one() -> None:
     )
 
     assert await ask(asked) == SearchQuery("bell", 1887)
-    assert llm.calls[0].schema == QUERY.schema
+    assert llm.calls[0].schema == query_format().schema
     assert facts(recorder)[0]["format"] == "schema"
 
 

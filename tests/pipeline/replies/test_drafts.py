@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pipeline.errors import UnreadableReply
 from pipeline.replies.abstention import is_about_notes, is_abstention
 from pipeline.replies.cited_sentences import MarkedSentence
-from pipeline.replies.stage_replies import CLAIMS, DraftSplitter, bullets_format
+from pipeline.replies.stage_replies import DraftSplitter, bullets_format, claims_format
 
 SILENT = (
     "I'm sorry, but the notes don't mention a wifi password.",
@@ -53,7 +53,7 @@ def test_prose_that_there_is_no_answer_is_no_draft(text: str) -> None:
 def test_prose_that_there_is_nothing_is_no_list(text: str) -> None:
     """Neither of bullets nor of claims; nobody is asked again."""
     assert bullets_format(3).from_text(text) == ()
-    assert CLAIMS.from_text(text) == ()
+    assert claims_format().from_text(text) == ()
 
 
 @pytest.mark.parametrize("text", SILENT)

@@ -10,17 +10,24 @@ from hypothesis import strategies as st
 
 from pipeline.errors import UnreadableReply
 from pipeline.replies.reply_format import ReplyFormat, extract_json_object
-from pipeline.replies.stage_replies import CLAIMS, FEEDBACK, QUERY, Bullet, TimedClaim, bullets_format
+from pipeline.replies.stage_replies import (
+    Bullet,
+    TimedClaim,
+    bullets_format,
+    claims_format,
+    feedback_format,
+    query_format,
+)
 from pipeline.replies.verdict_replies import Verification, verification_format
 from storage.types import SearchQuery, Verdict
 
 FORMS: dict[str, ReplyFormat] = {
-    "query": QUERY,
+    "query": query_format(),
     "bullets": bullets_format(5),
-    "claims": CLAIMS,
+    "claims": claims_format(),
     "verification": verification_format(5, reasoned=True),
     "student's verification": verification_format(5, reasoned=False),
-    "feedback": FEEDBACK,
+    "feedback": feedback_format(),
 }
 
 
@@ -136,7 +143,7 @@ class TestQuery:
     )
     def test_it_is_read(self, text: str, expected: SearchQuery | None) -> None:
         """In any case, bold, as a list, with remarks."""
-        assert QUERY.from_text(text) == expected
+        assert query_format().from_text(text) == expected
 
     @pytest.mark.parametrize(
         "text", ["", "yes", "Maybe.", "Search: perhaps", "Search: yes", "Search: yes\nQuery: none"]
@@ -144,7 +151,7 @@ class TestQuery:
     def test_what_says_neither_is_unreadable(self, text: str) -> None:
         """Also a search for nothing."""
         with pytest.raises(UnreadableReply):
-            QUERY.from_text(text)
+            query_format().from_text(text)
 
     @pytest.mark.parametrize(
         ("time", "expected"),
@@ -152,7 +159,9 @@ class TestQuery:
     )
     def test_times(self, time: object, expected: object) -> None:
         """A year has four digits; what is no time is none."""
-        assert QUERY.from_json({"search": True, "query": "fares", "time": time}) == SearchQuery("fares", expected)
+        assert query_format().from_json({"search": True, "query": "fares", "time": time}) == SearchQuery(
+            "fares", expected
+        )
 
 
 class TestBullets:
@@ -223,13 +232,13 @@ class TestClaims:
     )  # fmt: skip
     def test_they_are_read(self, text: str, expected: list[TimedClaim]) -> None:
         """With and without marks, each once, the time taken off."""
-        assert CLAIMS.from_text(text) == tuple(expected)
+        assert claims_format().from_text(text) == tuple(expected)
 
     @pytest.mark.parametrize("text", ["", "I would say that it rings.", "There are two claims in it:"])
     def test_prose_is_unreadable(self, text: str) -> None:
         """It is never taken for claims."""
         with pytest.raises(UnreadableReply):
-            CLAIMS.from_text(text)
+            claims_format().from_text(text)
 
 
 class TestVerification:
@@ -322,7 +331,7 @@ class TestFeedback:
 
     def test_it_is_read(self) -> None:
         """The last score of a line counts, whatever the case of the label."""
-        feedback = FEEDBACK.from_text(f"**Feedback**\n{self.TEXT}* Temporally correct: Yes. 100 out of 100")
+        feedback = feedback_format().from_text(f"**Feedback**\n{self.TEXT}* Temporally correct: Yes. 100 out of 100")
 
         assert [(one.criterion, one.score) for one in feedback.points] == [
             ("relevant", 90),
@@ -337,11 +346,11 @@ class TestFeedback:
     def test_a_criterion_without_a_score_is_unreadable(self, last: str) -> None:
         """Better no refinement than one for no reason."""
         with pytest.raises(UnreadableReply):
-            FEEDBACK.from_text(self.TEXT + last)
+            feedback_format().from_text(self.TEXT + last)
 
     def test_scores_stay_in_their_range(self) -> None:
         """However enthusiastic the critic."""
         point = {"remark": "Wow!", "score": 900}
         found = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), point)
 
-        assert FEEDBACK.from_json(found).good
+        assert feedback_format().from_json(found).good

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.errors import UnreadableReply
-from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter
+from pipeline.replies.stage_replies import ClaimSplitter, claims_format
 from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter
 from storage.types import Verdict
 
@@ -43,10 +43,10 @@ def test_claims_as_they_arrive_are_those_of_the_whole(text: str, size: int) -> N
         given_one_by_one += [claim.text for claim in splitter.close()]
     except UnreadableReply:
         with pytest.raises(UnreadableReply):
-            CLAIMS.from_text(text)
+            claims_format().from_text(text)
         return
 
-    whole = [claim.text for claim in CLAIMS.from_text(text)]
+    whole = [claim.text for claim in claims_format().from_text(text)]
     assert set(whole) <= set(given_one_by_one)
     assert len(given_one_by_one) == len(set(given_one_by_one))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.examples.demo_ranking import (
+from pipeline.prompts.demo_ranking import (
     MAX_COMPARED,
     TurnDemos,
     choose_diverse,
@@ -18,7 +18,7 @@ from pipeline.stages.examples.demo_ranking import (
     rescale,
     score_by_words,
 )
-from pipeline.stages.examples.triples import find_triple, write_demo_triples
+from pipeline.prompts.demonstrations import find_triple, write_demo_triples
 from pipeline.types import DemoNote, Demonstration, RankedDemo
 
 

@@ -9,7 +9,7 @@ import pytest
 from pipeline.errors import ModelUnavailable
 from pipeline.gate import Coming
 from pipeline.kit import Limits
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.stages.findings import collect_sentences
 from storage.types import CheckedClaim, Verdict

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError, SearchUnavailable
 from pipeline.kit import Limits, Supports
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from pipeline.systems import augmenter
 from pipeline.types import Conversation, Status, Support
 from storage.types import Evidence, Hit, SearchQuery

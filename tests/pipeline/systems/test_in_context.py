@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from pipeline.kit import Limits
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from pipeline.systems.in_context import answer
 from pipeline.types import DemoClaim, DemoNote, Demonstration, Status, Turn
 from tests.pipeline.scripted import ScriptedLLM

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.errors import ModelUnavailable
 from pipeline.kit import Limits, System
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from pipeline.systems import wikichat, wikichat_fast
 from pipeline.types import Status
 from tests.pipeline import skarholm

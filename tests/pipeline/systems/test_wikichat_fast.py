@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits, WrittenQuery
-from pipeline.model import ModelCall
+from pipeline.llm.model import ModelCall
 from pipeline.stages.draft.continuation import select_late
 from pipeline.stages.findings import SourcedFinding, collect_sentences
 from pipeline.stages.model_claims import TOO_LATE

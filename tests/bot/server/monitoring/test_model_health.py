@@ -8,7 +8,7 @@ import pytest
 from bot.desk.supervisor import run_beside
 from bot.server.monitoring.model_health import PROBE_SECONDS, WatchedModel
 from pipeline.errors import ModelRefused, ModelUnavailable
-from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+from pipeline.llm.model import Budget, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 
 CALL = ModelCall("draft", (ChatMessage("user", "Write."),))
 DOWN = ModelUnavailable("the server is away", hint="start it")
