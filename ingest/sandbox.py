@@ -15,12 +15,12 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
-from typing import Self
+from typing import Self, Unpack
 
 from ingest.readers import file_formats
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
+from ingest.readers.file_formats import FileFacts
 from ingest.sandbox_worker import (
     LONGEST_FRAME,
     MalformedAnswer,
@@ -172,18 +172,10 @@ def _start_failure(cause: str) -> SourceUnavailable:
 
 
 def plan_reading(
-    content: bytes,
-    name: str,
-    *,
-    url: str = "",
-    revision: str = "",
-    modified: datetime | None = None,
-    programs: ReaderPrograms = NO_PROGRAMS,
+    content: bytes, name: str, *, programs: ReaderPrograms = NO_PROGRAMS, **facts: Unpack[FileFacts]
 ) -> ReadTask:
     """Return the task of reading a file's bytes by `file_formats.read_file`."""
-    work = partial(
-        file_formats.read_file, content, name, url=url, revision=revision, modified=modified, programs=programs
-    )
+    work = partial(file_formats.read_file, content, name, programs=programs, **facts)
     return ReadTask(work, harmless=file_formats.is_harmless(name, len(content)), slow=programs.ocr)
 
 
@@ -222,18 +214,14 @@ class Sandbox:
             if self._process:
                 self._process.kill()
 
-    def page(
-        self, content: bytes, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
-    ) -> Page:
+    def page(self, content: bytes, name: str, **facts: Unpack[FileFacts]) -> Page:
         """Read a file's bytes as `file_formats.read_file` does. Blocks.
 
         Raises:
             UnreadableDocument: With a reason to act on; also for exceeded limits.
             SourceUnavailable: A process cannot be started, or reading was stopped.
         """
-        return self.run(
-            plan_reading(content, name, url=url, revision=revision, modified=modified, programs=self.programs)
-        )
+        return self.run(plan_reading(content, name, programs=self.programs, **facts))
 
     def run(self, task: ReadTask) -> Page:
         """Run a task. Blocks; raises like `page`."""

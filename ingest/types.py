@@ -107,10 +107,6 @@ class DeletedDocument:
 ListedItem = ChangedDocument | Unreadable | DeletedDocument
 
 
-def _no_mark() -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Listing:
     """The documents of a source, or those that changed."""
@@ -118,7 +114,7 @@ class Listing:
     items: Iterator[ListedItem]
     whole: bool = True
     """Whether all documents are listed, so that a missing one was deleted; else only changes and deletions are."""
-    mark: Callable[[], str] = _no_mark
+    mark: Callable[[], str] = str
     """Return the `since` of the next listing, once all items were taken; empty to list all."""
     edition: str = ""  # readable name of this state of the source, such as a dump's date or a commit
 

@@ -157,18 +157,16 @@ class _Reader:
 
     def _text(self, text: str) -> str:
         """Return the text of a line, with values and labels in place of markup."""
-        text = _REFERENCE.sub(lambda found: self._value(found[1], found[0]), text)
+        text = _REFERENCE.sub(lambda name: _NAMED_SIGNS.get(name[1]) or self.attributes.get(name[1]) or name[0], text)
         text = _ROLE.sub("", text)
-        text = _PICTURE.sub(lambda found: found[1].split(",")[0].strip('"'), text)
+        text = _PICTURE.sub(lambda match: match[1].split(",")[0].strip('"'), text)
         text = _LINK.sub(_label, text)
-        text = _CROSS.sub(lambda found: (found[2] or found[1]).strip(), text)
-        text = _MACRO.sub(lambda found: found[1], text)
+        text = _CROSS.sub(lambda match: (match[2] or match[1]).strip(), text)
+        text = _MACRO.sub(lambda match: match[1], text)
         for _ in range(2):  # nested marks
-            text = _QUOTED.sub(lambda found: found[2], text)
-        return " ".join(text.removesuffix(" +").split()) if not text.startswith(" ") else _indented(text)
-
-    def _value(self, name: str, written: str) -> str:
-        return _NAMED_SIGNS.get(name) or self.attributes.get(name) or written
+            text = _QUOTED.sub(lambda match: match[2], text)
+        indent = " " * (len(text) - len(text.lstrip(" ")))
+        return indent + " ".join((text if indent else text.removesuffix(" +")).split())
 
 
 _NAMED_SIGNS: Mapping[str, str] = {
@@ -177,12 +175,7 @@ _NAMED_SIGNS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def _label(found: re.Match[str]) -> str:
-    label = found[1].removesuffix("^").strip().strip('"')
-    address = found[0].partition("[")[0]
+def _label(link: re.Match[str]) -> str:
+    label = link[1].removesuffix("^").strip().strip('"')
+    address = link[0].partition("[")[0]
     return label or (address if address.startswith("http") else address.partition(":")[2])
-
-
-def _indented(text: str) -> str:
-    deep = len(text) - len(text.lstrip())
-    return " " * deep + " ".join(text.split())

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from ingest.readers import front_matter, parsed_document, plain_text
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
@@ -179,25 +179,23 @@ def is_dated(name: str, content: bytes) -> bool:
     return known.date_line and front_matter.states_date(head.decode("utf-8-sig", "replace").replace("\r", ""))
 
 
-def read_file(
-    content: bytes,
-    name: str,
-    *,
-    url: str = "",
-    revision: str = "",
-    modified: datetime | None = None,
-    programs: ReaderPrograms = NO_PROGRAMS,
-) -> Page:
-    """Read a file's bytes; `name` is its path with suffix. `revision` and `modified` are used if it states none.
+class FileFacts(TypedDict, total=False):
+    """What a source knows of a file. `revision` and `modified` are used if the file states none."""
+
+    url: str
+    revision: str
+    modified: datetime | None
+
+
+def read_file(content: bytes, name: str, *, programs: ReaderPrograms = NO_PROGRAMS, **facts: Unpack[FileFacts]) -> Page:
+    """Read a file's bytes; `name` is its path with suffix.
 
     If it states a date that is not understood, its date is None: `modified` would make it look new.
     """
-    return build_page(_read_content(content, name, programs), name, url=url, revision=revision, modified=modified)
+    return build_page(_read_content(content, name, programs), name, **facts)
 
 
-def build_page(
-    reading: ParsedDocument, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None
-) -> Page:
+def build_page(reading: ParsedDocument, name: str, **facts: Unpack[FileFacts]) -> Page:
     """Make a page of a parsed document. Raises `UnreadableDocument` if it has no text."""
     heading = "" if reading.untitled else parsed_document.find_title(reading.items)
     stated_title = reading.title or heading or reading.fallback_title
@@ -208,9 +206,9 @@ def build_page(
     return Page(
         title=title,
         sections=sections,
-        url=url,
-        revision=reading.revision or revision,
-        date=reading.date or (None if reading.dated else modified),
+        url=facts.get("url", ""),
+        revision=reading.revision or facts.get("revision", ""),
+        date=reading.date or (None if reading.dated else facts.get("modified")),
         language=reading.language or detect_language(_language_sample(sections)),
     )
 

@@ -161,8 +161,10 @@ class _Flow:
         self._line.clear()
         if text:
             self.items.append(Block(text))
-        elif _GAP_BEGINS in whole and 2 * _GAP_BEGINS not in whole and self.items and _is_open(self.items[-1]):
-            self.items[-1] = Block(f"{self.items[-1].text} {MARK}")
+        elif _GAP_BEGINS in whole and 2 * _GAP_BEGINS not in whole and self.items:
+            last = self.items[-1]
+            if isinstance(last, Block) and last.kind is PassageKind.PROSE and last.text.endswith(":"):
+                self.items[-1] = Block(f"{last.text} {MARK}")
 
     def add(self, items: Iterable[ContentItem]) -> None:
         self.end()
@@ -288,10 +290,6 @@ def _caption(element: Element) -> str:
     named = (element.get(name) for name in ("alt", "aria-label", "title"))
     caption = element.text_content() if element.tag in {GAP, "button"} else next(filter(None, named), "")
     return "" if _NO_CAPTION.fullmatch(caption.strip()) else caption
-
-
-def _is_open(item: ContentItem) -> bool:
-    return isinstance(item, Block) and item.kind is PassageKind.PROSE and item.text.endswith(":")
 
 
 def _need(element: Element) -> Need:

@@ -87,7 +87,8 @@ def read_word(content: bytes) -> ParsedDocument:
         markup = mammoth.convert_to_html(
             file, style_map=_STYLES, convert_image=mammoth.images.img_element(lambda _image: {})
         )
-    return ParsedDocument(items=html_tree.read_html(_write_boxes(markup.value)), fallback_title=title, date=modified)
+    signed = _BOX.sub(lambda box: "✓ " if "checked=" in box[0] else "☐ ", markup.value)
+    return ParsedDocument(items=html_tree.read_html(signed), fallback_title=title, date=modified)
 
 
 def read_older_word(content: bytes, programs: ReaderPrograms) -> ParsedDocument:
@@ -99,11 +100,6 @@ def read_older_word(content: bytes, programs: ReaderPrograms) -> ParsedDocument:
 def read_older_slides(content: bytes, programs: ReaderPrograms) -> ParsedDocument:
     del programs
     return read_slides(external_programs.convert_document(content, ".ppt", ".pptx"))
-
-
-def _write_boxes(markup: str) -> str:
-    """Replace the checkboxes of a form by signs."""
-    return _BOX.sub(lambda box: "✓ " if "checked=" in box[0] else "☐ ", markup)
 
 
 def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
@@ -258,7 +254,7 @@ def read_chart(chart: Element) -> Iterator[ContentItem]:
     names: list[str] = []
     rows: dict[str, dict[int, str]] = {}
     for at, series in enumerate(chart.iter("{*}ser")):
-        name = " ".join(_points(series, "tx").values()) or next(_inner_text(series, "tx"), "")
+        name = " ".join(_points(series, "tx").values()) or series.findtext("{*}tx/{*}v") or ""
         names.append(_one_line(name))
         labels = _points(series, "cat") or _points(series, "xVal")
         for place, value in (_points(series, "val") or _points(series, "yVal")).items():
@@ -279,10 +275,6 @@ def _points(series: Element, name: str) -> dict[int, str]:
         cache = cache.find("{*}lvl")
     points = [] if cache is None else list(cache.iter("{*}pt"))
     return {int(point.get("idx", 0)): (point.findtext("{*}v") or "").strip() for point in points}
-
-
-def _inner_text(series: Element, name: str) -> Iterator[str]:
-    return (value.text or "" for value in series.iterfind(f"{{*}}{name}/{{*}}v"))
 
 
 def _format_number(value: str) -> str:

@@ -124,7 +124,7 @@ class _HtmlWriter:
             f"{_TEXT}h": self._heading,
             f"{_TEXT}p": self._paragraph,
             f"{_TEXT}list": self._list,
-            f"{_TEXT}a": self._anchor,
+            f"{_TEXT}a": lambda link: f'<a href="{escape(link.get(_LINK, ""))}">{self._inside(link)}</a>',
             f"{_TEXT}note": self._note,
             f"{_TEXT}s": lambda space: " " * min(int(space.get(f"{_TEXT}c", "1")), _MOST_SPACES),
             f"{_TEXT}tab": lambda _tab: "\t",
@@ -173,9 +173,6 @@ class _HtmlWriter:
             else:
                 items.append(self._inside(item))
         return f"<{tag}>{''.join(f'<li>{item}</li>' for item in items)}</{tag}>"
-
-    def _anchor(self, element: Element) -> str:
-        return f'<a href="{escape(element.get(_LINK, ""))}">{self._inside(element)}</a>'
 
     def _note(self, element: Element) -> str:
         self._notes.append(self._inside(element))

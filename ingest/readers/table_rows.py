@@ -110,17 +110,18 @@ def merge_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[
             continue
         named = name or waiting
         waiting = ""
-        if at and name and name == made[-1][0] and not any(map(_both, made[-1][1], column)):
+        if (
+            at
+            and name
+            and name == made[-1][0]
+            and not any(before and own for before, own in zip(made[-1][1], column, strict=True))
+        ):
             made[-1] = name, [before or own for before, own in zip(made[-1][1], column, strict=True)]
         else:
             made.append((named, column))
     if len(made) == len(columns):
         return names, rows
     return [name for name, _ in made], list(zip(*(column for _, column in made), strict=True))
-
-
-def _both(cell: str, other: str) -> bool:
-    return bool(cell and other)
 
 
 def _join_signs(row: Sequence[str]) -> Sequence[str]:

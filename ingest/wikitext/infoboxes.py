@@ -227,18 +227,15 @@ def _clade(arguments: TemplateArguments) -> str:
     return f"({', '.join(groups)})" if groups else ""
 
 
-def _bars(arguments: TemplateArguments) -> str:
-    return f"\n\n{arguments.named('title')}\n{arguments.named('bars', 'content')}\n"
-
-
 def _medal(label: str, arguments: TemplateArguments) -> str:
     return _make_rows([(label, ", ".join(filter(None, arguments.places[:3])))])
 
 
 BOX_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType({
-    "episode": _episode, "succession": _succession, "clade": _clade, "bars": _bars,
+    "episode": _episode, "succession": _succession, "clade": _clade,
     **{kind: partial(_medal, f"{kind.capitalize()} medal") for kind in ("gold", "silver", "bronze")},
     **{kind: partial(_medal, kind.capitalize()) for kind in ("competition", "sport")},
+    "bars": lambda a: f"\n\n{a.named('title')}\n{a.named('bars', 'content')}\n",
     "cladogram": lambda a: f"\n\n{a.named('title')}\n{a.named('cladogram', 'clades', '1') or a.at(0)}\n",
 })  # fmt: skip
 """By the kinds of `template_names.txt`."""
