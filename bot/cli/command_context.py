@@ -1,6 +1,7 @@
-"""Give a command its settings, its output and the services that it works with.
+"""Give a command its settings, its output and the services that it uses.
 
-Services import what they open only when it is opened: `footnote --help` loads no index and no model.
+A service is imported when it is opened: `footnote --help` loads neither settings nor an index, and a question that a
+running server answers loads no index either.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar
 import typer
 
 from bot.cli.terminal_output import CommandError, Output, open_output, report_errors
+from bot.server.control.control_socket import connect_service
 from bot.views.error_messages import Fault
 
 if TYPE_CHECKING:
@@ -35,11 +37,11 @@ T = TypeVar("T")
 Opened = TypeVar("Opened")
 
 SERVER_SECONDS = 10.0
-"""How long a server that owns the home may take to answer: it takes the lock moments before it listens."""
+"""How long to wait for a server that holds the home: it takes the lock moments before it listens."""
 _AGAIN_SECONDS = 0.1
 _SERVING = frozenset({"serve", ""})
-"""Commands of a server that owns the home; the empty one is of an owner that has just taken it."""
-_BRIEF = frozenset({"ask", "chat", "check", "mcp", "search"})  # that own the home while a question is answered
+"""Commands of a server that holds the home; the empty one is of a process that has just taken the lock."""
+_BRIEF = frozenset({"ask", "chat", "check", "mcp", "search"})  # they hold the home only while they answer
 
 
 class OpenOutput(Protocol):
@@ -60,25 +62,22 @@ def _open_app(settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncC
 async def _open_home(settings: Settings) -> AsyncIterator[BotService]:
     """Connect to the server that has the home open, or else open it here.
 
-    A server that is just starting or stopping is waited for, but not for long, and another's question for as long as an
-    answer may take.
+    Waits for a server that is starting or stopping, and for another command that is answering a question.
 
     Raises:
-        HomeLocked: Another process owns it, and is no server that answers.
+        HomeLocked: Another process holds it, and is not a server that answers.
     """
     async with AsyncExitStack() as stack:
-        begun = time.monotonic()
-        # Another process cannot be waited for but by looking again.
-        while not (home := await _there(settings, stack, time.monotonic() - begun)):  # noqa: ASYNC110
+        started = time.monotonic()
+        # Another process can only be polled.
+        while not (home := await _try_home(settings, stack, time.monotonic() - started)):  # noqa: ASYNC110
             await asyncio.sleep(_AGAIN_SECONDS)
         yield home
 
 
-async def _there(settings: Settings, stack: AsyncExitStack, waited: float) -> BotService | None:
-    """Return the service; None where the home is owned by somebody who is worth more seconds than have been waited."""
-    from bot.server.control.control_socket import connect_service
-
-    # A server is asked first: it answers within milliseconds, and only where there is none is anything heavy loaded.
+async def _try_home(settings: Settings, stack: AsyncExitStack, waited: float) -> BotService | None:
+    """Return the service; None if another process holds the home and more waiting, in seconds, makes sense."""
+    # A server is tried first: it answers within milliseconds, and heavy modules are loaded only if there is none.
     if remote := await stack.enter_async_context(connect_service(settings.home)):
         return remote
     from bot.answering.question_answering import close_abandoned
@@ -99,7 +98,7 @@ async def _there(settings: Settings, stack: AsyncExitStack, waited: float) -> Bo
 
 
 def measure_patience(owner: str, settings: Settings) -> float:
-    """Return for how many seconds the command that owns the home is waited for."""
+    """Return how many seconds to wait for the command that holds the home."""
     command = owner.rpartition(" ")[2]
     if command in _BRIEF:
         return SERVER_SECONDS + settings.limits.seconds
@@ -141,10 +140,10 @@ def _open_terminal(output: Output) -> Terminal:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What commands work with; tests replace single functions."""
+    """What commands open; tests replace single functions."""
 
     open_home: Callable[[Settings], AbstractAsyncContextManager[BotService]] = _open_home
-    """For all that works beside a running server as well."""
+    """For commands that also work next to a running server."""
     open_app: OpenApp = _open_app
     open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
     open_history: Callable[[Settings], AbstractAsyncContextManager[RefreshHistory]] = _open_history
@@ -173,7 +172,7 @@ class CommandContext:
     services: Services
 
     def call(self, opening: AbstractAsyncContextManager[Opened], work: Callable[[Opened], Awaitable[T]]) -> T:
-        """Open something, work with it, and close it."""
+        """Open a resource, do the work with it, and close it."""
 
         async def run() -> T:
             async with opening as opened:
@@ -182,7 +181,7 @@ class CommandContext:
         return asyncio.run(run())
 
     def confirm(self, question: str, *, confirmed: bool) -> None:
-        """Ask, unless it is confirmed. Raises `CommandError` at a no, and where nobody can answer."""
+        """Ask the user, unless it is confirmed. Raises `CommandError` for a no, or without a terminal."""
         if confirmed:
             return
         self.output.note(question)
@@ -194,11 +193,11 @@ class CommandContext:
             ) from error
 
     def call_service(self, work: Callable[[BotService], Awaitable[T]]) -> T:
-        """Work with the service of the home."""
+        """Do work with the service of the home."""
         return self.call(self.services.open_home(self.settings), work)
 
     def call_records(self, work: Callable[[Records], Awaitable[T]]) -> T:
-        """Work with the records of the home, which a running server does not keep from others."""
+        """Do work with the records of the home, also while a server runs."""
         return self.call(self.services.open_records(self.settings), work)
 
 
@@ -225,11 +224,11 @@ def find_cli_state(context: typer.Context) -> CliState:
     return context.find_object(CliState) or CliState()
 
 
-def parse_path(said: str) -> Path:
-    """Take a path from the command line, where an empty one is a variable that is not set rather than this folder."""
-    if not said:
+def parse_path(typed: str) -> Path:
+    """Read a path of the command line. An empty one is an unset variable of a script, and not this folder."""
+    if not typed:
         raise typer.BadParameter("It is empty: name a path, or . for this folder.")
-    return Path(said)
+    return Path(typed)
 
 
 def format_examples(*lines: str) -> str:

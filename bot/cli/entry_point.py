@@ -1,10 +1,15 @@
-"""Define the command line: its commands, its options, and its entry point."""
+"""Define the command line: its commands, its global options, and its entry point.
 
+A command's module is imported only when the command is named, so that `footnote --help` starts fast.
+"""
+
+import inspect
 import io
 import os
+import pkgutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoints, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,77 +19,208 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.cli import example_commands, operator_commands
-from bot.cli.audit import audit_commands, backup_commands, erase_command
+from bot import read_version
 from bot.cli.command_context import find_cli_state, format_examples, parse_path
-from bot.cli.corpora import corpus_commands, ingest_commands
-from bot.cli.questions import chat_session, question_commands
-from bot.cli.setup import setup_command
 from bot.cli.terminal_output import CommandError, open_output, report_errors
 from bot.settings.environment_file import adopt_variables, locate_variables
 from bot.views.error_messages import Fault
 
 PLUGIN_GROUP = "footnote.commands"  # the entry-point group in which other packages offer commands
 
-PANELS: Mapping[str, Sequence[str]] = MappingProxyType({
-    "First steps": ("setup", "init", "doctor"),
-    "Documents": ("ingest", "forget", "corpora", "passages", "reindex"),
-    "Ask": ("search", "ask", "check", "chat"),
-    "Serve": ("serve", "reload", "pages", "mcp", "backup", "restore"),
-    "What was asked": ("audit", "erase", "examples", "answers"),
+
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """A command, or a group of commands, as far as `footnote --help` shows it."""
+
+    place: str  # the function or `typer.Typer` beneath `bot.cli`: `package.module:name`
+    summary: str  # the first paragraph of its help; the docstring of its function holds further ones
+    examples: Sequence[str] = ()
+
+    def load(self, name: str) -> Any:
+        """Import the command, and return it as Click knows it."""
+        target = pkgutil.resolve_name(f"bot.cli.{self.place}")
+        if isinstance(target, typer.Typer):
+            command = typer.main.get_command(target)
+            command.help = self.summary
+        else:
+            text = f"{self.summary}\n\n{inspect.getdoc(target) or ''}".strip()
+            single = typer.Typer(add_completion=False)
+            single.command(help=text, epilog=format_examples(*self.examples))(target)
+            command = typer.main.get_command(single)
+        command.name = name
+        return command
+
+
+PANELS: Mapping[str, Mapping[str, CommandEntry]] = MappingProxyType({
+    "First steps": {
+        "setup": CommandEntry(
+            "setup.setup_command:setup",
+            "Set everything up: documents, Slack or Discord, a model. Asks, tries each answer, and asks the first "
+            "question.",
+            ("footnote setup", "footnote setup --documents handbook --platform none --yes"),
+        ),
+        "init": CommandEntry(
+            "setup.init_command:init",
+            "Write a footnote.toml with every setting, explained and at its default.",
+            ("footnote init",),
+        ),
+        "doctor": CommandEntry(
+            "operations.doctor_command:doctor",
+            "Check everything and say what to do; with --model, how well the model does each stage, and what suits it.",
+            ("footnote doctor", "footnote doctor --model", "footnote doctor --model --stage verify"),
+        ),
+    },
+    "Documents": {
+        "ingest": CommandEntry(
+            "corpora.ingest_commands:ingest_app",
+            "Ingest documents. Run again, it reads what changed and removes what is gone.",
+        ),
+        "forget": CommandEntry(
+            "corpora.document_commands:forget",
+            "Forget one document at once: it is no longer found or cited, and refreshes leave it out.",
+            ("footnote forget https://docs.example.com/old.html", "footnote forget 'Old rules'"),
+        ),
+        "corpora": CommandEntry(
+            "corpora.corpus_commands:corpora",
+            "List what is indexed: documents, passages, age, what the last refresh did, and who may read it.",
+            ("footnote corpora",),
+        ),
+        "passages": CommandEntry(
+            "corpora.document_commands:passages",
+            "Show the stored passages of one document, word for word, as they are searched and quoted.",
+            ("footnote passages 'Annual leave'", "footnote passages people/leave.md --json"),
+        ),
+        "reindex": CommandEntry(
+            "corpora.corpus_commands:reindex",
+            "Rebuild this home's indexes from the database, as after a change of embedding function.",
+            ("footnote reindex",),
+        ),
+    },
+    "Ask": {
+        "search": CommandEntry(
+            "questions.question_commands:search",
+            "Show the passages that match a query best, the best first; `--json` gives their scores, which only order "
+            "them.",
+            ("footnote search 'parental leave' -k 5 --corpus handbook",),
+        ),
+        "ask": CommandEntry(
+            "questions.question_commands:ask",
+            "Answer one question, with a footnote to every sentence.",
+            ("footnote ask 'How many days of leave do I get?'", "footnote ask - --json < question.txt"),
+        ),
+        "check": CommandEntry(
+            "questions.question_commands:check",
+            "Check one statement: do the documents support it, refute it, or say too little?",
+            ("footnote check 'The office closes at six.'", "footnote check - --json < claim.txt"),
+        ),
+        "chat": CommandEntry(
+            "questions.chat_session:chat",
+            "Hold a conversation: follow-up questions understand what was said before.",
+            ("footnote chat", "footnote chat --corpus handbook < questions.txt"),
+        ),
+    },
+    "Serve": {
+        "serve": CommandEntry(
+            "operations.server_commands:serve",
+            "Serve the configured platforms until a signal stops it; other commands work meanwhile.",
+            ("footnote serve", "footnote --config /etc/footnote.toml serve"),
+        ),
+        "reload": CommandEntry(
+            "operations.server_commands:reload",
+            "Make the running server read changed settings; show what took effect, and what waits for a restart.",
+            ("footnote reload",),
+        ),
+        "pages": CommandEntry(
+            "operations.pages_command:pages",
+            "Serve the pages that show the record, alone or beside a running server, until Ctrl-C.",
+            ("footnote pages", "footnote pages --port 0"),
+        ),
+        "mcp": CommandEntry(
+            "operations.mcp_commands:mcp_app",
+            "Answer the assistant or editor that starts this, over MCP on stdin and stdout; alone or beside a server.",
+        ),
+        "backup": CommandEntry(
+            "operations.backup_commands:backup",
+            "Back up the record, the documents' text and the settings into one file, also while a server runs.",
+            ("footnote backup footnote.tar.gz", "footnote backup /var/backups/footnote"),
+        ),
+        "restore": CommandEntry(
+            "operations.backup_commands:restore",
+            "Restore a backup into a home that has no database, verify its record, and make its indexes.",
+            ("footnote restore footnote.tar.gz", "footnote restore footnote.tar --home new"),
+        ),
+    },
+    "What was asked": {
+        "audit": CommandEntry("audit.audit_commands:audit_app", "Read the record of all questions and answers."),
+        "erase": CommandEntry(
+            "audit.erase_command:erase",
+            "Erase words from the record, the queue and the examples. The erasure itself is recorded; proofs still "
+            "hold.",
+            ("footnote erase --person slack:T1/U1", "footnote erase --older-than 365d --why Policy --yes"),
+        ),
+        "examples": CommandEntry(
+            "example_commands:examples_app",
+            "Choose which answers a model is shown as worked examples (by the system in-context).",
+        ),
+        "answers": CommandEntry(
+            "example_commands:answers_app",
+            "Pin answers to their questions: the same question gets the pinned answer first, while its citations hold.",
+        ),
+    },
 })  # fmt: skip
 """Our commands in the order of first use, as `footnote --help` groups them."""
-_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
-_ORDER = (*_PANEL_OF,)
+COMMANDS = {name: entry for entries in PANELS.values() for name, entry in entries.items()}
 
 
 class CommandGroup(TyperGroup):
-    """Our commands, and those of plugins, which are imported only when they are named."""
+    """Our commands and those of plugins. All are listed by their entries; the one that is named is imported."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature is Click's
         """Return all names: ours in the order of first use, then those of plugins."""
-        return [*sorted(super().list_commands(ctx), key=_ORDER.index), *sorted(_plugins().names)]
+        return [*COMMANDS, *sorted(_find_plugins().names)]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by its name; of a plugin only its name, to be listed."""
-        own: Any = super().get_command(ctx, cmd_name)
-        if own:
-            own.rich_help_panel = _PANEL_OF[cmd_name]
-            return own
-        if cmd_name not in _plugins().names:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the signature is Click's
+        """Return a command as far as help lists it; None if there is none of this name."""
+        for panel, entries in PANELS.items():
+            if entry := entries.get(cmd_name):
+                return TyperCommand(cmd_name, help=entry.summary, rich_help_panel=panel)
+        if cmd_name not in _find_plugins().names:
             return None
         return TyperCommand(cmd_name, help=f"See `footnote {cmd_name} --help`.", rich_help_panel="Measure")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that was named, and load it if it is a plugin's."""
-        found = next(iter(_plugins().select(name=args[0])), None)
-        if not found:
+        """Find the command that was named, and import it."""
+        name, *rest = args
+        if entry := COMMANDS.get(name):
+            return name, entry.load(name), rest
+        plugin = next(iter(_find_plugins().select(name=name)), None)
+        if not plugin:
             return super().resolve_command(ctx, args)
-        command = typer.main.get_command(found.load())
-        command.name = args[0]
-        return args[0], command, args[1:]
+        command = typer.main.get_command(plugin.load())
+        command.name = name
+        return name, command, rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options, which may stand behind the command's name as well."""
+        """Parse the global options, which may follow the command's name as well."""
         return super().parse_args(ctx, move_options_first(args))
 
 
-def _plugins() -> EntryPoints:
-    """Return the commands of packages that are here: the image leaves `evaluation` out."""
-    found = entry_points(group=PLUGIN_GROUP)
-    return EntryPoints(one for one in found if find_spec(one.module.partition(".")[0]))
+def _find_plugins() -> EntryPoints:
+    """Return the commands of installed packages: the image leaves `evaluation` out."""
+    plugins = entry_points(group=PLUGIN_GROUP)
+    return EntryPoints(plugin for plugin in plugins if find_spec(plugin.module.partition(".")[0]))
 
 
 def move_options_first(arguments: Sequence[str]) -> list[str]:
-    """Move the options of `footnote` itself to the front, wherever before `--` they stand."""
+    """Move the global options to the front, wherever before `--` they were typed."""
     front: list[str] = []
     rest: list[str] = []
-    left = iter(arguments)
-    for argument in left:
+    remaining: Iterator[str] = iter(arguments)
+    for argument in remaining:
         if argument == "--":
-            rest += [argument, *left]
+            rest += [argument, *remaining]
         elif argument == "--config":
-            front += [argument, *(value for value in [next(left, None)] if value is not None)]
+            front += [argument, *(value for value in [next(remaining, None)] if value is not None)]
         elif argument == "--debug" or argument.startswith("--config="):
             front.append(argument)
         else:
@@ -102,56 +238,10 @@ app = typer.Typer(
         "footnote ingest folder handbook --corpus handbook", "footnote ask 'How many days of leave do I get?'"
     ),
 )
-app.command(epilog=format_examples("footnote setup", "footnote setup --documents handbook --platform none --yes"))(
-    setup_command.setup
-)
-app.command(epilog=format_examples("footnote init"))(operator_commands.init)
-app.command(
-    epilog=format_examples("footnote doctor", "footnote doctor --model", "footnote doctor --model --stage verify")
-)(operator_commands.doctor)
-app.add_typer(ingest_commands.ingest_app, name="ingest")
-app.command(epilog=format_examples("footnote forget https://docs.example.com/old.html", "footnote forget 'Old rules'"))(
-    corpus_commands.forget
-)
-app.command(epilog=format_examples("footnote corpora"))(corpus_commands.corpora)
-app.command(epilog=format_examples("footnote passages 'Annual leave'", "footnote passages people/leave.md --json"))(
-    corpus_commands.passages
-)
-app.command(epilog=format_examples("footnote reindex"))(corpus_commands.reindex)
-app.command(epilog=format_examples("footnote search 'parental leave' -k 5 --corpus handbook"))(question_commands.search)
-app.command(
-    epilog=format_examples("footnote ask 'How many days of leave do I get?'", "footnote ask - --json < question.txt")
-)(question_commands.ask)
-app.command(
-    epilog=format_examples("footnote check 'The office closes at six.'", "footnote check - --json < claim.txt")
-)(question_commands.check)
-app.command(epilog=format_examples("footnote chat", "footnote chat --corpus handbook < questions.txt"))(
-    chat_session.chat
-)
-app.command(epilog=format_examples("footnote serve", "footnote --config /etc/footnote.toml serve"))(
-    operator_commands.serve
-)
-app.command(epilog=format_examples("footnote reload"))(operator_commands.reload)
-app.command(epilog=format_examples("footnote pages", "footnote pages --port 0"))(operator_commands.pages)
-app.add_typer(operator_commands.mcp_app, name="mcp")
-app.command(epilog=format_examples("footnote backup footnote.tar.gz", "footnote backup /var/backups/footnote"))(
-    backup_commands.backup
-)
-app.command(epilog=format_examples("footnote restore footnote.tar.gz", "footnote restore footnote.tar --home new"))(
-    backup_commands.restore
-)
-app.add_typer(audit_commands.audit_app, name="audit")
-app.command(
-    epilog=format_examples("footnote erase --person slack:T1/U1", "footnote erase --older-than 365d --why Policy --yes")
-)(erase_command.erase)
-app.add_typer(example_commands.examples_app, name="examples")
-app.add_typer(example_commands.answers_app, name="answers")
 
 
-def _print_version(*, wanted: bool) -> None:
-    if wanted:
-        from bot import read_version
-
+def _print_version(*, requested: bool) -> None:
+    if requested:
         typer.echo(f"footnote {read_version()}")
         raise typer.Exit
 
@@ -181,22 +271,22 @@ def footnote(
 
 
 def find_platform_fault(system: str) -> Fault | None:
-    """Return why Footnote cannot run on a system, by its name in `sys.platform`; None where it can."""
+    """Return why Footnote cannot run on a system, by its name in `sys.platform`; None if it can."""
     if system != "win32":
         return None
     hint = "Run it in WSL 2 or in Docker; docs/installing.md says how."
     return Fault("unsupported_system", "Footnote runs on Linux and macOS, and not on Windows itself.", hint)
 
 
-def let_replace(stream: TextIO) -> None:
-    """Have a terminal that cannot show a character show another."""
+def replace_unsupported(stream: TextIO) -> None:
+    """Make a stream print a substitute for each character that its encoding lacks."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="replace")
 
 
 def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        let_replace(stream)
+        replace_unsupported(stream)
     with report_errors(open_output(as_json="--json" in sys.argv, debug="--debug" in sys.argv)):
         if fault := find_platform_fault(sys.platform):
             raise CommandError(fault)

@@ -1,44 +1,103 @@
-"""Run `footnote examples` and `footnote answers`: what an operator chooses of the answers on record."""
+"""Run `footnote examples` and `answers`: choose recorded answers as examples, or pin them to their questions."""
 
 import getpass
-from collections.abc import Awaitable, Callable
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import RenderableType
 
-from bot.cli import rendering
-from bot.cli.audit.audit_commands import load_turn
+from bot.access import find_forgotten_documents
+from bot.answering.example_pool import (
+    DROPPED,
+    PINNED,
+    UNPINNED,
+    UnfitExample,
+    approve_turn,
+    build_pool_entry,
+    read_demo,
+)
+from bot.answering.pinned_answers import (
+    PinnedAnswer,
+    UnfitAnswer,
+    UnsupportedText,
+    build_pin_entry,
+    build_pinned,
+    encode_pinned,
+    read_pinned,
+    restore,
+)
+from bot.app import Records
+from bot.cli.audit.turn_lookup import load_turn
 from bot.cli.command_context import JsonOption, format_examples, open_command, parse_path
-from bot.cli.terminal_output import CommandError, build_document
+from bot.cli.rendering.answer_view import WIDTH
+from bot.cli.terminal_output import CommandError, Document, build_document, pick
+from bot.settings.tables.settings_tables import Settings
 from bot.views.error_messages import Fault
+from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import build_table, format_moment
 from bot.views.text_layout import Text
+from pipeline.types import Demonstration
+from storage.types import ApprovedExample, EntryKind, LogEntry
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bot.app import Records
-    from bot.cli.rendering.audit_view import ListedExample, ListedPin
-    from bot.settings.tables.settings_tables import Settings
-
-BY = "terminal"  # who approves here: whoever owns the machine
+BY = "terminal"  # the approver, as the record names the owner of the machine
 UNFIT = {
-    "unknown": "That is no answer: nothing was asked.",
-    "check": "A fact-check is no example of an answer.",
+    "unknown": "That is not an answer: nothing was asked.",
+    "check": "A fact-check cannot be an example of an answer.",
     "unanswered": "That question was not answered.",
     "retracted": "That answer was taken back.",
     "unconfirmed": "Not everything in that answer was confirmed.",
-    "forgotten": "A page that the answer stands on was forgotten since.",
+    "forgotten": "A page that the answer cites has been forgotten since.",
 }
+UNPINNABLE = {
+    **UNFIT,
+    "check": "A fact-check is not an answer to a question.",
+    "follow_up": "Its question depends on the messages before it.",
+    "changed": "A passage that the answer cites is gone or has changed since.",
+    "empty": "The text has no sentence.",
+}
+UNFIT_HINT = "`footnote audit show ID` shows what happened to it."
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="An answer's id, or its first characters.")]
+Change = Callable[[Records, str], Awaitable[tuple[str, str]]]
+"""Changes the choice for an answer; returns its id, and what was done, as the end of a sentence."""
 
 examples_app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
-    help="Choose which answers a model is shown as worked examples (by the system in-context).",
     epilog=format_examples("footnote examples add 3f9a", "footnote examples list", "footnote examples drop 3f9a"),
 )
+answers_app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    epilog=format_examples(
+        "footnote answers pin 3f9a --text better.txt", "footnote answers list", "footnote answers drop 3f9a"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedExample:
+    """An answer that was approved as an example, as far as this version can read it."""
+
+    approved: ApprovedExample
+    demo: Demonstration | None
+    shown: bool  # whether it may be shown: none of its pages was forgotten
+
+    @property
+    def question(self) -> str:
+        return self.demo.turns[-1][1] if self.demo else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPin:
+    """A pinned answer, and whether it is given: its passages have not changed."""
+
+    pinned: PinnedAnswer
+    given: bool
 
 
 @examples_app.command(epilog=format_examples("footnote examples add 3f9a1c02b7de"))
@@ -49,7 +108,7 @@ def add(context: typer.Context, answer_id: IdArgument, *, as_json: JsonOption = 
 
 @examples_app.command(epilog=format_examples("footnote examples drop 3f9a"))
 def drop(context: typer.Context, answer_id: IdArgument, *, as_json: JsonOption = False) -> None:
-    """Show an answer as an example no longer."""
+    """Stop showing an answer as an example."""
     _change(context, _drop, answer_id, as_json=as_json)
 
 
@@ -58,105 +117,19 @@ def pin(
     context: typer.Context,
     answer_id: IdArgument,
     *,
-    off: Annotated[bool, typer.Option("--off", help="Let it be chosen as others are again.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Unpin it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show an example before all others, whatever is asked."""
+    """Show an example before all others, for every question."""
     _change(context, partial(_pin, pinned=not off), answer_id, as_json=as_json)
 
 
 @examples_app.command("list", epilog=format_examples("footnote examples list", "footnote examples list --json"))
 def list_examples(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """List the approved answers, newest first; some of ours are always there besides."""
+    """List the approved answers, newest first; Footnote's own examples are always shown too."""
     with open_command(context, as_json=as_json) as ctx:
-        listed = ctx.call_records(_list)
-        view = rendering.audit_view.render_examples(listed, ctx.settings.zone)
-        ctx.output.give(rendering.json_documents.build_examples_document(listed), view)
-
-
-Change = Callable[["Records", str], Awaitable[tuple[str, str]]]
-
-
-def _change(context: typer.Context, change: Change, answer_id: str, *, as_json: bool) -> None:
-    with open_command(context, as_json=as_json) as ctx:
-        turn_id, done = ctx.call_records(lambda records: change(records, answer_id))
-        view = Text(f"{turn_id} {done}.")
-        ctx.output.give(build_document(answer_id=turn_id, done=done), view)
-
-
-async def _add(records: "Records", answer_id: str) -> tuple[str, str]:
-    from bot.access import find_forgotten_documents
-    from bot.answering.example_pool import UnfitExample, approve_turn
-
-    entries = await load_turn(records.audit, answer_id)
-    turn_id = entries[0].turn_id
-    try:
-        new = await approve_turn(entries, records.examples, BY, partial(find_forgotten_documents, records.manifest))
-    except UnfitExample as unfit:
-        hint = "`footnote audit show ID` tells what became of it."
-        raise CommandError(Fault("unfit_example", UNFIT[unfit.reason], hint)) from unfit
-    return turn_id, "is an example now" if new else "was an example already"
-
-
-async def _drop(records: "Records", answer_id: str) -> tuple[str, str]:
-    from bot.answering.example_pool import DROPPED, build_pool_entry
-
-    turn_id = await _find_example(records, answer_id)
-    await records.examples.drop(turn_id, build_pool_entry(turn_id, BY, DROPPED))
-    return turn_id, "is no example any more"
-
-
-async def _pin(records: "Records", answer_id: str, *, pinned: bool) -> tuple[str, str]:
-    from bot.answering.example_pool import PINNED, UNPINNED, build_pool_entry
-
-    turn_id = await _find_example(records, answer_id)
-    entry = build_pool_entry(turn_id, BY, PINNED if pinned else UNPINNED)
-    await records.examples.pin(turn_id, entry, pinned=pinned)
-    return turn_id, "is shown before all others" if pinned else "is chosen as others are"
-
-
-async def _find_example(records: "Records", beginning: str) -> str:
-    known = [one.turn_id for one in await records.examples.all()]
-    match [one for one in known if beginning and one.startswith(beginning)]:
-        case [only]:
-            return only
-        case []:
-            hint = "`footnote examples list` shows them."
-            raise CommandError(Fault("unknown_example", f"There is no example “{beginning}”.", hint))
-        case _:
-            raise CommandError(
-                Fault("unknown_example", f"Several examples begin with “{beginning}”.", "Give more of the id.")
-            )
-
-
-async def _list(records: "Records") -> "Sequence[ListedExample]":
-    from bot.access import find_forgotten_documents
-    from bot.answering.example_pool import read_demo
-    from bot.cli.rendering.audit_view import ListedExample
-
-    listed = [(one, read_demo(one)) for one in await records.examples.all()]
-    stands_on = {document for _, demo in listed if demo for document in demo.documents}
-    gone = await find_forgotten_documents(records.manifest, stands_on)
-    return [
-        ListedExample(one, demo, shown=demo is not None and gone.isdisjoint(demo.documents)) for one, demo in listed
-    ]
-
-
-UNPINNABLE = {
-    **UNFIT,
-    "check": "A fact-check is no answer to a question.",
-    "follow_up": "Its question leans on what was said before it.",
-    "changed": "A passage that the answer cites is gone or has changed since.",
-    "empty": "There is no sentence to say.",
-}
-
-answers_app = typer.Typer(
-    no_args_is_help=True,
-    help="Pin answers to their questions: they are said first when somebody asks the same, while their citations hold.",
-    epilog=format_examples(
-        "footnote answers pin 3f9a --text better.txt", "footnote answers list", "footnote answers drop 3f9a"
-    ),
-)
+        listed = ctx.call_records(_list_examples)
+        ctx.output.give(build_examples_document(listed), render_examples(listed, ctx.settings.zone))
 
 
 @answers_app.command("pin", epilog=format_examples("footnote answers pin 3f9a --text better.txt --by Ana"))
@@ -168,10 +141,10 @@ def pin_answer(
         Path | None,
         typer.Option(parser=parse_path, help="A corrected text, with the answer's own footnotes: [1]."),
     ] = None,
-    by: Annotated[str, typer.Option(help="Who pins it, as askers are told; by default whoever is signed in.")] = "",
+    by: Annotated[str, typer.Option(help="Who pins it, as askers see it; default: the signed-in user.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Say an answer again when its question is asked; each sentence of a corrected text must hold by what it cites."""
+    """Give an answer again when its question is asked; each sentence of a corrected text must follow from its cites."""
     with open_command(context, as_json=as_json) as ctx:
         name, corrected = by.strip() or getpass.getuser(), _read_text(text) if text else ""
         turn_id = ctx.call_records(lambda records: _pin_answer(records, ctx.settings, answer_id, corrected, name))
@@ -180,17 +153,71 @@ def pin_answer(
 
 @answers_app.command("drop", epilog=format_examples("footnote answers drop 3f9a"))
 def drop_answer(context: typer.Context, answer_id: IdArgument, *, as_json: JsonOption = False) -> None:
-    """Let an answer be pinned no longer."""
+    """Unpin an answer."""
     _change(context, _drop_answer, answer_id, as_json=as_json)
 
 
 @answers_app.command("list", epilog=format_examples("footnote answers list", "footnote answers list --json"))
 def list_answers(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """List the pinned answers, newest first, and which of them are not said as their passages are not as they were."""
+    """List the pinned answers, newest first, and which of them are not given because a passage changed."""
     with open_command(context, as_json=as_json) as ctx:
-        listed = ctx.call_records(_list_answers)
-        view = rendering.audit_view.render_pins(listed)
-        ctx.output.give(rendering.json_documents.build_pins_document(listed), view)
+        listed = ctx.call_records(_list_pins)
+        ctx.output.give(build_pins_document(listed), render_pins(listed))
+
+
+def _change(context: typer.Context, change: Change, answer_id: str, *, as_json: bool) -> None:
+    with open_command(context, as_json=as_json) as ctx:
+        turn_id, done = ctx.call_records(lambda records: change(records, answer_id))
+        ctx.output.give(build_document(answer_id=turn_id, done=done), Text(f"{turn_id} {done}."))
+
+
+async def _add(records: Records, answer_id: str) -> tuple[str, str]:
+    entries = await load_turn(records.audit, answer_id)
+    try:
+        is_new = await approve_turn(entries, records.examples, BY, partial(find_forgotten_documents, records.manifest))
+    except UnfitExample as unfit:
+        raise CommandError(Fault("unfit_example", UNFIT[unfit.reason], UNFIT_HINT)) from unfit
+    return entries[0].turn_id, "is an example now" if is_new else "was an example already"
+
+
+async def _drop(records: Records, beginning: str) -> tuple[str, str]:
+    turn_id = await _find_example(records, beginning)
+    await records.examples.drop(turn_id, build_pool_entry(turn_id, BY, DROPPED))
+    return turn_id, "is no longer an example"
+
+
+async def _pin(records: Records, beginning: str, *, pinned: bool) -> tuple[str, str]:
+    turn_id = await _find_example(records, beginning)
+    entry = build_pool_entry(turn_id, BY, PINNED if pinned else UNPINNED)
+    await records.examples.pin(turn_id, entry, pinned=pinned)
+    return turn_id, "is shown before all others" if pinned else "is chosen as others are"
+
+
+async def _find_example(records: Records, beginning: str) -> str:
+    fault = Fault("unknown_example", f"There is no example “{beginning}”.", "`footnote examples list` shows them.")
+    return _match_id(beginning, await records.examples.all(), "examples", fault)
+
+
+def _match_id(beginning: str, listed: Iterable[ApprovedExample], plural: str, unknown: Fault) -> str:
+    """Return the only id that begins like this. Raises `CommandError`."""
+    match [example.turn_id for example in listed if beginning and example.turn_id.startswith(beginning)]:
+        case [only]:
+            return only
+        case []:
+            raise CommandError(unknown)
+        case _:
+            message = f"Several {plural} begin with “{beginning}”."
+            raise CommandError(Fault(unknown.kind, message, "Give more of the id."))
+
+
+async def _list_examples(records: Records) -> Sequence[ListedExample]:
+    listed = [(example, read_demo(example)) for example in await records.examples.all()]
+    cited = {document for _, demo in listed if demo for document in demo.documents}
+    forgotten = await find_forgotten_documents(records.manifest, cited)
+    return [
+        ListedExample(example, demo, shown=demo is not None and forgotten.isdisjoint(demo.documents))
+        for example, demo in listed
+    ]
 
 
 def _read_text(file: Path) -> str:
@@ -200,23 +227,12 @@ def _read_text(file: Path) -> str:
         raise CommandError(Fault("unreadable_text", f"{file} cannot be read: {error}.")) from error
 
 
-async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, text: str, name: str) -> str:
-    from bot.access import find_forgotten_documents
-    from bot.answering.example_pool import PINNED
-    from bot.answering.pinned_answers import (
-        UnfitAnswer,
-        UnsupportedText,
-        build_pin_entry,
-        build_pinned,
-        encode_pinned,
-    )
-    from bot.wiring import open_text_check
-    from storage.types import ApprovedExample
+async def _pin_answer(records: Records, settings: Settings, answer_id: str, text: str, name: str) -> str:
+    from bot.wiring import open_text_check  # it loads the models of the local check
 
-    entries, day = await load_turn(records.audit, answer_id), datetime.now(settings.zone).date().isoformat()
-    question = str(entries[0].body.get("question", ""))
+    entries = await load_turn(records.audit, answer_id)
     try:
-        async with open_text_check(settings, question) as (supports, verify):
+        async with open_text_check(settings, str(entries[0].body.get("question", ""))) as (supports, verify):
             pinned = await build_pinned(
                 entries,
                 text,
@@ -225,48 +241,86 @@ async def _pin_answer(records: "Records", settings: "Settings", answer_id: str, 
                 supports=supports,
                 verify=verify,
                 name=name,
-                day=day,
+                day=datetime.now(settings.zone).date().isoformat(),
             )
     except UnfitAnswer as unfit:
-        hint = "`footnote audit show ID` tells what became of it."
-        raise CommandError(Fault("unfit_answer", UNPINNABLE[unfit.reason], hint)) from unfit
+        raise CommandError(Fault("unfit_answer", UNPINNABLE[unfit.reason], UNFIT_HINT)) from unfit
     except UnsupportedText as unsupported:
         refused = " ".join(f"“{sentence}”: {reason}." for sentence, reason in unsupported.refused)
-        hint = "Say it closer to what its footnotes' passages say, or cite the passage that says it."
-        raise CommandError(Fault("unsupported_text", f"The text does not hold. {refused}", hint)) from unsupported
+        hint = "Write it closer to the cited passages, or cite the passage that states it."
+        message = f"The text is not supported. {refused}"
+        raise CommandError(Fault("unsupported_text", message, hint)) from unsupported
     await records.examples.pin_answer(
         ApprovedExample(pinned.turn_id, BY, encode_pinned(pinned)), build_pin_entry(pinned, BY, PINNED)
     )
     return pinned.turn_id
 
 
-async def _drop_answer(records: "Records", beginning: str) -> tuple[str, str]:
-    from bot.answering.example_pool import UNPINNED
-    from storage.types import EntryKind, LogEntry
-
-    known = [one.turn_id for one in await records.examples.answers() if beginning and one.turn_id.startswith(beginning)]
-    if len(known) != 1:
-        raise CommandError(
-            Fault(
-                "unknown_answer",
-                f"{'Several' if known else 'No'} pinned answers begin with “{beginning}”.",
-                "`footnote answers list` shows them.",
-            )
-        )
+async def _drop_answer(records: Records, beginning: str) -> tuple[str, str]:
+    message = f"No pinned answers begin with “{beginning}”."
+    fault = Fault("unknown_answer", message, "`footnote answers list` shows them.")
+    turn_id = _match_id(beginning, await records.examples.answers(), "pinned answers", fault)
     facts = {"what": "answer", "by": BY, "where": "", "state": UNPINNED}
-    await records.examples.drop_answer(known[0], LogEntry(known[0], EntryKind.FEEDBACK, facts))
-    return known[0], "is pinned no longer"
+    await records.examples.drop_answer(turn_id, LogEntry(turn_id, EntryKind.FEEDBACK, facts))
+    return turn_id, "is no longer pinned"
 
 
-async def _list_answers(records: "Records") -> "Sequence[ListedPin]":
-    from bot.access import find_forgotten_documents
-    from bot.answering.pinned_answers import read_pinned, restore
-    from bot.cli.rendering.audit_view import ListedPin
-
+async def _list_pins(records: Records) -> Sequence[ListedPin]:
     listed = []
-    for one in await records.examples.answers():
-        if pinned := read_pinned(one):
-            gone = await find_forgotten_documents(records.manifest, pinned.documents)
-            said = not gone and await restore(pinned, pinned.corpora, records.manifest.recall) is not None
-            listed.append(ListedPin(pinned, said=said))
+    for example in await records.examples.answers():
+        if pinned := read_pinned(example):
+            forgotten = await find_forgotten_documents(records.manifest, pinned.documents)
+            restored = not forgotten and await restore(pinned, pinned.corpora, records.manifest.recall)
+            listed.append(ListedPin(pinned, given=bool(restored)))
     return listed
+
+
+def render_examples(listed: Sequence[ListedExample], zone: tzinfo) -> RenderableType:
+    if not listed:
+        return Text("No answer is an example yet. `footnote examples add ID` adds one.")
+    table = build_table("Approved", "Answer", "By", "State", "Question")
+    for example in listed:
+        approved, question = example.approved, sanitize_line(example.question)[:WIDTH]
+        state = ("pinned" if approved.pinned else "") if example.shown else "not shown: a page was forgotten"
+        table.add_row(format_moment(approved.at, zone), approved.turn_id, sanitize_line(approved.by), state, question)
+    return table
+
+
+def render_pins(listed: Sequence[ListedPin]) -> RenderableType:
+    if not listed:
+        return Text("No answer is pinned yet. `footnote answers pin ID` pins one to its question.")
+    table = build_table("Pinned", "Answer", "By", "State", "Question")
+    for pin_ in listed:
+        pinned, state = pin_.pinned, "" if pin_.given else "not given: a passage has changed"
+        question = sanitize_line(pinned.question)[:WIDTH]
+        table.add_row(pinned.day, pinned.turn_id, sanitize_line(pinned.name), state, question)
+    return table
+
+
+def build_examples_document(listed: Iterable[ListedExample]) -> Document:
+    return build_document(
+        examples=[
+            {
+                "answer_id": example.approved.turn_id,
+                "question": example.question,
+                "corpora": list(example.demo.corpora) if example.demo else [],
+                **pick(example.approved, "by at pinned"),
+                "shown": example.shown,
+            }
+            for example in listed
+        ]
+    )
+
+
+def build_pins_document(listed: Iterable[ListedPin]) -> Document:
+    return build_document(
+        answers=[
+            {
+                "answer_id": pin_.pinned.turn_id,
+                **pick(pin_.pinned, "question name day corpora"),
+                "text": " ".join(sentence.text for sentence in pin_.pinned.sentences),
+                "said": pin_.given,
+            }
+            for pin_ in listed
+        ]
+    )

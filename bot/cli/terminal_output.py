@@ -1,18 +1,19 @@
 """Write what a command prints: results to stdout, everything else to stderr, an error as one line.
 
-Holds what all views share: the envelope of JSON documents, tables, numbers, times, and progress bars.
+Holds what all views share: the envelope and the values of JSON documents, and progress bars.
 """
-
-from __future__ import annotations
 
 import json
 import os
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from datetime import datetime
+from enum import Enum
+from typing import Any, Literal, TextIO
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -21,20 +22,16 @@ from rich.table import Column
 
 from bot.views.error_messages import Fault, explain_error
 from bot.views.sanitize import sanitize_line
-from bot.views.text_formats import ProgressCallback, format_duration
+from bot.views.text_formats import ProgressCallback, format_duration, format_timestamp
 from bot.views.text_layout import UNWRAPPED, Text
 from storage.errors import contain_panics
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
 
 EXIT_INTERRUPTED = 130
 _UNSEEN = {char: f"\\u{char:04x}" for char in range(0x7F, 0xA0)}
 
 
 class CommandError(Exception):
-    """A failure that a value reports, such as an answer that could not be given, and that ends the command."""
+    """A failure that ends the command, such as an answer that could not be given."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -68,25 +65,25 @@ class Output:
         self.err.print(Group(Text(sanitize_line(text))), crop=False)
 
     def fail(self, fault: Fault) -> None:
-        """Print a fault, and what else is wrong: a line each on stderr and, with `--json`, a document."""
-        for one in (fault, *fault.others):
-            self.note(f"footnote: {one.line()}")
+        """Print a fault and the others that came with it: a line each on stderr and, with `--json`, a document."""
+        faults = (fault, *fault.others)
+        for each in faults:
+            self.note(f"footnote: {each.line()}")
         if self.as_json:
-            told, *others = [
-                build_error(one.kind, sanitize_line(one.message), sanitize_line(one.hint))
-                for one in (fault, *fault.others)
+            first, *others = [
+                build_error(each.kind, sanitize_line(each.message), sanitize_line(each.hint)) for each in faults
             ]
-            self.give(build_document(error=told | ({"others": others} if others else {})))
+            self.give(build_document(error=first | ({"others": others} if others else {})))
 
 
 def open_output(*, as_json: bool, debug: bool) -> Output:
-    """Return the output of this process; plain text where NO_COLOR is set or nobody looks on."""
+    """Return the output of this process; plain text if NO_COLOR is set or the stream is no terminal."""
     return Output(open_console(sys.stdout), open_console(sys.stderr), as_json, debug)
 
 
 @contextmanager
 def report_errors(output: Output) -> Iterator[None]:
-    """Turn every exception into one plain line and an exit status; what was typed wrongly, typer tells."""
+    """Turn every exception into one plain line and an exit status; usage errors are left to typer."""
     try:
         with contain_panics():
             yield
@@ -103,13 +100,13 @@ def report_errors(output: Output) -> Iterator[None]:
 
 
 def encode_json(document: Mapping[str, Any], encoding: str) -> str:
-    """Encode a document as JSON that a stream of this encoding can carry and no terminal obeys."""
+    """Encode a document as JSON that fits a stream of this encoding and holds no terminal control characters."""
     plain = json.dumps(document, indent=2, ensure_ascii=not encoding.lower().startswith("utf"))
     return plain.translate(_UNSEEN)
 
 
 def open_console(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Console:
-    """Return a console on a stream: plain where nobody looks on, or no colour is wanted, or none can be shown."""
+    """Return a console on a stream: plain if it is no terminal, or colour is unwanted or unsupported."""
     # Without a colour system rich writes no links and nothing bold either, which is what NO_COLOR asks for here.
     plain = not stream.isatty() or environ.get("NO_COLOR") or environ.get("TERM") == "dumb"
     system: Literal["auto"] | None = None if plain else "auto"
@@ -119,19 +116,19 @@ def open_console(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Con
 
 
 def _find_width(stream: TextIO, environ: Mapping[str, str]) -> int | None:
-    """Return how wide a stream is; None for a terminal that Rich measures itself, each time anew."""
+    """Return the width of a stream in columns; None for a terminal that Rich measures itself at each print."""
     if not stream.isatty():
         return UNWRAPPED
     if environ.get("TERM") != "dumb" or environ.get("COLUMNS", "").isdigit():
         return None
-    try:  # Rich takes each dumb terminal to have 80 columns
+    try:  # Rich assumes 80 columns for each dumb terminal
         return os.get_terminal_size(stream.fileno()).columns or None
     except (OSError, ValueError):
         return None
 
 
 _HEIGHT = 25
-_BAR_WIDTH = 100  # columns of a terminal that leave room for a bar beside the words
+_BAR_WIDTH = 100  # columns of a terminal that leave room for a bar next to the words
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -139,7 +136,7 @@ SECONDS_BETWEEN_LINES = 5.0
 def show_progress(
     err: Console, *, label: str, unit: str, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[ProgressCallback]:
-    """Show how far the work within has come, its rate and the time left; `unit` is the plural of what is counted."""
+    """Show the progress of the work within the block, its rate and the time left; `unit` is a plural noun."""
     if not err.is_interactive:
         yield _print_progress_lines(err, label, unit, clock)
         return
@@ -149,13 +146,13 @@ def show_progress(
     name = TextColumn(
         "{task.description}", table_column=Column(no_wrap=True, min_width=min(len(label), err.width // 2))
     )
-    words = (name, *bars, TextColumn("{task.fields[told]}", table_column=whole))
+    words = (name, *bars, TextColumn("{task.fields[progress]}", table_column=whole))
     with Progress(SpinnerColumn(), *words, console=err) as bar:
-        task = bar.add_task(label, total=None, told="")
+        task = bar.add_task(label, total=None, progress="")
 
         def tell(done: int, total: int | None, beside: str = "") -> None:
             progress = format_progress(done, total, unit, clock() - started, beside)
-            bar.update(task, completed=done, total=total, told=progress)
+            bar.update(task, completed=done, total=total, progress=progress)
 
         yield tell
 
@@ -172,14 +169,14 @@ def format_progress(done: int, total: int | None, unit: str, seconds: float, bes
 
 
 def _print_progress_lines(err: Console, label: str, unit: str, clock: Callable[[], float]) -> ProgressCallback:
-    started = spoken = clock()
+    started = printed = clock()
     err.out(f"{label}: started", highlight=False)
 
     def tell(done: int, total: int | None, beside: str = "") -> None:
-        nonlocal spoken
-        if clock() - spoken >= SECONDS_BETWEEN_LINES:
-            spoken = clock()
-            err.out(f"{label}: {format_progress(done, total, unit, spoken - started, beside)}", highlight=False)
+        nonlocal printed
+        if clock() - printed >= SECONDS_BETWEEN_LINES:
+            printed = clock()
+            err.out(f"{label}: {format_progress(done, total, unit, printed - started, beside)}", highlight=False)
 
     return tell
 
@@ -195,3 +192,20 @@ def build_error(kind: str, message: str, hint: str) -> Document:
 def build_document(**content: Any) -> Document:
     """Wrap content in the versioned envelope."""
     return {"schema": SCHEMA, **content}
+
+
+def pick(value: object, names: str) -> Document:
+    """Return these attributes of a value as JSON has them: times as ISO 8601, members of enums as their values."""
+    return {name: _convert(getattr(value, name)) for name in names.split()}
+
+
+def _convert(value: object) -> object:
+    # pydantic's TypeAdapter would write UTC as Z, which these documents never did.
+    match value:
+        case datetime():
+            return format_timestamp(value)
+        case Enum():
+            return value.value
+        case tuple():
+            return [_convert(item) for item in value]
+    return value

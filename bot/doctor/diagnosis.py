@@ -5,15 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
-
-from rich.console import Group, RenderableType
+from typing import Literal
 
 from bot.server.control.control_socket import connect_service
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.tables.settings_tables import Settings
-from bot.views.error_messages import Fault, explain_error
-from bot.views.text_layout import Hanging, Text
+from bot.views.error_messages import explain_error
 from pipeline.llm.model import LLM
 from pipeline.llm.model_settings import ModelSettings
 from storage.database.engine import open_database
@@ -133,16 +130,3 @@ async def _inspect_database(scene: Inspection) -> Inspection:
             return replace(scene, corpora=await manifest.corpora(), followers=await manifest.followers())
     except Exception as error:  # noqa: BLE001 - the check of the database tells of it
         return replace(scene, fault=error)
-
-
-_MARKS = {"ok": ("ok  ", "green"), "warn": ("WARN", "yellow"), "fail": ("FAIL", "red"), "skip": ("--  ", "dim")}
-
-
-def build_health_document(found: Sequence[CheckResult]) -> dict[str, Any]:
-    told = [{"level": one.level, "what": one.what, "hint": one.hint} for one in found]
-    return {"schema": 1, "healthy": not any(one.level == "fail" for one in found), "findings": told}
-
-
-def render_health(found: Sequence[CheckResult]) -> RenderableType:
-    lines = ((_MARKS[one.level], Fault("", one.what, one.hint).line()) for one in found)
-    return Group(*(Hanging(Text.assemble(mark, "  "), Text(line)) for mark, line in lines))

@@ -1,6 +1,6 @@
-"""Plan and run the examination of a model, and report it for people and for programs.
+"""Plan and run the examination of a model, and report it.
 
-`examiner` asks one model in one variant; here are all of them, under one budget.
+`examiner` tests one model in one variant; this module runs all variants under one budget.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,31 +10,17 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from rich.console import Group, RenderableType
-
 from bot.doctor.advice import Advice, ExamFacts, collect_advice
 from bot.doctor.call_kinds import GoldCase, read_cases
 from bot.doctor.examiner import Examination, Examiner
-from bot.doctor.prompt_variants import (
-    AS_SET,
-    Figures,
-    PromptVariant,
-    VariantFigures,
-    count_verdicts,
-    estimate_turn_seconds,
-    list_prompt_variants,
-    measure_variant,
-)
+from bot.doctor.prompt_variants import PromptVariant, list_prompt_variants, measure_variant
 from bot.settings.settings_lines import format_toml
 from bot.settings.tables.settings_tables import Settings
-from bot.views.sanitize import sanitize_line
-from bot.views.text_formats import ProgressCallback, build_table
-from bot.views.text_layout import Text
+from bot.views.text_formats import ProgressCallback
 from pipeline.errors import PipelineError
 from pipeline.llm.model import LLM, Budget, BudgetMeter
 from pipeline.llm.model_settings import ModelSettings, StageSettings
 from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
-from storage.types import Verdict
 
 
 def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings]) -> tuple[str, ...]:
@@ -67,9 +53,6 @@ def _list_stage_settings(stages: Mapping[str, StageSettings]) -> dict[str, dict[
     return {stage: own for stage, own in plain.items() if own}
 
 
-NO_FIGURE = "–"
-
-
 @dataclass(frozen=True, slots=True)
 class ModelReport:
     model: str
@@ -84,104 +67,6 @@ class ModelReport:
     def lines(self) -> tuple[str, ...]:
         """The advice as lines of `footnote.toml`."""
         return format_settings(self.advice, self.facts.settings.stages)
-
-
-def render_report(report: ModelReport) -> RenderableType:
-    heading = Text(f"{report.model} at {report.server}, {report.facts.at_once} calls at once", style="bold")
-    parts: list[RenderableType] = [heading, Text()]
-    for found in report.facts.measured:
-        parts += _render_variant(found)
-    seconds = estimate_turn_seconds(report.facts.figures)
-    if seconds is not None:
-        parts += [Text(f"By these an answer takes about {seconds:.1f} s; what runs at once is counted once."), Text()]
-    return Group(*parts, *_render_advice(report))
-
-
-def _render_variant(found: VariantFigures) -> Sequence[RenderableType]:
-    title = [] if found.way == AS_SET else [Text(f"Asked as {found.way}:")]
-    stopped = [Text(f"{kind} was cut short: {sanitize_line(why)}") for kind, why in found.cut_short.items()]
-    given = count_verdicts(found.figures)
-    tables = [_render_replies(found.figures), _render_calls(found.figures)]
-    tables += [_render_verdicts(given)] if given else []
-    return [*title, *(part for one in tables for part in (one, Text())), *stopped, *([Text()] if stopped else [])]
-
-
-def _render_replies(found: Mapping[str, Figures]) -> RenderableType:
-    rows = build_table("Replies", "Cases", "1st try", "Readable", "Right", "Cited right", numbers=range(1, 6))
-    for kind, one in found.items():
-        shares = (format_percent(count, one.cases) for count in (one.first, one.readable, one.right))
-        rows.add_row(kind, f"{one.cases}", *shares, format_percent(one.valid, one.cited))
-    return rows
-
-
-def _render_calls(found: Mapping[str, Figures]) -> RenderableType:
-    rows = build_table("Calls", "Number", "Median", "95 %", "Read", "Written", "Cost", numbers=range(1, 7))
-    for kind, one in found.items():
-        about = "~" if one.estimated else ""
-        tokens = (f"{about}{count:,}" for count in (one.prompt_tokens, one.completion_tokens))
-        seconds = (f"{value:.1f} s" for value in (one.seconds, one.slow_seconds))
-        rows.add_row(kind, f"{one.calls}", *seconds, *tokens, NO_FIGURE if one.cost is None else f"{one.cost:.4f}")
-    return rows
-
-
-def _render_verdicts(found: Mapping[tuple[Verdict, Verdict], int]) -> RenderableType:
-    rows = build_table("Claims that are", *(f"called {verdict}" for verdict in Verdict), numbers=range(1, 4))
-    for expected in Verdict:
-        rows.add_row(expected, *(str(found.get((expected, given), 0)) for given in Verdict))
-    return rows
-
-
-def _render_advice(report: ModelReport) -> Sequence[RenderableType]:
-    if not report.advice:
-        return [Text("By these figures the settings suit the model: there is nothing to change.")]
-    said = [Text(f"{number}. {sanitize_line(one.why)}") for number, one in enumerate(report.advice, start=1)]
-    if not report.lines:
-        return said
-    return [*said, Text(), Text("In footnote.toml:"), *(Text(f"    {line}") for line in report.lines)]
-
-
-def format_percent(count: int, among: int) -> str:
-    """Format a share in whole percent; a dash where there are no cases."""
-    return f"{count / among:.0%}" if among else NO_FIGURE
-
-
-_FIGURE_NAMES = (
-    "cases first readable right cited valid calls prompt_tokens completion_tokens estimated cost cut retried thought "
-    "trimmed shortened schema"
-)
-
-
-def build_exam_document(report: ModelReport) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "model": report.model,
-        "server": report.server,
-        "calls_at_once": report.facts.at_once,
-        "ways": [
-            {
-                "way": found.way,
-                "offered": found.offered,
-                "kinds": {kind: _build_figures(one) for kind, one in found.figures.items()},
-                "cut_short": dict(found.cut_short),
-            }
-            for found in report.facts.measured
-        ],
-        "turn_seconds": estimate_turn_seconds(report.facts.figures),
-        "advice": [{"why": one.why, "changes": dict(one.changes)} for one in report.advice],
-        "settings": list(report.lines),
-    }
-
-
-def _build_figures(one: Figures) -> Mapping[str, Any]:
-    return {
-        **{name: getattr(one, name) for name in _FIGURE_NAMES.split()},
-        "seconds": {"median": one.seconds, "p95": one.slow_seconds},
-        "verdicts": [
-            {"expected": expected, "given": given, "count": count} for (expected, given), count in one.verdicts.items()
-        ],
-        "wrong": dict(one.wrong),
-        "faults": [str(fault) for fault in one.faults],
-    }
 
 
 _ENDLESS = 1_000_000

@@ -39,9 +39,10 @@ from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_night
 from bot.server.refresh.run_history import build_history
 from bot.server.service import LocalService, load_ahead
 from bot.server.settings_reload import SettingsReload
+from bot.settings.errors import join_errors
 from bot.settings.live.live_settings import LiveSettings, SettingsSource
 from bot.settings.live.scope_record import ScopeRecord
-from bot.settings.settings_errors import find_serving_faults, join_errors
+from bot.settings.settings_errors import find_serving_faults
 from bot.settings.tables.settings_tables import Settings
 from bot.wiring import build_records, open_app
 from ingest.refresh.night_schedule import system_clock

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from bot.desk.platform_port import PlatformError, PlatformUnavailable
 from bot.desk.supervisor import compute_backoff
+from bot.settings.errors import SettingsError, join_errors
 from bot.settings.live.channel_names import BY_ID, ListChannels, NameReading, apply_names, list_channel_names, read_name
 from bot.settings.live.live_settings import LiveSettings, ReloadReport, list_changes, list_scope, take_live
 from bot.settings.live.scope_record import ScopeRecord
 from bot.settings.platform_registry import load_platforms, platform_of
-from bot.settings.settings_errors import SettingsError, find_serving_faults, join_errors
+from bot.settings.settings_errors import find_serving_faults
 from bot.settings.tables.settings_tables import Settings
 from pipeline.errors import UnknownSystem
 from pipeline.systems import find_system

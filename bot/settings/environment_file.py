@@ -21,7 +21,7 @@ def read_variables(path: Path) -> Mapping[str, str]:
     try:
         return {name: value for name, value in dotenv_values(path, interpolate=False).items() if value}
     except (OSError, UnicodeDecodeError) as error:
-        from bot.settings.settings_errors import SettingsError
+        from bot.settings.errors import SettingsError
 
         reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
         raise SettingsError(f"{path} cannot be read: {reason}.", hint="Let the user read it that runs this.") from error

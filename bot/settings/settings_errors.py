@@ -10,33 +10,13 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from bot.settings.errors import SettingsError
 from bot.settings.platform_registry import PlatformEntry, PlatformSettings, load_platforms
 from bot.settings.secret_shapes import find_misplaced_secret
 from bot.settings.settings_lines import Key, find_line
 from bot.settings.tables.model_values import PriceValues, StageValues
 from bot.settings.tables.settings_tables import CORPUS_NAME_RULE, Settings
-from bot.settings.tables.source_settings import SOURCE_ENTRIES
-
-
-class SettingsError(Exception):
-    """The settings cannot be used. `str()` is one plain line that names the place; `hint` says what to do."""
-
-    kind = "settings"
-
-    def __init__(self, message: str, *, hint: str = "", others: "Sequence[SettingsError]" = ()) -> None:
-        super().__init__(message)
-        self.hint = hint
-        self.others = tuple(others)
-        """What else is wrong with them."""
-
-
-def join_errors(errors: Sequence[SettingsError]) -> SettingsError:
-    """Return one error that tells all of these."""
-    if len(errors) == 1:
-        return errors[0]
-    first, *others = errors
-    return SettingsError(str(first), hint=first.hint, others=others)
-
+from bot.settings.tables.source_registry import SOURCE_ENTRIES
 
 ENV_PREFIX = "FOOTNOTE_"
 _SHOULD_BE = "Input should be "
@@ -100,7 +80,7 @@ def _explain_fault(key: Key, fault: ErrorDetails, siblings: Sequence[str], origi
         return explain_unknown_key(key, where=origin.where(key), siblings=siblings)
     missing = fault["type"] in {"missing", "union_tag_not_found"}
     hint = "Add it." if missing else _suggest_tag(fault) or "Correct it, or remove it to get the default."
-    return SettingsError(f"{origin.where(key)}: {format_key(key)} {_describe_fault(fault)}.", hint=hint)
+    return SettingsError(f"{origin.where(key)}: {format_key(key)} {describe_fault(fault)}.", hint=hint)
 
 
 def _suggest_tag(fault: ErrorDetails) -> str:
@@ -233,7 +213,7 @@ def _sets(variable: str, key: Key) -> bool:
     return variable.upper().startswith(ENV_PREFIX) and parts == names[: len(parts)]
 
 
-def _describe_fault(fault: ErrorDetails) -> str:
+def describe_fault(fault: ErrorDetails) -> str:
     """Put pydantic's message behind the name of a key."""
     kind, context = fault["type"], fault.get("ctx", {})
     if kind in {"missing", "union_tag_not_found"}:

@@ -6,26 +6,25 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
+from bot.settings.errors import SettingsError, join_errors
 from bot.settings.platform_registry import load_platforms
 from bot.settings.settings_errors import (
     ENV_PREFIX,
-    SettingsError,
     SettingsOrigin,
     explain_unknown_key,
     explain_validation_errors,
     format_key,
-    join_errors,
 )
-from bot.settings.tables.field_types import SettingsTable, expand_home
+from bot.settings.tables.field_types import SettingsTable, expand_home, is_path_type
 from bot.settings.tables.record_settings import KEY_NAME, RecordSettings
 from bot.settings.tables.settings_tables import FILE_NAME, Settings
-from bot.settings.tables.source_settings import SOURCE_ENTRIES
+from bot.settings.tables.source_registry import SOURCE_ENTRIES
 from storage.language.lazy_pattern import lazy_compile
 
 OTHER_VARIABLES = frozenset({"config", "debug", "data"})
@@ -208,13 +207,9 @@ def _anchor_source(corpus: Any, folder: Path) -> Any:
 
 
 def _anchor_fields(values: dict[str, Any], table: type[SettingsTable], folder: Path) -> dict[str, Any]:
-    named = [key for key, field in table.model_fields.items() if _is_path(field.annotation)]
+    named = [key for key, field in table.model_fields.items() if is_path_type(field.annotation)]
     paths = {key: values[key] for key in named if isinstance(values.get(key), str) and values[key]}
     return values | {key: _anchor_path(folder, path) for key, path in paths.items()}
-
-
-def _is_path(annotation: Any) -> bool:
-    return annotation is Path or any(map(_is_path, get_args(annotation)))
 
 
 def _anchor_path(folder: Path, path: str) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from bot.settings.tables.source_settings import SOURCE_ENTRIES, SourceSettings
+from bot.settings.tables.source_registry import SOURCE_ENTRIES
+from bot.settings.tables.source_settings import SourceSettings
 
 WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
     "folder": {"path": "/srv/hand book/é", "include": ["*.md"], "newest_days": 30},

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
-from bot.cli.rendering.corpus_view import render_refreshes
-from bot.cli.rendering.json_documents import build_refreshes_document as as_document
+from bot.cli.rendering.refresh_view import build_refreshes_document as as_document
+from bot.cli.rendering.refresh_view import render_refreshes
 from bot.server.refresh.nightly import NightLease, NightReport, render_admin_lines, schedule_nights
 from bot.server.refresh.run_history import RefreshHistory, build_history
 from bot.settings.tables.settings_tables import Settings

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 from bot.settings.tables.settings_tables import CorpusSettings
-from bot.settings.tables.source_settings import SOURCE_ENTRIES
+from bot.settings.tables.source_registry import SOURCE_ENTRIES
 
 GUIDE = Path(__file__).parents[2] / "docs" / "sources.md"
 

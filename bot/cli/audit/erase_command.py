@@ -1,38 +1,32 @@
-"""Run `footnote erase` and `footnote audit hold`: clean up the record, and keep what must be kept."""
+"""Run `footnote erase` and `footnote audit hold`: erase words from the record, and put parts of it on hold."""
 
-from typing import TYPE_CHECKING, Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
 import typer
 
-from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.terminal_output import CommandError, build_document
+from bot.app import Records
+from bot.cli.command_context import CommandContext, JsonOption, open_command
+from bot.cli.terminal_output import CommandError, build_document, pick
 from bot.views.error_messages import Fault
 from bot.views.text_formats import format_count
 from bot.views.text_layout import Text
-
-if TYPE_CHECKING:
-    from bot.app import Records
-    from storage.record.erasure import ErasureDone, ErasurePlan, ErasureTarget, RecordErasure
+from storage.record.erasure import ErasureDone, ErasurePlan, ErasureTarget, RecordErasure
 
 BY = "terminal"
 
 
-def add_hold_command(audit_app: typer.Typer) -> None:
-    examples = format_examples(
-        "footnote audit hold slack:T1/U1 --why 'Case 12'", "footnote audit hold slack:T1/U1 --off"
-    )
-    audit_app.command(epilog=examples)(hold)
-
-
 def hold(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="ID", help="A person, a channel, or an answer; none lists them.")] = "",
-    why: Annotated[str, typer.Option(help="Why.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="ID", help="A person, a channel, or an answer; none: list holds.")
+    ] = "",
+    why: Annotated[str, typer.Option(help="Reason, stored in the record.")] = "",
     *,
     off: Annotated[bool, typer.Option("--off", help="End it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a person, a channel or an answer on hold: nothing of it is erased until that ends. It is on record."""
+    """Put a person, a channel or an answer on hold: nothing of it is erased until the hold ends; it is recorded."""
     with open_command(context, as_json=as_json) as ctx:
         held = ctx.call_records(lambda records: _hold(_open_erasure(ctx, records), name, why, on=not off))
         ctx.output.give(build_document(held=held), Text("\n".join(held) or "Nothing is on hold."))
@@ -43,67 +37,67 @@ def erase(
     person: Annotated[str, typer.Option(help="All that a person asked, such as slack:T1/U1.")] = "",
     conversation: Annotated[str, typer.Option(help="A conversation, or one answer, by its id.")] = "",
     older_than: Annotated[str, typer.Option(help="All that is older, such as 365d.")] = "",
-    why: Annotated[str, typer.Option(help="Why; it is on record.")] = "",
+    why: Annotated[str, typer.Option(help="Reason, stored in the record.")] = "",
     *,
     messages: Annotated[bool, typer.Option("--messages", help="Remove the bot's messages about it, too.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Erase; without it, only what would be erased is shown.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Erase words from the record, the queue and the examples. That they were erased is on record; proofs still hold.
+    """Copies of the database that upgrades left are removed.
 
-    Copies of the database that upgrades left are removed. What was posted in Slack and Discord stays there; with
-    --messages, `footnote serve` removes what the bot posted, within half a minute or when it next starts.
+    Messages in Slack and Discord stay there; with --messages, `footnote serve` removes those of the bot, within half a
+    minute or when it next starts.
     """
     target = build_target(person, conversation, older_than)
     with open_command(context, as_json=as_json) as ctx:
         if not yes:
             plan = ctx.call_records(lambda records: _open_erasure(ctx, records).plan(target, messages=messages))
-            counts = {"turns": len(plan.turns), "entries": len(plan.entries), "questions": len(plan.tickets)}
-            counts["messages"] = plan.messages
-            ctx.output.give(build_document(erased=False, held=plan.held, **counts), Text(_describe_plan(plan)))
+            document = build_document(
+                erased=False,
+                held=plan.held,
+                turns=len(plan.turns),
+                entries=len(plan.entries),
+                questions=len(plan.tickets),
+                messages=plan.messages,
+            )
+            ctx.output.give(document, Text(_describe_plan(plan)))
             return
         done = ctx.call_records(
             lambda records: _open_erasure(ctx, records).erase(target, why=why, by=BY, messages=messages)
         )
-        counts = {"turns": done.turns, "entries": done.entries, "questions": done.questions, "messages": done.messages}
+        counts = pick(done, "turns entries questions messages")
         document = build_document(erased=True, **counts, copies=list(done.backups), compacted=done.compacted)
         ctx.output.give(document, Text(_describe_done(done)))
 
 
-def build_target(person: str, conversation: str, older_than: str) -> "ErasureTarget":
-    from datetime import UTC, datetime, timedelta
-
-    from storage.record.erasure import ErasureTarget
-
+def build_target(person: str, conversation: str, older_than: str) -> ErasureTarget:
     if sum(map(bool, (person, conversation, older_than))) != 1:
         raise typer.BadParameter("Name one: --person, --conversation or --older-than.")
     if person and (":" not in person or "/" not in person):
-        raise typer.BadParameter("A person is named as slack:T1/U1 or discord:G1/U1; `footnote audit list` shows them.")
+        raise typer.BadParameter("Write a person as slack:T1/U1 or discord:G1/U1; `footnote audit list` shows them.")
     if not older_than:
         return ErasureTarget(person, conversation)
     if not older_than.removesuffix("d").isdecimal() or not older_than.endswith("d"):
-        raise typer.BadParameter("An age is given in days: 365d.")
+        raise typer.BadParameter("Give an age in days: 365d.")
     days = min(int(older_than.removesuffix("d")), 36_500)
     return ErasureTarget(before=datetime.now(UTC) - timedelta(days=days))
 
 
-def _open_erasure(ctx: CommandContext, records: "Records") -> "RecordErasure":
-    from storage.record.erasure import RecordErasure
-
+def _open_erasure(ctx: CommandContext, records: Records) -> RecordErasure:
     return RecordErasure(records.audit.database, ctx.settings.record.hold)
 
 
-async def _hold(erasure: "RecordErasure", name: str, why: str, *, on: bool) -> list[str]:
+async def _hold(erasure: RecordErasure, name: str, why: str, *, on: bool) -> list[str]:
     if name:
         await erasure.hold(name, on=on, why=why, by=BY)
     held = await erasure.holds()
     if name in held and not on:
-        hint = "Take it from `hold` under [record] in footnote.toml."
+        hint = "Remove it from `hold` under [record] in footnote.toml."
         raise CommandError(Fault("held", f"{name} is on hold by the settings.", hint))
     return sorted(held)
 
 
-def _describe_plan(plan: "ErasurePlan") -> str:
+def _describe_plan(plan: ErasurePlan) -> str:
     held = f" {format_count(plan.held, 'turn')} on hold would stay." if plan.held else ""
     if not plan.entries and not plan.tickets:
         return f"There is nothing to erase.{held}"
@@ -112,14 +106,16 @@ def _describe_plan(plan: "ErasurePlan") -> str:
     return f"This would erase {counts}.{removed}{held} Nothing was changed; add --yes to erase."
 
 
-def _describe_done(done: "ErasureDone") -> str:
+def _describe_done(done: ErasureDone) -> str:
     copies = f" Removed: {', '.join(done.backups)}." if done.backups else ""
-    busy = " Another process reads the database: run it again when that has ended, to clear its log."
+    busy = " Another process is reading the database: run this again when it has ended, to clear the log."
     counts = _describe_counts(done.turns, done.entries, done.questions)
-    going = f" `footnote serve` removes {format_count(done.messages, 'message')} in channels." if done.messages else ""
-    return f"Erased: {counts}.{going}{copies}{'' if done.compacted else busy}"
+    removing = (
+        f" `footnote serve` removes {format_count(done.messages, 'message')} in channels." if done.messages else ""
+    )
+    return f"Erased: {counts}.{removing}{copies}{'' if done.compacted else busy}"
 
 
 def _describe_counts(turns: int, entries: int, questions: int) -> str:
-    of_record = f"{format_count(turns, 'turn')} with {format_count(entries, 'entry', 'entries')} of the record"
-    return f"{of_record} and {format_count(questions, 'question')} of the queue"
+    recorded = f"{format_count(turns, 'turn')} with {format_count(entries, 'entry', 'entries')} of the record"
+    return f"{recorded} and {format_count(questions, 'question')} of the queue"

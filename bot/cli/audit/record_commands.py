@@ -1,37 +1,36 @@
-"""Run `footnote audit list`, `export`, `stats`, `unanswered`, `feedback` and `reindex`: find something on record."""
+"""Run `footnote audit list`, `export`, `stats`, `unanswered`, `feedback` and `reindex`: find turns of the record."""
 
 import csv
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from bot.cli import rendering
+from bot.app import Records
 from bot.cli.audit.proof_commands import export_proofs
 from bot.cli.audit.record_options import build_filter, choose_turns
-from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
+from bot.cli.command_context import CommandContext, JsonOption, open_command
+from bot.cli.rendering import record_view
+from bot.cli.rendering.record_view import ListedTurns, UnansweredGroup
 from bot.cli.terminal_output import build_document
 from bot.views.text_formats import format_count
 from bot.views.text_layout import Text
-
-if TYPE_CHECKING:
-    from bot.app import Records
-    from bot.cli.rendering.record_view import ListedTurns, UnansweredGroup
-    from storage.record.record_search import Figures, RecordFilter, Step
+from storage.record.record_search import Figures, RecordFilter, Step
+from storage.record.turn_index import rebuild_index
 
 EXPORT_PAGE = 500
 UNANSWERED_SINCE = "30d"
 _PROOFS_ALONE = (
-    "--proofs exports the whole record, in lines of its own: a part could not show what was left out of it. "
-    "Leave the other options out, or prove one answer with `footnote audit receipt ID`."
+    "--proofs exports the whole record, in a format of its own: a part could not prove that nothing is missing. "
+    "Omit the other options, or prove one answer with `footnote audit receipt ID`."
 )
 CountOption = Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="How many at most.")]
 BeforeOption = Annotated[
-    int | None, typer.Option("--before", min=1, help="Only older ones than this number: the next page.")
+    int | None, typer.Option("--before", min=1, help="Only turns before this number: the next page.")
 ]
 Chosen = dict[str, str]
 
@@ -56,19 +55,18 @@ def list_turns(
     before: BeforeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List questions, newest first: who asked what where, and how it ended."""
+    """List questions, newest first: who asked what, in which channel, and how it ended."""
     with open_command(context, as_json=as_json) as ctx:
         wanted = _build_filter(ctx, chosen, before=before, limit=count)
         listed = ctx.call_records(lambda records: _list(records, wanted, filtered=any(chosen.values())))
-        view = rendering.record_view.render_turns(listed, ctx.settings.zone)
-        ctx.output.give(rendering.record_documents.build_turns_document(listed), view)
+        view = record_view.render_turns(listed, ctx.settings.zone)
+        ctx.output.give(record_view.build_turns_document(listed), view)
 
 
-async def _list(records: "Records", wanted: "RecordFilter", *, filtered: bool) -> "ListedTurns":
-    found = await records.search.find(replace(wanted, limit=wanted.limit + 1))
+async def _list(records: Records, wanted: RecordFilter, *, filtered: bool) -> ListedTurns:
+    turns = await records.search.find(replace(wanted, limit=wanted.limit + 1))
     total = await records.search.count(wanted)
-    more = len(found) > wanted.limit
-    return rendering.record_view.ListedTurns(found[: wanted.limit], total, filtered, more)
+    return ListedTurns(turns[: wanted.limit], total, filtered, more=len(turns) > wanted.limit)
 
 
 @choose_turns()
@@ -76,15 +74,16 @@ def export(
     context: typer.Context,
     *,
     chosen: Chosen,
-    form: Annotated[ExportFormat, typer.Option("--format", help="A line of JSON, or a row, for each.")] = (
+    form: Annotated[ExportFormat, typer.Option("--format", help="A line of JSON, or a CSV row, for each answer.")] = (
         ExportFormat.JSONL
     ),
     proofs: Annotated[
-        bool, typer.Option("--proofs", help="The whole record instead, by entries, that docs/verify_receipt.py checks.")
+        bool,
+        typer.Option("--proofs", help="Export the whole record entry by entry instead, for docs/verify_receipt.py."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write answers with all that was said and cited, newest first, as JSON Lines or CSV; docs/audit.md says how."""
+    """Export answers with their sentences and sources, newest first, as JSON Lines or CSV; see docs/audit.md."""
     with open_command(context, as_json=as_json) as ctx:
         if proofs:
             if as_json or form is ExportFormat.CSV or any(chosen.values()):
@@ -98,31 +97,28 @@ def export(
             ctx.call_records(lambda records: _export(records, wanted, form, ctx))
 
 
-async def _collect(records: "Records", wanted: "RecordFilter") -> list[dict[str, Any]]:
+async def _collect(records: Records, wanted: RecordFilter) -> list[dict[str, Any]]:
     return [exported async for exported in _walk(records, wanted)]
 
 
-async def _export(records: "Records", wanted: "RecordFilter", form: ExportFormat, ctx: CommandContext) -> None:
-    documents, file = rendering.record_documents, ctx.output.out.file
-    if form is ExportFormat.CSV:
-        file.write(_encode_row(documents.CSV_COLUMNS))
-    async for exported in _walk(records, wanted):
-        csv_row = form is ExportFormat.CSV
-        file.write(
-            _encode_row(documents.build_csv_row(exported)) if csv_row else f"{documents.encode_line(exported)}\n"
-        )
+async def _export(records: Records, wanted: RecordFilter, form: ExportFormat, ctx: CommandContext) -> None:
+    write, as_csv = ctx.output.out.file.write, form is ExportFormat.CSV
+    if as_csv:
+        write(_encode_row(record_view.CSV_COLUMNS))
+    async for turn in _walk(records, wanted):
+        write(_encode_row(record_view.build_csv_row(turn)) if as_csv else f"{record_view.encode_line(turn)}\n")
 
 
-async def _walk(records: "Records", wanted: "RecordFilter") -> AsyncIterator[dict[str, Any]]:
-    """Yield every turn that passes a filter, page by page, whole."""
-    while found := await records.search.find(wanted):
-        entries = await records.search.entries_of([turn.turn_id for turn in found])
-        for turn in found:
-            yield rendering.record_documents.build_exported_turn(turn, entries.get(turn.turn_id, ()))
-        wanted = replace(wanted, before=found[-1].seq)
+async def _walk(records: Records, wanted: RecordFilter) -> AsyncIterator[dict[str, Any]]:
+    """Yield every whole turn that passes a filter; they are read page by page."""
+    while turns := await records.search.find(wanted):
+        entries = await records.search.entries_of([turn.turn_id for turn in turns])
+        for turn in turns:
+            yield record_view.build_exported_turn(turn, entries.get(turn.turn_id, ()))
+        wanted = replace(wanted, before=turns[-1].seq)
 
 
-def _encode_row(cells: "tuple[str, ...] | list[str]") -> str:
+def _encode_row(cells: Sequence[str]) -> str:
     line = io.StringIO()
     csv.writer(line).writerow(cells)
     return line.getvalue()
@@ -133,21 +129,21 @@ def stats(
     context: typer.Context,
     *,
     chosen: Chosen,
-    step: Annotated[StepName, typer.Option(help="Figures a day, week or month.")] = StepName.WEEK,
+    step: Annotated[StepName, typer.Option(help="Figures for each day, week or month.")] = StepName.WEEK,
     as_json: JsonOption = False,
 ) -> None:
-    """Count what was asked, answered and supported, what people thought, how long it took and what it cost."""
+    """Count questions, answers, supported claims and ratings, and measure duration and cost."""
     with open_command(context, as_json=as_json) as ctx:
         wanted = _build_filter(ctx, chosen)
         now = datetime.now(ctx.settings.zone)
         rows, total = ctx.call_records(lambda records: _measure(records, wanted, step.value, now))
-        view = rendering.record_view.render_figures(rows, total, ctx.settings.zone)
-        ctx.output.give(rendering.record_documents.build_figures_document(rows, total), view)
+        view = record_view.render_figures(rows, total, ctx.settings.zone)
+        ctx.output.give(record_view.build_figures_document(rows, total), view)
 
 
 async def _measure(
-    records: "Records", wanted: "RecordFilter", step: "Step", now: datetime
-) -> "tuple[tuple[Figures, ...], Figures]":
+    records: Records, wanted: RecordFilter, step: Step, now: datetime
+) -> tuple[Sequence[Figures], Figures]:
     first = wanted.since or await records.search.first() or now
     end = wanted.until or now
     since = min(first.astimezone(now.tzinfo), end - timedelta(microseconds=1))
@@ -158,21 +154,20 @@ async def _measure(
 
 @choose_turns("since", "until", "corpus")
 def unanswered(context: typer.Context, *, chosen: Chosen, count: CountOption = 20, as_json: JsonOption = False) -> None:
-    """List what was asked and found nothing, the most frequent first: what to write next. Of 30 days by default."""
+    """List unanswered questions, the most frequent first: what to write next. Default: of the last 30 days."""
     with open_command(context, as_json=as_json) as ctx:
-        asked = chosen if chosen["since"] else chosen | {"since": UNANSWERED_SINCE}
-        wanted = _build_filter(ctx, asked)
+        wanted = _build_filter(ctx, chosen if chosen["since"] else chosen | {"since": UNANSWERED_SINCE})
         groups, left = ctx.call_records(lambda records: _group(records, wanted, count))
-        view = rendering.record_view.render_unanswered(groups, left, ctx.settings.zone)
-        ctx.output.give(rendering.record_documents.build_unanswered_document(groups, left), view)
+        view = record_view.render_unanswered(groups, left, ctx.settings.zone)
+        ctx.output.give(record_view.build_unanswered_document(groups, left), view)
 
 
-async def _group(records: "Records", wanted: "RecordFilter", count: int) -> "tuple[list[UnansweredGroup], int]":
+async def _group(records: Records, wanted: RecordFilter, count: int) -> tuple[list[UnansweredGroup], int]:
     groups = await records.search.unanswered(wanted.since, wanted.until, corpus=wanted.corpus)
     shown = groups[:count]
     nearest = await records.search.nearest_corpora([turn.seq for group in shown for turn in group.members])
     listed = [
-        rendering.record_view.UnansweredGroup(
+        UnansweredGroup(
             group, tuple(sorted({corpus for turn in group.members for corpus in nearest.get(turn.seq, ())}))
         )
         for group in shown
@@ -189,44 +184,20 @@ def feedback(
     before: BeforeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what people did with answers, newest first: ratings with their comments, calls for a person, sharing."""
+    """List feedback on answers, newest first: ratings with their comments, requests for a person, sharing."""
     with open_command(context, as_json=as_json) as ctx:
         wanted = _build_filter(ctx, chosen, before=before, limit=count)
         listed = ctx.call_records(lambda records: records.search.feedback(wanted))
-        view = rendering.record_view.render_feedback(listed, ctx.settings.zone)
-        ctx.output.give(rendering.record_documents.build_feedback_document(listed), view)
+        view = record_view.render_feedback(listed, ctx.settings.zone)
+        ctx.output.give(record_view.build_feedback_document(listed), view)
 
 
 def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Make the index that answers on record are found by again, from the record alone; beside a running bot, too."""
+    """Rebuild the index that finds recorded answers, from the record alone; also next to a running bot."""
     with open_command(context, as_json=as_json) as ctx:
-        count = ctx.call_records(_reindex)
+        count = ctx.call_records(lambda records: rebuild_index(records.search.database))
         ctx.output.give(build_document(turns=count), Text(f"{format_count(count, 'turn')} can be found."))
 
 
-async def _reindex(records: "Records") -> int:
-    from storage.record.turn_index import rebuild_index
-
-    return await rebuild_index(records.search.database)
-
-
-def _build_filter(ctx: CommandContext, chosen: Chosen, *, before: int | None = None, limit: int = 50) -> "RecordFilter":
+def _build_filter(ctx: CommandContext, chosen: Chosen, *, before: int | None = None, limit: int = 50) -> RecordFilter:
     return build_filter(chosen, ctx.settings.zone, datetime.now(UTC), before=before, limit=limit)
-
-
-COMMANDS: dict[str, tuple[Callable[..., None], list[str]]] = {
-    "list": (list_turns, ["footnote audit list --channel '#sales' --words refund --since 2026-10 --until 2026-10"]),
-    "export": (
-        export,
-        ["footnote audit export --since 2026-10 > october.jsonl", "footnote audit export --proofs > record.jsonl"],
-    ),
-    "stats": (stats, ["footnote audit stats --since 30d --step day"]),
-    "unanswered": (unanswered, ["footnote audit unanswered --corpus handbook"]),
-    "reindex": (reindex, ["footnote audit reindex"]),
-    "feedback": (feedback, ["footnote audit feedback --rating down"]),
-}
-
-
-def add_record_commands(app: typer.Typer) -> None:
-    for name, (command, examples) in COMMANDS.items():
-        app.command(name, epilog=format_examples(*examples))(command)

@@ -1,23 +1,17 @@
-"""The options by which turns on record are chosen, shared by the commands of `footnote audit`."""
-
-from __future__ import annotations
+"""The options that choose turns of the record, shared by the commands of `footnote audit`."""
 
 import functools
 import inspect
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
+from bot.cli.generated_options import list_parameters, set_parameters
 from bot.views.sanitize import replace_unencodable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from storage.record.record_search import RecordFilter
-
-C = TypeVar("C", bound="Callable[..., None]")
+from storage.record.record_search import RecordFilter
 
 STATUSES = (
     "answered", "abstained", "chatted", "refused", "failed", "cancelled", "unfinished", "retracted", "erased"
@@ -52,7 +46,7 @@ OPTIONS: dict[str, Any] = {
         typer.Option(callback=_one_of("verdict", tuple(VERDICTS)), help=f"Of any claim: {', '.join(VERDICTS)}."),
     ],
     "corpus": Annotated[str, typer.Option(help="Cites this corpus, or came nearest to a page of it.")],
-    "document": Annotated[str, typer.Option(help="The same of one document: its key or its title.")],
+    "document": Annotated[str, typer.Option(help="Cites this document, or came nearest to it: its key or its title.")],
     "rating": Annotated[
         str, typer.Option(callback=_one_of("rating", RATINGS), help="What people thought: up, down or any.")
     ],
@@ -62,27 +56,19 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-def choose_turns(*names: str) -> Callable[[C], C]:
+def choose_turns(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command these options, or all of them; it takes them as `chosen`, by name."""
 
-    def decorate(command: C) -> C:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
-        def run(*args: Any, **kwargs: Any) -> None:
-            chosen = {name: kwargs.pop(name) for name in names or OPTIONS}
-            command(*args, chosen=chosen, **kwargs)
+        def run(context: typer.Context, **typed: Any) -> None:
+            chosen = {name: typed.pop(name) for name in names or OPTIONS}
+            command(context, chosen=chosen, **typed)
 
-        own = inspect.signature(command, eval_str=True)
-        added = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default="", annotation=OPTIONS[name])
-            for name in names or OPTIONS
-        ]
-        kept = [one for one in own.parameters.values() if one.name != "chosen"]
-        positional = [one for one in kept if one.kind is not inspect.Parameter.KEYWORD_ONLY]
-        rest = [one for one in kept if one.kind is inspect.Parameter.KEYWORD_ONLY]
-        signature = own.replace(parameters=[*positional, *added, *rest])
-        run.__signature__ = signature  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-        return run  # type: ignore[return-value]
+        context, *own = inspect.signature(command, eval_str=True).parameters.values()
+        options = list_parameters({name: (OPTIONS[name], "") for name in names or OPTIONS})
+        set_parameters(run, [context, *options, *(parameter for parameter in own if parameter.name != "chosen")])
+        return run
 
     return decorate
 
@@ -90,9 +76,7 @@ def choose_turns(*names: str) -> Callable[[C], C]:
 def build_filter(
     chosen: dict[str, str], zone: tzinfo, now: datetime, *, before: int | None = None, limit: int = 50
 ) -> RecordFilter:
-    """Build a filter from options. Raises `typer.BadParameter` for what is no moment."""
-    from storage.record.record_search import RecordFilter
-
+    """Build a filter from options. Raises `typer.BadParameter` for an unreadable moment."""
     chosen = {name: replace_unencodable(value) for name, value in chosen.items()}
     facts = {name: chosen.get(name, "") for name in ("platform", "channel", "status", "corpus", "document", "rating")}
     return RecordFilter(
@@ -110,8 +94,7 @@ def build_filter(
 def parse_moment(typed: str, zone: tzinfo, now: datetime, *, end: bool = False) -> datetime | None:
     """Read a moment as people write it, in a time zone; with `end`, a day or month ends when the next one begins.
 
-    Raises:
-        typer.BadParameter: It is none.
+    Raises `typer.BadParameter` for anything else.
     """
     if not typed:
         return None
@@ -125,15 +108,15 @@ def parse_moment(typed: str, zone: tzinfo, now: datetime, *, end: bool = False) 
         moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
         return moment + timedelta(days=1) if end and re.fullmatch(r"\d{4}-\d\d-\d\d", typed) else moment
     except (ValueError, OverflowError):
-        raise _no_moment(typed) from None
+        raise _refuse_moment(typed) from None
 
 
 def _ago(now: datetime, ago: re.Match[str], typed: str) -> datetime:
     try:
         return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     except OverflowError:
-        raise _no_moment(typed) from None
+        raise _refuse_moment(typed) from None
 
 
-def _no_moment(typed: str) -> typer.BadParameter:
-    return typer.BadParameter(f"{typed!r} is no moment: give {_MOMENT_HELP}.")
+def _refuse_moment(typed: str) -> typer.BadParameter:
+    return typer.BadParameter(f"{typed!r} is not a moment: give {_MOMENT_HELP}.")

@@ -1,71 +1,68 @@
-"""Run `footnote ingest`: what is read, from where."""
+"""Run `footnote ingest`: a command for each source that has one, and those for all sources of the settings."""
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
-from typer.core import TyperCommand
+from pydantic import ValidationError
 
-from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command, parse_path
+from bot.cli.generated_options import list_parameters, set_parameters
+from bot.cli.rendering import ingest_view
+from bot.cli.rendering.refresh_view import build_refreshes_document, render_refreshes
 from bot.cli.terminal_output import build_document, show_progress
+from bot.server.refresh.dump_costs import measure_dump
+from bot.settings.errors import SettingsError
+from bot.settings.settings_errors import describe_fault
+from bot.settings.tables.field_types import is_path_type
+from bot.settings.tables.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
+from bot.settings.tables.source_registry import SOURCE_ENTRIES
+from bot.settings.tables.source_settings import FolderSettings, SourceEntry, SourceSettings, WikipediaSettings
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.text_formats import format_count
 from bot.views.text_layout import Text
-from ingest.types import Site
+from ingest.types import EngineName, RefreshProgress, RefreshReport
 
 if TYPE_CHECKING:
     from bot.server.service import BotService
-    from bot.settings.settings_errors import SettingsError
-    from bot.settings.tables.source_settings import FolderSettings, SourceSettings
-    from ingest.types import EngineName, RefreshProgress, RefreshReport
 
 
-Sources = Mapping[str, "SourceSettings"]
-RefreshResults = tuple[list["RefreshReport"], dict[str, Fault], list[str]]
-
-
-def _validate_corpus_name(name: str) -> str:
-    from bot.settings.tables.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
-
-    if not re.fullmatch(CORPUS_NAME, name):
-        raise typer.BadParameter(f"A corpus is named by {CORPUS_NAME_RULE}.")
+def _validate_corpus_name(name: str | None) -> str | None:
+    if name is not None and not re.fullmatch(CORPUS_NAME, name):
+        raise typer.BadParameter(f"A corpus name is {CORPUS_NAME_RULE}.")
     return name
 
 
-def _validate_given_name(name: str | None) -> str | None:
-    return None if name is None else _validate_corpus_name(name)
-
-
-def _validate_address(url: str) -> str:
-    from bot.settings.tables.field_types import validate_web_address
-
-    try:
-        return validate_web_address(url)
-    except ValueError as error:
-        raise typer.BadParameter(f"It {error}.") from error
-
-
-CorpusName: TypeAlias = Annotated[
-    str, typer.Option("--corpus", callback=_validate_corpus_name, help="The corpus to ingest into; made if it is new.")
-]
 ConfirmRemovalOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--confirm-removal",
         metavar="NAME",
-        help="Remove from this corpus what its source no longer lists, however much; may be given several times.",
+        help="Remove from this corpus all that its source no longer lists, however much; may be given several times.",
     ),
 ]
 EngineOption: TypeAlias = Annotated[
     Literal["local", "ray"] | None,
-    typer.Option(help="What reads and embeds: this machine, or a Ray cluster; else as the settings say."),
+    typer.Option(help="Read and embed on this machine, or on a Ray cluster; default from settings."),
 ]
-ingest_app = typer.Typer()
+CorpusOption: TypeAlias = Annotated[
+    str | None, typer.Option(callback=_validate_corpus_name, help="The corpus to ingest into; created if it is new.")
+]
+MODES: Mapping[str, Mapping[str, str]] = {
+    "folder": {
+        "restore": "Ingest forgotten documents again, too.",
+        "dry_run": "List files to read, and skipped files with reasons.",
+    },
+    "wikipedia": {"estimate": "Estimate the cost here: hours, disk and memory."},
+}
+"""Flags of one source's command that are not settings, with their help."""
+ingest_app = typer.Typer(add_completion=False)
 
 
 @ingest_app.callback(
@@ -87,147 +84,118 @@ def ingest_one(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Ingest documents. Run again, it reads what changed and removes what is gone."""
     if context.invoked_subcommand:
         if address or corpus or as_json:
-            raise typer.BadParameter(f"Write options behind `{context.invoked_subcommand}`; --only stands alone.")
+            message = f"Write options after `{context.invoked_subcommand}`; --only is used without a command."
+            raise typer.BadParameter(message)
         return
     if not address:
-        raise typer.BadParameter("Name the document with --only, or say what to ingest: `footnote ingest --help`.")
+        raise typer.BadParameter("Name the document with --only, or what to ingest: `footnote ingest --help`.")
     with open_command(context, as_json=as_json) as ctx:
-        web = ctx.settings.search_engine.corpus  # whose pages have no source
-        wanted = {} if web and (corpus == web or not ctx.settings.sources) else _select_sources(ctx, corpus)
-        reports = ctx.call_service(lambda service: service.read_one(address, wanted))
-        document = rendering.json_documents.build_ingest_all_document(reports, {})
-        ctx.output.give(document, rendering.corpus_view.render_reports(reports))
+        web = ctx.settings.search_engine.corpus  # its pages have no source
+        sources = {} if web and (corpus == web or not ctx.settings.sources) else _select_sources(ctx, corpus)
+        reports = ctx.call_service(lambda service: service.read_one(address, sources))
+        ctx.output.give(ingest_view.build_ingest_all_document(reports, {}), ingest_view.render_reports(reports))
 
 
-@ingest_app.command(
-    epilog=format_examples(
-        "footnote ingest folder handbook --corpus handbook",
-        "footnote ingest folder docs --corpus docs --url-base https://docs.example.com --exclude 'drafts/**'",
-        "footnote ingest folder handbook --dry-run",
-    )
-)
-def folder(
-    context: typer.Context,
-    path: Annotated[Path, typer.Argument(parser=parse_path, help="The folder; everything beneath it is read.")],
-    corpus: Annotated[
-        str | None,
-        typer.Option(callback=_validate_given_name, help="The corpus to ingest into; made if it is new."),
-    ] = None,
-    url_base: Annotated[
-        str, typer.Option(callback=_validate_address, help="Footnotes link to this address plus the file's path.")
-    ] = "",
-    site: Annotated[
-        str, typer.Option(help="What publishes it at --url-base: jekyll, hugo, mkdocs or docusaurus.")
-    ] = "",
-    include: Annotated[list[str] | None, typer.Option(help="Only files that match, such as '**/*.md'.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="No files that match, such as 'drafts/**'.")] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Take this in place of the list of what is no document; '' for nothing: see docs/sources.md."
-        ),
-    ] = None,
-    *,
-    restore: Annotated[bool, typer.Option("--restore", help="Read in again what was forgotten, too.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be read, and why not.")] = False,
-    confirm_removal: ConfirmRemovalOption = None,
-    engine: EngineOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Ingest a folder of documents: md, rst, txt, html, pdf, docx, pptx, xlsx, epub, e-mail and more."""
-    if site and (site not in get_args(Site) or not url_base):
-        raise typer.BadParameter("--site is one of jekyll, hugo, mkdocs and docusaurus, and wants its --url-base.")
-    if corpus is None and not dry_run:
-        raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
-    with open_command(context, as_json=as_json) as ctx:
-        from bot.settings.tables.source_settings import FolderSettings
-
-        given = {"path": path, "url_base": url_base, "site": site}
-        given |= {"include": tuple(include or ("**/*",)), "exclude": tuple(exclude or ())}
-        if ignore is not None:
-            given["ignore"] = tuple(filter(None, ignore))
-        source = FolderSettings.model_validate({"type": "folder", **given})
-        if dry_run or corpus is None:
-            _preview(ctx, source)
-        else:
-            _ingest(ctx, corpus, source, confirm_removal, engine, restore=restore)
-
-
-@ingest_app.command(
-    epilog=format_examples(
-        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",
-        "footnote ingest wikipedia --wiki simple --contact you@example.com --corpus wikipedia",
-        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia --engine ray",
-        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --estimate",
-    )
-)
-def wikipedia(
-    context: typer.Context,
-    corpus: Annotated[
-        str | None,
-        typer.Option(callback=_validate_given_name, help="The corpus to ingest into; made if it is new."),
-    ] = None,
-    dump: Annotated[
-        Path | None,
-        typer.Option(
-            parser=parse_path,
-            help="A file: pages-articles, as .xml, .xml.bz2 or .xml.gz, or CirrusSearch's.",
-        ),
-    ] = None,
-    wiki: Annotated[str, typer.Option(help="Download the latest dump of this wiki: simple, en, dewiki ...")] = "",
-    contact: Annotated[str, typer.Option(help="With --wiki: an address at which its mirror can reach you.")] = "",
-    mirror: Annotated[
-        str, typer.Option(callback=_validate_address, help="With --wiki: another mirror than Wikimedia's.")
-    ] = "",
-    *,
-    cirrus: Annotated[
-        bool, typer.Option("--cirrus", help="It is a dump of CirrusSearch: plain text, quick to read.")
-    ] = False,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what it would take here: hours, disk and memory.")
-    ] = False,
-    confirm_removal: ConfirmRemovalOption = None,
-    engine: EngineOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Ingest a dump of Wikipedia or of another wiki: its articles, with redirects as their other titles."""
-    if estimate:
-        if dump is None or cirrus:
-            raise typer.BadParameter("--estimate looks into a file of pages-articles: name it with --dump.")
-        with open_command(context, as_json=as_json) as ctx:
-            _estimate(ctx, dump)
+def _add_source_command(entry: SourceEntry) -> None:
+    """Add the command that ingests one source of this type; its options are settings of the source."""
+    if not (command := entry.command):
         return
-    if corpus is None:
+    flags = {
+        name: (Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)], False)
+        for name, text in MODES.get(entry.name, {}).items()
+    }
+    options = {key: _describe_option(entry, key, text) for key, text in command.options.items()}
+    argument = {key: options.pop(key) for key in [command.argument] if key}
+
+    def run(context: typer.Context, **typed: Any) -> None:
+        shared = {name: typed.pop(name) for name in ("corpus", "confirm_removal", "engine", "as_json")}
+        modes = {name: typed.pop(name) for name in flags}
+        _ingest_source(context, entry, typed, modes, **shared)
+
+    parameters = list_parameters(
+        {
+            **argument,
+            "corpus": (CorpusOption, None),
+            **options,
+            **flags,
+            "confirm_removal": (ConfirmRemovalOption, None),
+            "engine": (EngineOption, None),
+            "as_json": (JsonOption, False),
+        }
+    )
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    set_parameters(run, [context, *parameters])
+    ingest_app.command(entry.name, help=command.summary, epilog=format_examples(*command.examples))(run)
+
+
+def _describe_option(entry: SourceEntry, key: str, text: str) -> tuple[Any, Any]:
+    """Return the annotation and the default of an option, by the type of its setting."""
+    kind = entry.settings.model_fields[key].annotation
+    if entry.command and key == entry.command.argument:
+        return Annotated[Path, typer.Argument(parser=parse_path, help=text)], ...
+    if is_path_type(kind):
+        return Annotated[Path | None, typer.Option(parser=parse_path, help=text)], None
+    if kind is bool:
+        return Annotated[bool, typer.Option(f"--{key.replace('_', '-')}", help=text)], False
+    if kind == tuple[str, ...]:
+        return Annotated[list[str] | None, typer.Option(help=text)], None
+    return Annotated[str, typer.Option(help=text)], ""
+
+
+def _ingest_source(
+    context: typer.Context,
+    entry: SourceEntry,
+    typed: Mapping[str, Any],
+    modes: Mapping[str, bool],
+    *,
+    corpus: str | None,
+    confirm_removal: Sequence[str] | None,
+    engine: EngineName | None,
+    as_json: bool,
+) -> None:
+    if corpus is None and not (modes.get("dry_run") or modes.get("estimate")):
         raise typer.BadParameter("Name the corpus to ingest into with --corpus.")
-    if bool(wiki) == (dump is not None):
-        raise typer.BadParameter("Name either a file with --dump, or a wiki with --wiki.")
-    if wiki and not contact:
-        raise typer.BadParameter("Mirrors want to know who downloads: give --contact, such as an e-mail address.")
-    given = {"dump": dump, "wiki": wiki, "contact": contact, "cirrus": cirrus} | ({"mirror": mirror} if mirror else {})
-    source = _build_wikipedia_source(given)
+    if modes.get("estimate") and (typed["dump"] is None or typed["cirrus"]):
+        raise typer.BadParameter("--estimate reads a file of pages-articles: name it with --dump.")
+    source = _build_source(entry, typed)
     with open_command(context, as_json=as_json) as ctx:
-        _ingest(ctx, corpus, source, confirm_removal, engine)
+        if isinstance(source, FolderSettings) and modes.get("dry_run"):
+            _preview(ctx, source)
+        elif isinstance(source, WikipediaSettings) and source.dump and modes.get("estimate"):
+            _estimate(ctx, source.dump)
+        elif corpus:
+            confirmed = corpus in (confirm_removal or ())
+            restore = modes.get("restore", False)
+            _ingest(ctx, corpus, source, engine, confirm_removal=confirmed, restore=restore)
 
 
-class SourcesCommand(TyperCommand):
-    """A command whose help lists the types of source, which only it waits for."""
+def _build_source(entry: SourceEntry, typed: Mapping[str, Any]) -> SourceSettings:
+    """Build the settings of a source from what was typed. Raises `typer.BadParameter`."""
+    given = {
+        key: tuple(filter(None, value)) if isinstance(value, list) else value
+        for key, value in typed.items()
+        if value or isinstance(value, list)
+    }
+    try:
+        return entry.settings.model_validate({"type": entry.name, **given})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name = f"--{str(fault['loc'][0]).replace('_', '-')}" if fault["loc"] else "The source"
+        raise typer.BadParameter(f"{name} {describe_fault(fault)}.") from error
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Add the types to the help."""
-        from bot.settings.tables.source_settings import SOURCE_ENTRIES
 
-        types = "; ".join(f"{name}: {entry.summary}" for name, entry in SOURCE_ENTRIES.items())
-        self.help = f"{self.help}\n\nTypes of source: {types}."
-        super().format_help(ctx, formatter)
+for each in SOURCE_ENTRIES.values():
+    _add_source_command(each)
 
 
 @ingest_app.command(
     "all",
-    cls=SourcesCommand,
     epilog=format_examples("footnote ingest all", "footnote ingest all --confirm-removal handbook"),
+    help="Bring every corpus of footnote.toml that has a source up to date.\n\nTypes of source: "
+    + "; ".join(f"{name}: {entry.summary}" for name, entry in SOURCE_ENTRIES.items())
+    + ".",
 )
 def ingest_all(
     context: typer.Context,
@@ -236,18 +204,30 @@ def ingest_all(
     engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring every corpus of footnote.toml that has a source up to date."""
     with open_command(context, as_json=as_json) as ctx:
-        wanted, confirmed = _select_sources(ctx, ""), confirm_removal or ()
+        sources, confirmed = _select_sources(ctx, ""), confirm_removal or ()
         for name in confirmed:
-            if name not in wanted:
+            if name not in sources:
                 message = f"A removal is confirmed for “{name}”, which has no source in the settings."
-                raise _settings_error(message, f"There are: {', '.join(wanted)}.")
-        reports, faults, unread = ctx.call_service(
-            lambda service: _refresh_all(ctx, service, wanted, confirmed, engine)
-        )
-        document = rendering.json_documents.build_ingest_all_document(reports, faults)
-        ctx.output.give(document, rendering.corpus_view.render_reports(reports))
+                raise SettingsError(message, hint=f"There are: {', '.join(sources)}.")
+        reports, faults = list[RefreshReport](), dict[str, Fault]()
+
+        async def refresh_all(service: "BotService") -> list[str]:
+            for corpus, source in sources.items():
+                try:
+                    report = await refresh_corpus(
+                        ctx, service, corpus, source, engine, confirm_removal=corpus in confirmed
+                    )
+                    reports.append(report)
+                except Exception as error:
+                    if not isinstance(error, ReportableError):
+                        raise
+                    faults[corpus] = explain_error(error)
+                    ctx.output.note(f"footnote: {corpus}: {faults[corpus].line()}")
+            return await list_unread(service, reports)
+
+        unread = ctx.call_service(refresh_all)
+        ctx.output.give(ingest_view.build_ingest_all_document(reports, faults), ingest_view.render_reports(reports))
         _fail_unread(ctx, unread)
         if faults:
             raise typer.Exit(1)
@@ -263,130 +243,70 @@ def remove(
 ) -> None:
     """Remove a corpus with all its documents. The record of past answers keeps what it quoted.
 
-    What the settings give a source is read in anew by the next refresh, until it is taken out of them.
+    If the settings give it a source, the next refresh ingests it again, until you remove it from them.
     """
     with open_command(context, as_json=as_json) as ctx:
         ctx.confirm(f"All documents of “{corpus}” will be removed.", confirmed=yes)
         report = ctx.call_service(lambda service: service.remove(corpus))
         count = format_count(report.removed, "document")
-        said = f"Removed: {corpus} ({count}, {format_count(report.passages_removed, 'passage')})."
+        text = f"Removed: {corpus} ({count}, {format_count(report.passages_removed, 'passage')})."
         if corpus in ctx.settings.sources:
-            said += " Its [[corpus]] still has a source: the next refresh reads it in anew."
-        ctx.output.give(rendering.json_documents.build_ingest_document(report), Text(said))
+            text += " Its [[corpus]] still has a source: the next refresh ingests it again."
+        ctx.output.give(ingest_view.build_ingest_document(report), Text(text))
 
 
 @ingest_app.command("status", epilog=format_examples("footnote ingest status", "footnote ingest status --json"))
 def status(
     context: typer.Context,
     count: Annotated[
-        int, typer.Option("-n", "--count", min=1, max=1_000, help="How many runs and nights at most.")
+        int, typer.Option("-n", "--count", min=1, max=1_000, help="How many runs and nightly refreshes at most.")
     ] = 20,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what is being ingested now, by any process, what the last runs and nights did, and what is next."""
+    """Show what any process is ingesting now, the last runs and nightly refreshes, and when the next one is."""
     with open_command(context, as_json=as_json) as ctx:
         settings, now = ctx.settings, datetime.now(UTC)
         opening = ctx.services.open_history(settings)
-        found = ctx.call(opening, lambda history: history.summarize(settings, now, count=count))
-        document = rendering.json_documents.build_refreshes_document(found)
-        ctx.output.give(document, rendering.corpus_view.render_refreshes(found, settings.zone))
+        summary = ctx.call(opening, lambda history: history.summarize(settings, now, count=count))
+        ctx.output.give(build_refreshes_document(summary), render_refreshes(summary, settings.zone))
 
 
 def _ingest(
     ctx: CommandContext,
     corpus: str,
-    source: "SourceSettings",
-    confirmed: Sequence[str] | None,
-    engine: "EngineName | None",
+    source: SourceSettings,
+    engine: EngineName | None,
     *,
-    restore: bool = False,
+    confirm_removal: bool,
+    restore: bool,
 ) -> None:
     """Refresh one corpus, and print the report."""
-    options = {"confirm_removal": corpus in (confirmed or ()), "restore": restore}
+    refresh = partial(refresh_corpus, confirm_removal=confirm_removal, restore=restore)
 
-    async def run(service: "BotService") -> "tuple[RefreshReport, list[str]]":
-        report = await refresh_corpus(ctx, service, corpus, source, engine, **options)
+    async def run(service: "BotService") -> tuple[RefreshReport, list[str]]:
+        report = await refresh(ctx, service, corpus, source, engine)
         return report, await list_unread(service, [report])
 
     report, unread = ctx.call_service(run)
-    document = rendering.json_documents.build_ingest_document(report)
-    ctx.output.give(document, rendering.corpus_view.render_reports([report]))
+    ctx.output.give(ingest_view.build_ingest_document(report), ingest_view.render_reports([report]))
     _fail_unread(ctx, unread)
-
-
-async def list_unread(service: "BotService", reports: "Sequence[RefreshReport]") -> list[str]:
-    """Return the corpora of which everything failed, and nothing stands there from before."""
-    failed = [one.corpus for one in reports if one.failures and not (one.added or one.changed or one.unchanged)]
-    there = {info.name for info in await service.corpora() if info.documents} if failed else set[str]()
-    return [corpus for corpus in failed if corpus not in there]
-
-
-def explain_unread(corpora: Sequence[str]) -> Fault:
-    hint = "The report says why; docs/sources.md tells what can be read."
-    return Fault("nothing_read", f"Nothing of {' and '.join(corpora)} could be read.", hint)
-
-
-def _fail_unread(ctx: CommandContext, corpora: Sequence[str]) -> None:
-    if corpora:
-        ctx.output.note(f"footnote: {explain_unread(corpora).line()}")
-        raise typer.Exit(1)
-
-
-def _preview(ctx: CommandContext, source: "FolderSettings") -> None:
-    """Print which files of a folder would be read, and why the others would not."""
-    from bot.server.refresh.source_factory import build_folder
-
-    files = list(build_folder(source, ctx.settings.ingest.programs).preview())
-    document = rendering.json_documents.build_preview_document(files)
-    ctx.output.give(document, rendering.corpus_view.render_preview(files))
-
-
-def _estimate(ctx: CommandContext, dump: Path) -> None:
-    """Print what a dump would take."""
-    from bot.server.refresh.dump_costs import measure_dump
-
-    found = measure_dump(dump, ctx.settings)
-    document = build_document(estimate=asdict(found))
-    ctx.output.give(document, rendering.corpus_view.render_estimate(dump.name, found))
-
-
-async def _refresh_all(
-    ctx: CommandContext,
-    service: "BotService",
-    wanted: Sources,
-    confirmed: Sequence[str],
-    engine: "EngineName | None",
-) -> RefreshResults:
-    """Refresh corpora, and return the reports, the faults, and which corpora nothing could be read of."""
-    reports, faults = list["RefreshReport"](), dict[str, Fault]()
-    for corpus, source in wanted.items():
-        try:
-            reports.append(
-                await refresh_corpus(ctx, service, corpus, source, engine, confirm_removal=corpus in confirmed)
-            )
-        except Exception as error:
-            if not isinstance(error, ReportableError):
-                raise
-            faults[corpus] = explain_error(error)
-            ctx.output.note(f"footnote: {corpus}: {faults[corpus].line()}")
-    return reports, faults, await list_unread(service, reports)
 
 
 async def refresh_corpus(
     ctx: CommandContext,
     service: "BotService",
     corpus: str,
-    source: "SourceSettings",
-    engine: "EngineName | None" = None,
+    source: SourceSettings,
+    engine: EngineName | None = None,
     *,
     confirm_removal: bool = False,
     restore: bool = False,
-) -> "RefreshReport":
+) -> RefreshReport:
     """Refresh one corpus, and show the progress."""
     with show_progress(ctx.output.err, label=corpus, unit="documents") as tell:
 
-        def progress(step: "RefreshProgress") -> None:
+        def progress(step: RefreshProgress) -> None:
             tell(step.done, step.total, step.doing or format_count(step.passages, "passage"))
 
         return await service.refresh(
@@ -400,33 +320,47 @@ async def refresh_corpus(
         )
 
 
-def _select_sources(ctx: CommandContext, corpus: str) -> "Sources":
-    """Return the configured sources: of one corpus, or all where that is empty."""
-    there = ctx.settings.sources
-    wanted = {name: source for name, source in there.items() if corpus in {"", name}}
-    if wanted:
-        return wanted
-    if corpus and there:
-        message = f"The settings name no corpus “{corpus}” with a source."
-        raise _settings_error(message, f"There are: {', '.join(there)}.")
+async def list_unread(service: "BotService", reports: Sequence[RefreshReport]) -> list[str]:
+    """Return the corpora that failed altogether, and have no documents from earlier runs."""
+    empty = (report for report in reports if not (report.added or report.changed or report.unchanged))
+    failed = [report.corpus for report in empty if report.failures]
+    filled = {info.name for info in await service.corpora() if info.documents} if failed else set[str]()
+    return [corpus for corpus in failed if corpus not in filled]
+
+
+def explain_unread(corpora: Sequence[str]) -> Fault:
+    hint = "The report shows why; docs/sources.md lists the formats that can be read."
+    return Fault("nothing_read", f"Nothing of {' and '.join(corpora)} could be read.", hint)
+
+
+def _fail_unread(ctx: CommandContext, corpora: Sequence[str]) -> None:
+    if corpora:
+        ctx.output.note(f"footnote: {explain_unread(corpora).line()}")
+        raise typer.Exit(1)
+
+
+def _preview(ctx: CommandContext, source: FolderSettings) -> None:
+    """Print which files of a folder would be read, and why the others would not."""
+    from bot.server.refresh.source_factory import build_folder  # every source's libraries, which `status` does without
+
+    files = list(build_folder(source, ctx.settings.ingest.programs).preview())
+    ctx.output.give(ingest_view.build_preview_document(files), ingest_view.render_preview(files))
+
+
+def _estimate(ctx: CommandContext, dump: Path) -> None:
+    """Print the estimated cost of a dump."""
+    estimate = measure_dump(dump, ctx.settings)
+    ctx.output.give(build_document(estimate=asdict(estimate)), ingest_view.render_estimate(dump.name, estimate))
+
+
+def _select_sources(ctx: CommandContext, corpus: str) -> Mapping[str, SourceSettings]:
+    """Return the configured sources: of one corpus, or all if that is empty. Raises `SettingsError`."""
+    sources = ctx.settings.sources
+    selected = {name: source for name, source in sources.items() if corpus in {"", name}}
+    if selected:
+        return selected
+    if corpus and sources:
+        message = f"The settings have no corpus “{corpus}” with a source."
+        raise SettingsError(message, hint=f"There are: {', '.join(sources)}.")
     hint = "Add a [[corpus]] with a source, or use `footnote ingest folder PATH --corpus NAME`."
-    raise _settings_error("No corpus in the settings has a source.", hint)
-
-
-def _settings_error(message: str, hint: str) -> "SettingsError":
-    from bot.settings.settings_errors import SettingsError
-
-    return SettingsError(message, hint=hint)
-
-
-def _build_wikipedia_source(given: Mapping[str, object]) -> "SourceSettings":
-    from pydantic import ValidationError
-
-    from bot.settings.tables.source_settings import WikipediaSettings
-
-    try:
-        return WikipediaSettings.model_validate({"type": "wikipedia", **given})
-    except ValidationError as error:
-        fault = error.errors()[0]
-        reason = fault["msg"].removeprefix("Value error, ")
-        raise typer.BadParameter(f"--{'.'.join(map(str, fault['loc']))} {reason}.") from error
+    raise SettingsError("No corpus in the settings has a source.", hint=hint)

@@ -1,9 +1,7 @@
 """Run `footnote chat`: a conversation in the terminal, or through a pipe, line by line.
 
-The loop takes its input, its answers and its output as arguments, so that it can be tested by itself.
+The loop takes its input, its answers and its output as arguments, so that it can be tested alone.
 """
-
-from __future__ import annotations
 
 import asyncio
 import atexit
@@ -11,14 +9,14 @@ import secrets
 import signal
 import sys
 import threading
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-import typer  # noqa: TC002 - typer reads the annotations of commands
+import typer
 
-from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.questions.question_commands import (
     CorpusOption,
@@ -27,33 +25,31 @@ from bot.cli.questions.question_commands import (
     detect_question_language,
     identify_terminal_user,
 )
+from bot.cli.rendering import answer_view
+from bot.cli.rendering.turn_progress import watch_turn
+from bot.cli.terminal_output import Output
+from bot.types import MAX_EARLIER_TURNS, TurnRequest, TurnResult
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable, sanitize_line
 from bot.views.text_layout import Text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
-
-    from bot.cli.terminal_output import Output
-    from bot.server.service import BotService
-    from bot.types import TurnResult
-    from pipeline.kit import Effort
-    from pipeline.types import Turn
-
+from pipeline.kit import Effort
+from pipeline.types import Event, Turn
 
 GOODBYES = {"/quit", "quit", "exit", ":q"}
 GREETING = "Ask something; /help shows more."
 CHAT_HELP = (
-    "/sources shows the last answer's sources in full, /new forgets what was said, /quit ends, as Ctrl-D does. "
-    "“What do you know?” is answered, too."
+    "/sources shows the last answer's sources in full, /new starts a new conversation, /quit or Ctrl-D ends. "
+    "You can also ask “What do you know?”."
 )
+PROMPT = "› "
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ChatPorts:
     """The input, the answers and the output of a conversation."""
 
-    read: Callable[[], str | None]  # the next line; None when there are no more
+    read: Callable[[], str | None]  # the next line; None at the end of the input
     ask: Callable[[str, tuple[Turn, ...]], TurnResult]
     """Answers a question in the context of earlier turns. Ctrl-C raises `KeyboardInterrupt` out of it."""
     show: Callable[[str, TurnResult], None]
@@ -62,41 +58,38 @@ class ChatPorts:
 
 
 def run_chat(ports: ChatPorts) -> tuple[TurnResult, ...]:
-    """Hold a conversation until there are no more lines, and return its answers."""
-    said: tuple[Turn, ...] = ()
+    """Hold a conversation until the input ends, and return its answers."""
+    history: tuple[Turn, ...] = ()
     answers: list[TurnResult] = []
     while (line := ports.read()) is not None and (text := line.strip()).lower() not in GOODBYES:
         if text == "/new":
-            said = ()
-            ports.note("Forgotten.")
+            history = ()
+            ports.note("This is a new conversation.")
         elif text == "/sources":
             _show_sources(ports, answers)
         elif text.startswith("/"):
             ports.note(CHAT_HELP)
-        elif text and (done := _answer_line(ports, text, said)):
+        elif text and (done := _answer_line(ports, text, history)):
             answers.append(done)
-            said = extend_history(said, text, done)
+            history = extend_history(history, text, done)
             ports.show(text, done)
     return tuple(answers)
 
 
-def extend_history(said: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
-    """Append a question and its answer, and keep the last `MAX_EARLIER_TURNS` turns.
+def extend_history(history: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
+    """Append a question and its answer, and return the last `MAX_EARLIER_TURNS` turns.
 
-    An answer stands on what it cites, and on what was remembered for it.
+    The documents of an answer are those that it cites and those that were remembered for it.
     """
-    from bot.types import MAX_EARLIER_TURNS
-    from pipeline.types import Turn
-
     documents = tuple(sorted(done.cited_documents | done.remembered))
     answer = Turn("bot", done.text, titles=done.cited_titles, documents=documents)
-    return (*said, Turn("user", question), answer)[-MAX_EARLIER_TURNS:]
+    return (*history, Turn("user", question), answer)[-MAX_EARLIER_TURNS:]
 
 
-def _answer_line(ports: ChatPorts, text: str, said: tuple[Turn, ...]) -> TurnResult | None:
-    """Answer a question; None when it was stopped or failed, which is printed and ends only this turn."""
+def _answer_line(ports: ChatPorts, text: str, history: tuple[Turn, ...]) -> TurnResult | None:
+    """Answer a question; None if it was stopped or failed, which is printed and ends only this turn."""
     try:
-        done = ports.ask(text, said)
+        done = ports.ask(text, history)
     except KeyboardInterrupt:
         ports.note("Stopped.")
         return None
@@ -118,10 +111,6 @@ def _show_sources(ports: ChatPorts, answers: list[TurnResult]) -> None:
         ports.note("The last answer has no sources.")
 
 
-PROMPT = "› "
-T = TypeVar("T")
-
-
 def chat(
     context: typer.Context,
     corpora: CorpusOption = None,
@@ -130,17 +119,16 @@ def chat(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Hold a conversation: follow-up questions understand what was said before."""
     with open_command(context, as_json=as_json) as ctx, _open_runner() as runner:
         answers = run_chat(_build_ports(ctx, runner, tuple(corpora or ()), system, effort))
         if as_json:
-            ctx.output.give(rendering.json_documents.build_chat_document(answers))
+            ctx.output.give(answer_view.build_chat_document(answers))
 
 
 @contextmanager
 def _open_runner() -> Iterator[asyncio.Runner]:
-    """Give a loop that runs only while a question is answered, so that the prompt may block."""
-    # Nothing is left to stop once the conversation has ended: Ctrl-C is not heard from then on.
+    """Open a loop that runs only while a question is answered, so that the prompt may block."""
+    # After the conversation nothing is left to stop: Ctrl-C is ignored from then on.
     with ExitStack() as ended, asyncio.Runner() as runner:
         try:
             yield runner
@@ -149,12 +137,14 @@ def _open_runner() -> Iterator[asyncio.Runner]:
             atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
-@contextmanager
-def _open_service(ctx: CommandContext, runner: asyncio.Runner) -> Iterator[BotService]:
-    """Open the service for one question: while nobody asks, the home is free for others."""
+def _answer(
+    ctx: CommandContext, runner: asyncio.Runner, request: TurnRequest, tell: Callable[[Event], None]
+) -> TurnResult:
+    """Answer one question; the home is open only meanwhile, and free for other commands during the prompt."""
     stack = AsyncExitStack()
     try:
-        yield run_interruptible(runner, stack.enter_async_context(ctx.services.open_home(ctx.settings)))
+        service = run_interruptible(runner, stack.enter_async_context(ctx.services.open_home(ctx.settings)))
+        return run_interruptible(runner, service.answer(request, tell))
     finally:
         with _on_interrupt(lambda: None):
             runner.run(stack.aclose())
@@ -189,7 +179,7 @@ def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T
 
 @contextmanager
 def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
-    """Call `press` on each Ctrl-C, which the event loop would raise anywhere at the second one."""
+    """Call `press` on each Ctrl-C; the event loop would raise `KeyboardInterrupt` anywhere at the second one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -203,32 +193,35 @@ def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
 def _build_ports(
     ctx: CommandContext, runner: asyncio.Runner, corpora: tuple[str, ...], system: str, effort: Effort | None
 ) -> ChatPorts:
-    from bot.types import TurnRequest
-
     output, zone, thread = ctx.output, ctx.settings.zone, secrets.token_hex(6)
-    last = rendering.answer_view.StreamedAnswer(output.out)
+    last = answer_view.StreamedAnswer(output.out)
 
-    def ask(question: str, said: tuple[Turn, ...]) -> TurnResult:
+    def ask(question: str, history: tuple[Turn, ...]) -> TurnResult:
         nonlocal last
-        last = rendering.answer_view.StreamedAnswer(output.out)
-        who = identify_terminal_user()
-        asked = TurnRequest(question, who, thread=thread, earlier=said, corpora=corpora, system=system, effort=effort)
-        say = last.say if _is_streaming(output) else None
+        last = answer_view.StreamedAnswer(output.out)
+        request = TurnRequest(
+            question,
+            identify_terminal_user(),
+            thread=thread,
+            earlier=history,
+            corpora=corpora,
+            system=system,
+            effort=effort,
+        )
         try:
-            with rendering.turn_progress.watch_turn(output, say) as tell, _open_service(ctx, runner) as service:
-                return run_interruptible(runner, service.answer(asked, tell))
+            with watch_turn(output, last.say if _is_streaming(output) else None) as tell:
+                return _answer(ctx, runner, request, tell)
         finally:
             last.close()
 
     def show(question: str, done: TurnResult) -> None:
-        if output.as_json:
-            return
-        view = rendering.answer_view.render_answer_footer if last.begun else rendering.answer_view.render_answer
-        output.view(view(done, language=detect_question_language(question), zone=zone), Text())
+        if not output.as_json:
+            render = answer_view.render_answer_footer if last.started else answer_view.render_answer
+            output.view(render(done, language=detect_question_language(question), zone=zone), Text())
 
     def show_sources(done: TurnResult) -> None:
         if not output.as_json:
-            output.view(rendering.answer_view.render_sources(done.answer.citations, zone=zone), Text())
+            output.view(answer_view.render_sources(done.answer.citations, zone=zone), Text())
 
     return ChatPorts(_choose_reader(output), ask, show, show_sources, output.note)
 
@@ -242,7 +235,7 @@ def _choose_reader(output: Output) -> Callable[[], str | None]:
     if not (sys.stdin.isatty() and output.out.is_terminal):
         return partial(_read_piped, output)
     with suppress(ImportError):
-        import readline  # noqa: F401 - gives the prompt its line editing, where there is such a library
+        import readline  # noqa: F401 - gives the prompt its line editing, on systems that have the library
     output.note(GREETING)
     return _read_typed
 

@@ -1,27 +1,23 @@
-"""Render answers, verdicts and search hits for a terminal. Pure, but for the console that a streamed answer goes to."""
+"""Show answers, verdicts and search hits: as text for a terminal, and as JSON documents.
 
-from __future__ import annotations
+Pure, except that a streamed answer is printed to a console. The documents are a contract with programs.
+"""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, tzinfo
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.style import Style
 
+from bot.cli.terminal_output import Document, build_document, pick
+from bot.types import TurnResult
 from bot.views.catalog import find_asked_claim, render_left_out, render_reason, render_sentence, translate
 from bot.views.sanitize import sanitize_line, sanitize_link, sanitize_text
 from bot.views.text_layout import Hanging, ReadableWidth, Text
 from bot.views.view_reducer import render_pin
 from pipeline.types import AnsweredSentence, Status
-from storage.types import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime, tzinfo
-
-    from bot.types import TurnResult
-    from storage.types import Citation, Hit
-
+from storage.types import CheckedClaim, Citation, Hit, Verdict
 
 WIDTH = 100
 MARK_STYLE = "cyan"
@@ -41,8 +37,8 @@ def render_answer_footer(done: TurnResult, *, language: str, zone: tzinfo) -> Re
 def style_sentences(text: str, sentences: Sequence[AnsweredSentence]) -> Text:
     """Style the text of sentences: notes dim, footnote marks coloured."""
     body = Text(sanitize_text(text))
-    body.highlight_words([f"({sanitize_line(said.note)})" for said in sentences if said.note], style="dim")
-    marks = {f"[{number}]" for said in sentences for number in said.citations}
+    body.highlight_words([f"({sanitize_line(sentence.note)})" for sentence in sentences if sentence.note], style="dim")
+    marks = {f"[{number}]" for sentence in sentences for number in sentence.citations}
     body.highlight_words(sorted(marks), style=MARK_STYLE)
     return body
 
@@ -155,13 +151,13 @@ class StreamedAnswer:
         self._shown = 0
 
     @property
-    def begun(self) -> bool:
+    def started(self) -> bool:
         return bool(self._shown)
 
     def say(self, sentence: AnsweredSentence) -> None:
         """Print the next sentence."""
         piece = render_sentence(sentence)
-        self._text.append_text(style_sentences(piece if self.begun else piece.lstrip(), [sentence]))
+        self._text.append_text(style_sentences(piece if self.started else piece.lstrip(), [sentence]))
         width = min(WIDTH, self._console.width)
         # Lines are filled from the first on, so that a longer text begins with the lines of a shorter one.
         whole = Text("\n").join(self._text.wrap(self._console, width))
@@ -169,5 +165,77 @@ class StreamedAnswer:
         self._shown = len(whole)
 
     def close(self) -> None:
-        if self.begun:
+        if self.started:
             self._console.print()
+
+
+def build_answer_document(done: TurnResult) -> Document:
+    return build_document(**_build_answer(done))
+
+
+def build_verdict_document(done: TurnResult, claim: str) -> Document:
+    found = find_asked_claim(done.answer)
+    return build_document(
+        answer_id=done.answer_id,
+        claim=claim,
+        verdict=found.verdict.value if found else None,
+        reasoning=_state_reason(found, done.answer.citations) if found else "",
+        evidence=[pick(citation, "title url quote passage_id") for citation in done.answer.citations],
+        **_build_run_facts(done),
+    )
+
+
+def _state_reason(found: CheckedClaim, citations: Sequence[Citation]) -> str:
+    """Return the rules' own reasoning; for a model's verdict, what the evidence says."""
+    return found.reasoning if found.because else render_reason(found, "en", citations)
+
+
+def build_chat_document(turns: Iterable[TurnResult]) -> Document:
+    return build_document(answers=[_build_answer(turn) for turn in turns])
+
+
+def build_search_document(hits: Iterable[Hit]) -> Document:
+    return build_document(
+        hits=[
+            {
+                "passage_id": hit.passage.id,
+                "corpus": hit.passage.corpus,
+                "title": hit.document.title,
+                "section": hit.passage.section,
+                "url": hit.document.url,
+                "text": hit.passage.text,
+                "score": hit.score,
+            }
+            for hit in hits
+        ]
+    )
+
+
+def _build_answer(done: TurnResult) -> Document:
+    answer = done.answer
+    return {
+        "answer_id": done.answer_id,
+        "status": answer.status.value,
+        "text": done.text,
+        "sentences": [pick(sentence, "text citations note") for sentence in answer.sentences],
+        "citations": [
+            pick(citation, "number corpus title section url revision date quote passage_id")
+            for citation in answer.citations
+        ],
+        "claims": [pick(checked.claim, "text origin") | pick(checked, "verdict evidence") for checked in answer.claims],
+        "nearest": [pick(hit.document, "title url") | {"passage_id": hit.passage.id} for hit in answer.nearest],
+        "withheld": answer.withheld,
+        **_build_run_facts(done),
+    }
+
+
+def _build_run_facts(done: TurnResult) -> Document:
+    pinned = {"pinned": pick(done.pinned, "turn_id name day")} if done.pinned else {}
+    return {
+        **pinned,
+        "system": done.system,
+        **({"effort": done.effort} if done.effort else {}),
+        "model": done.model,
+        "usage": pick(done.usage, "llm_calls llm_rounds prompt_tokens cached_tokens completion_tokens cost"),
+        "seconds": round(done.seconds, 3),
+    }

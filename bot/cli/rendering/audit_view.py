@@ -1,59 +1,26 @@
-"""Render the audit record for a terminal: one turn as a story, what a check found. Pure.
+"""Show the entries of one turn as a story, or of one channel: as text for a terminal, and as a JSON document. Pure.
 
-Bodies are JSON as they were written; what an older version left out is not shown.
-Claims that were not confirmed are shown here, marked as what they are, and nowhere else.
+Bodies are JSON as they were written; fields that an older version left out are not shown.
+Claims that were not confirmed are shown only here, and marked as unconfirmed.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, fields
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime, tzinfo
 from textwrap import shorten
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from rich.console import Group, RenderableType
 
-from bot.cli.rendering.answer_view import WIDTH, render_sources
+from bot.cli.rendering.answer_view import render_sources
 from bot.cli.rendering.record_view import FEEDBACK_WORDS
+from bot.cli.terminal_output import Document, build_document, pick
 from bot.views.sanitize import sanitize_line, sanitize_text
-from bot.views.text_formats import build_table, format_count, format_moment
+from bot.views.text_formats import format_count, format_moment
 from bot.views.text_layout import Hanging, ReadableWidth, Text, indent
 from bot.views.turn_story import StoryPassage
 from storage.types import Citation, EntryKind, LogEntry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import tzinfo
-
-    from bot.answering.pinned_answers import PinnedAnswer
-    from pipeline.types import Demonstration
-    from storage.types import ApprovedExample
-
-
-TurnEnds: TypeAlias = tuple[LogEntry, LogEntry | None]  # how a turn was opened, and how it was closed if it was
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPin:
-    """A pinned answer, and whether its passages stand as they stood."""
-
-    pinned: PinnedAnswer
-    said: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ListedExample:
-    """An answer that was approved as an example, as far as this version can read it."""
-
-    kept: ApprovedExample
-    demo: Demonstration | None
-    shown: bool  # whether it may be shown at all: none of its pages was forgotten
-
-    @property
-    def question(self) -> str:
-        return self.demo.turns[-1][1] if self.demo else ""
-
 
 EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
 
@@ -268,29 +235,6 @@ _FOLLOWUP_VIEWS: Mapping[EntryKind, Callable[[Mapping[str, Any]], list[Renderabl
 }
 
 
-def render_examples(listed: Sequence[ListedExample], zone: tzinfo) -> RenderableType:
-    if not listed:
-        return Text("No answer is an example yet. `footnote examples add ID` makes one of an answer.")
-    rows = build_table("Approved", "Answer", "By", "State", "Question")
-    for one in listed:
-        state = ("pinned" if one.kept.pinned else "") if one.shown else "not shown: a page was forgotten"
-        question = sanitize_line(one.question)[:WIDTH]
-        rows.add_row(format_moment(one.kept.at, zone), one.kept.turn_id, sanitize_line(one.kept.by), state, question)
-    return rows
-
-
-def render_pins(listed: Sequence[ListedPin]) -> RenderableType:
-    if not listed:
-        return Text("No answer is pinned yet. `footnote answers pin ID` pins one to its question.")
-    rows = build_table("Pinned", "Answer", "By", "State", "Question")
-    for one in listed:
-        pinned, state = one.pinned, "" if one.said else "not said: a passage is not as it was"
-        rows.add_row(
-            pinned.day, pinned.turn_id, sanitize_line(pinned.name), state, sanitize_line(pinned.question)[:WIDTH]
-        )
-    return rows
-
-
 def render_turn(
     entries: Sequence[LogEntry],
     zone: tzinfo,
@@ -389,3 +333,14 @@ def _closed_lines(body: Mapping[str, Any], zone: tzinfo, texts: _PassageTexts) -
 def _parse_citation(body: Mapping[str, Any]) -> Citation:
     facts = {field.name: body.get(field.name, "") for field in fields(Citation)}
     return Citation(**facts | {"date": datetime.fromisoformat(facts["date"]) if facts["date"] else None})
+
+
+def build_turn_document(entries: Iterable[LogEntry], passages: Iterable[StoryPassage] = ()) -> Document:
+    """Build the document of `audit show`: the entries of a turn, with its passages, or of a channel."""
+    listed = list(entries)
+    named = "channel" if listed[0].kind is EntryKind.SETTING else "answer_id"
+    return build_document(
+        **{named: listed[0].turn_id},
+        entries=[pick(entry, "seq at kind erased damaged") | {"body": entry.body} for entry in listed],
+        passages=[pick(passage, "id corpus document title section text url") for passage in passages],
+    )

@@ -1,121 +1,16 @@
-"""Render corpora, refreshes and nights as tables for a terminal. Pure."""
+"""Show corpora and forgotten documents: as text for a terminal, and as JSON documents. Pure."""
 
-from __future__ import annotations
-
-from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, tzinfo
 
 from rich.console import Group, RenderableType
 
-from bot.cli.terminal_output import format_progress
-from bot.server.refresh.run_history import MISSED, RUNNING, is_silent, measure_seconds
+from bot.cli.terminal_output import Document, build_document, pick
 from bot.views.error_messages import explain_nothing_ingested
-from bot.views.sanitize import sanitize_line, sanitize_text
-from bot.views.text_formats import build_table, format_count, format_duration, format_moment
-from bot.views.text_layout import WHOLE, Text, indent
-from storage.types import PassageKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime, tzinfo
-
-    from bot.server.refresh.run_history import RefreshSummary
-    from ingest.sources.dumps.dump_estimate import DumpEstimate
-    from ingest.types import RefreshReport
-    from storage.types import CorpusInfo, DocumentRef, NightRecord, RefreshRun, StoredVersion
-
-
-def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
-    """Render what was ingested, what could not be read and why, and how much was left out."""
-    if not reports:
-        return Group()
-    rows = build_table(
-        "Corpus", "Added", "Changed", "Unchanged", "Removed", "Failed", "Passages", "Seconds", numbers=range(1, 8)
-    )
-    for report in reports:
-        documents = (report.added, report.changed, report.unchanged, report.removed, report.failed)
-        passages = f"+{report.passages_added:,} −{report.passages_removed:,}"
-        rows.add_row(report.corpus, *(f"{count:,}" for count in documents), passages, f"{report.seconds:,.1f}")
-    failures = [
-        (f"{report.corpus}: {document}" if len(reports) > 1 else document, reason)
-        for report in reports
-        for document, reason in report.failures
-    ]
-    unread = [Text(), Text("Could not be read:"), *_render_reasons(failures)] if failures else []
-    told = [Text(f"{report.corpus}: {sanitize_line(report.fault)}") for report in reports if report.fault]
-    told += [
-        Text(
-            f"Left out of {report.corpus}: {', '.join(f'{sanitize_line(kind)} ({count:,})' for kind, count in kinds)}."
-        )
-        for report in reports
-        if (kinds := report.left_out)
-    ]
-    told += render_forgotten_counts({report.corpus: report.forgotten for report in reports})
-    return Group(rows, *unread, *((Text(), *told) if told else ()))
-
-
-MOST_LISTED = 100  # lines of a list that may have any number of them
-ALL_LISTED = "`--json` lists all of them."
-_NAMED = 3  # files of a kind that is not read that are named; of others all are, up to the next
-_MOST_NAMED = 20
-
-
-def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
-    """Render files by why they are not read: real problems first, then kinds that are never read, then rules."""
-    from ingest.readers.file_formats import explain_refusal
-    from ingest.sources.filters import RULES
-
-    groups: dict[tuple[int, str], list[str]] = {}
-    for name, reason in listed:
-        rank = 2 if reason in RULES else int(explain_refusal(name) == reason)
-        groups.setdefault((rank, reason), []).append(name)
-    lines, cut = list[RenderableType](), False
-    for (never, reason), names in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]))):
-        shown = names if len(names) <= _NAMED else names[: _NAMED if never else _MOST_NAMED]
-        cut |= len(names) > len(shown)
-        others = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
-        count = f" ({len(names):,})" if len(names) > 1 else ""
-        named = Text(", ").join(Text(sanitize_line(name), WHOLE) for name in shown)
-        lines.append(indent(Text.assemble(named, f"{others}: {sanitize_line(reason)}{count}")))
-    return [*lines, indent(Text(ALL_LISTED))] if cut else lines
-
-
-def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
-    """Render what would be read of a folder, and why the rest would not."""
-    wanted = [path for path, reason in files if not reason]
-    rest = _render_reasons((path, reason) for path, reason in files if reason)
-    return Group(
-        *([Text("Would not be read:"), *rest, Text()] if rest else []),
-        Text(f"Would be read: {len(wanted):,}."),
-        *(indent(Text(sanitize_line(line), no_wrap=True)) for line in _group_paths(wanted)),
-    )
-
-
-def _group_paths(paths: Sequence[str]) -> Sequence[str]:
-    """Return paths, or where there are too many to be read, how many are in each folder."""
-    if len(paths) <= MOST_LISTED:
-        return paths
-    folders = Counter(f"{path.rpartition('/')[0] or '.'}/" for path in paths).most_common()
-    more = [f"and {len(folders) - MOST_LISTED:,} more folders"] if len(folders) > MOST_LISTED else []
-    return [*(f"{name} ({count:,})" for name, count in folders[:MOST_LISTED]), *more, ALL_LISTED]
-
-
-def render_estimate(dump: str, found: DumpEstimate) -> RenderableType:
-    """Render what a dump would take, lazily and eagerly."""
-    table = build_table("", "time", "disk", "memory", numbers=(1, 2, 3))
-    for name, taken in (("lazy", found.lazy), ("eager", found.eager)):
-        table.add_row(name, format_duration(taken.hours * 3600), _gigabytes(taken.disk), _gigabytes(taken.memory))
-    holds = f"{found.articles:,} articles, {found.passages:,} passages"
-    return Group(
-        Text(f"{sanitize_line(dump)}, {_gigabytes(found.bytes)}: about {holds}. On the {found.cores} cores here:"),
-        table,
-        Text("Lazy: found by words, embedded when somebody asks. Eager: all embedded before it can be asked."),
-        Text("Calculated from some stretches of the file, as if the rest were like them and nothing else ran here."),
-    )
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:,.1f} GB" if count >= 10**9 else f"{count / 1e6:,.0f} MB"
+from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import build_table, format_duration, format_moment
+from bot.views.text_layout import Text
+from storage.types import CorpusInfo, DocumentRef, RefreshRun
 
 
 def render_forgotten_counts(forgotten: Mapping[str, int]) -> list[Text]:
@@ -125,7 +20,9 @@ def render_forgotten_counts(forgotten: Mapping[str, int]) -> list[Text]:
     return [Text(line)] if some else []
 
 
-DAY = 86_400
+DAY = 86_400  # seconds
+MOST_LISTED = 100  # lines of a list of any length
+ALL_LISTED = "`--json` lists all of them."
 
 
 def format_age(at: datetime | None, now: datetime) -> str:
@@ -144,63 +41,6 @@ def format_run_outcome(run: RefreshRun) -> str:
     """Format the state of a run, on two lines where tables would become too wide."""
     held = f",\n{run.held_back:,} held back" if run.held_back else ""
     return f"{run.state.value}{held}"
-
-
-def format_owner(owner: str) -> str:
-    """Format the process of an owner: `process 7 on host`."""
-    host, _, rest = owner.partition(":")
-    number = rest.partition(":")[0]
-    return f"process {number} on {host}" if number else owner
-
-
-def render_refreshes(found: RefreshSummary, zone: tzinfo) -> RenderableType:
-    """Render what runs, what ran, and when the next night is."""
-    parts: list[RenderableType] = [Text(line) for line in _running_lines(found, zone)]
-    wait = f"in {format_duration((found.next_night - found.now).total_seconds())}" if found.next_night else ""
-    due = f"{format_moment(found.next_night, zone)}, {wait}, if `footnote serve` runs then."
-    parts.append(Text(f"Next night: {due if wait else 'none is set; `footnote ingest all` refreshes every source.'}"))
-    if found.nights:
-        parts += [Text(), _render_nights(found.nights, zone)]
-    if found.ended:
-        faults = (
-            f"  {format_moment(run.begun, zone)} {run.corpus}: {sanitize_line(run.fault)}"
-            for run in found.ended
-            if run.fault
-        )
-        parts += [Text(), _render_runs(found, zone), *map(Text, faults)]
-    return Group(*parts)
-
-
-def _running_lines(found: RefreshSummary, zone: tzinfo) -> Iterator[str]:
-    if not found.running:
-        yield "Running now: nothing."
-    for run in found.running:
-        beside = run.doing or (f"{run.passages:,} passages" if run.passages else "")
-        far = format_progress(run.done, run.total, "documents", measure_seconds(run, found.now), beside)
-        since = f"since {format_moment(run.begun, zone)}, by {format_owner(run.owner)}"
-        yield f"Running now: {run.corpus}: {far}; {since}."
-        if is_silent(run, found.now):
-            seen = format_age(run.seen, found.now)
-            yield f"  Its last heartbeat was {seen} ago. If its process is gone, the next run resumes from there."
-
-
-def _render_nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableType:
-    rows = build_table("Outcome", "Night", "Started", "Took", "Report")
-    for night in nights:
-        begun = "" if night.outcome == MISSED else format_moment(night.begun, zone)
-        took = format_duration((night.ended - night.begun).total_seconds()) if night.ended else ""
-        lines = night.lines or ((format_owner(night.owner),) if night.outcome == RUNNING else ())
-        rows.add_row(night.outcome, format_moment(night.due, zone), begun, took, "\n".join(map(sanitize_line, lines)))
-    return rows
-
-
-def _render_runs(found: RefreshSummary, zone: tzinfo) -> RenderableType:
-    rows = build_table("Corpus", "Run", "State", "Took", "Added", "Changed", "Removed", "Unread", numbers=range(4, 8))
-    for run in found.ended:
-        took, corpus = format_duration(measure_seconds(run, found.now)), format_corpus(run.corpus, run.edition)
-        counts = (f"{count:,}" for count in (run.added, run.changed, run.removed, run.failed))
-        rows.add_row(corpus, format_moment(run.begun, zone), format_run_outcome(run), took, *counts)
-    return rows
 
 
 _DENSE = {"eager": "", "lazy": "\nlazy", "off": "\nwords only"}
@@ -262,14 +102,29 @@ def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
     )
 
 
-def render_passages(found: StoredVersion, zone: tzinfo) -> RenderableType:
-    """Show a document word for word, each passage under its number and section."""
-    of = found.document
-    date = f", {of.date.astimezone(zone):%Y-%m-%d}" if of.date else ""
-    count = format_count(len(found.passages), "passage")
-    lines = [Text(sanitize_line(f"{of.title} ({of.corpus}: {of.url or of.key}{date}, {count})"), style="bold")]
-    for number, one in enumerate(found.passages, 1):
-        kind = "" if one.kind is PassageKind.PROSE else f" [{one.kind}]"
-        lines += [Text(), Text(sanitize_line(f"{number}. {one.section}{kind}".rstrip()), style="dim")]
-        lines.append(Text(sanitize_text(one.text)))
-    return Group(*lines)
+def build_corpora_document(
+    corpora: Iterable[CorpusInfo], readers: Mapping[str, Sequence[str]], missing: Sequence[str] = ()
+) -> Document:
+    return build_document(
+        missing=list(missing),
+        corpora=[
+            {
+                **pick(corpus, "name documents passages dense refreshed failures edition forgotten"),
+                "last_run": pick(corpus.last_run, "state begun ended fault") if corpus.last_run else None,
+                "readers": list(readers.get(corpus.name, ())),
+            }
+            for corpus in corpora
+        ],
+    )
+
+
+def build_forgotten_document(away: Iterable[DocumentRef]) -> Document:
+    return build_document(forgotten=[list_document(one) for one in away])
+
+
+def build_reindex_document(passages: int, seconds: float) -> Document:
+    return build_document(passages=passages, seconds=round(seconds, 3))
+
+
+def list_document(one: DocumentRef) -> Document:
+    return {"corpus": one.corpus, "document": one.key, "title": one.title, "url": one.url}

@@ -1,24 +1,24 @@
-"""Render what is found in the record for a terminal: turns in a list, figures, what was unanswered, feedback. Pure."""
+"""Show turns of the record, figures, unanswered questions and feedback: as text, JSON documents and exported rows.
 
-from __future__ import annotations
+Pure; docs/audit.md describes the documents.
+"""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, tzinfo
+from typing import Any
 
 from rich.console import Group, RenderableType
 
 from bot.cli.rendering.answer_view import WIDTH
+from bot.cli.terminal_output import SCHEMA, Document, build_document
 from bot.views.sanitize import sanitize_line
-from bot.views.text_formats import build_table, format_count, format_moment
+from bot.views.text_formats import build_table, format_count, format_moment, format_timestamp
 from bot.views.text_layout import Text, indent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime, tzinfo
-
-    from storage.record.question_groups import QuestionGroup
-    from storage.record.record_search import Figures, TurnSummary
-    from storage.types import LogEntry
+from storage.record.question_groups import QuestionGroup
+from storage.record.record_search import Figures, TurnSummary
+from storage.types import EntryKind, LogEntry
 
 MAX_WORDINGS = 4
 NOTHING_ASKED = "Nothing has been asked yet. `footnote ask QUESTION` asks."
@@ -167,3 +167,108 @@ def _render_act(turn: TurnSummary, entry: LogEntry, zone: tzinfo) -> RenderableT
 def read_fact(body: Mapping[str, object], name: str) -> str:
     value = body.get(name)
     return sanitize_line(value) if isinstance(value, str) else ""
+
+
+CSV_COLUMNS = (
+    "answer_id", "seq", "at", "platform", "workspace", "channel", "channel_name", "asker", "asker_name", "task",
+    "question", "status", "text", "documents", "sentences", "withheld", "claims", "supported", "refuted", "outcome",
+    "retracted", "up", "down", "comments", "system", "model", "seconds", "tokens", "cost", "erased",
+)  # fmt: skip
+_FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def build_summary(turn: TurnSummary) -> Document:
+    facts = asdict(turn)
+    return {"answer_id": facts.pop("turn_id"), **facts, "at": format_timestamp(turn.at)}
+
+
+def build_turns_document(listed: ListedTurns) -> Document:
+    return build_document(
+        turns=[build_summary(turn) for turn in listed.turns],
+        total=listed.total,
+        next=listed.turns[-1].seq if listed.more else None,
+    )
+
+
+def build_figures_document(rows: Sequence[Figures], total: Figures) -> Document:
+    return build_document(steps=[_build_figures(row) for row in rows], all=_build_figures(total))
+
+
+def _build_figures(row: Figures) -> Document:
+    return asdict(row) | {"begin": format_timestamp(row.begin), "end": format_timestamp(row.end)}
+
+
+def build_unanswered_document(groups: Iterable[UnansweredGroup], left: int) -> Document:
+    return build_document(
+        groups=[
+            {
+                "question": one.group.members[0].question,
+                "times": len(one.group.members),
+                "people": one.people,
+                "last": format_timestamp(one.group.members[0].at),
+                "corpora": list(one.corpora),
+                "turns": [{"answer_id": turn.turn_id, "question": turn.question} for turn in one.group.members],
+            }
+            for one in groups
+        ],
+        left_out=left,
+    )
+
+
+def build_feedback_document(listed: Iterable[tuple[TurnSummary, LogEntry]]) -> Document:
+    return build_document(
+        feedback=[
+            {"at": format_timestamp(entry.at), "seq": entry.seq, **entry.body, "turn": build_summary(turn)}
+            for turn, entry in listed
+        ]
+    )
+
+
+def build_exported_turn(turn: TurnSummary, entries: Sequence[LogEntry]) -> Document:
+    """Build what is exported of a turn: its summary, what was said on what, and what followed."""
+    opened, closed = (_find_body(entries, kind) for kind in (EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED))
+    said = {name: closed.get(name, []) for name in ("sentences", "citations", "withheld")}
+    return {
+        "schema": SCHEMA,
+        **build_summary(turn),
+        "language": opened.get("language", ""),
+        "corpora": opened.get("corpora", {}),
+        "text": closed.get("text", ""),
+        **said,
+        "claims": [_build_claim(one) for one in closed.get("claims", [])],
+        "counts": {name: getattr(turn, name) for name in ("sentences", "withheld", "claims", "supported", "refuted")},
+        "failure": closed.get("failure"),
+        **{
+            kind.value: [{"at": format_timestamp(entry.at), **entry.body} for entry in entries if entry.kind is kind]
+            for kind in (EntryKind.DELIVERED, EntryKind.EDITED, EntryKind.FEEDBACK, EntryKind.RECHECK)
+        },
+    }
+
+
+def _build_claim(checked: Mapping[str, Any]) -> Document:
+    told = {name: checked.get(name) for name in ("verdict", "reasoning", "evidence")}
+    return {**(checked.get("claim") or {}), **told}
+
+
+def _find_body(entries: Iterable[LogEntry], kind: EntryKind) -> Mapping[str, Any]:
+    return next((entry.body for entry in entries if entry.kind is kind), {})
+
+
+def encode_line(exported: Document) -> str:
+    """Encode an exported turn as a line of JSON, in ASCII: no line separator of Unicode's ends it early."""
+    return json.dumps(exported)
+
+
+def build_csv_row(exported: Document) -> list[str]:
+    """Return an exported turn as cells that no spreadsheet takes for formulas."""
+    cited = dict.fromkeys(f"{one.get('corpus')}: {one.get('title')}" for one in exported["citations"])
+    comments = [str(one["comment"]) for one in exported["feedback"] if one.get("comment")]
+    flat = {**exported, **exported["counts"], "documents": "; ".join(cited), "comments": "; ".join(comments)}
+    return [_disarm(flat.get(name)) for name in CSV_COLUMNS]
+
+
+def _disarm(value: object) -> str:
+    if not isinstance(value, str):
+        return "" if value is None else json.dumps(value)
+    text = value.replace("\0", "").encode("utf-8", "replace").decode()
+    return f"'{text}" if text.startswith(_FORMULA_MARKS) else text

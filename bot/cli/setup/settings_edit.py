@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from bot.settings.settings_errors import SettingsError
+from bot.settings.errors import SettingsError
 from bot.settings.settings_lines import Key, format_toml, index_lines
 
 _OLD_NAMES = {"visible_to": "readers"}

@@ -2,32 +2,35 @@
 
 import asyncio
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from bot.cli import rendering
+from bot.answering.introduction import load_introduction
 from bot.cli.command_context import CommandContext, Services, find_cli_state, open_bare_command, parse_path
 from bot.cli.corpora.ingest_commands import explain_unread, list_unread, refresh_corpus
-from bot.cli.operator_commands import make_record_key
-from bot.cli.questions.question_commands import build_request, detect_question_language
+from bot.cli.questions.question_commands import TakeTurn, build_request, detect_question_language
+from bot.cli.rendering.answer_view import render_answer
+from bot.cli.rendering.ingest_view import render_reports
+from bot.cli.setup.init_command import ensure_record_key
+from bot.cli.setup.interview import GivenAnswers, Interview, SetupTools, find_missing_answers
+from bot.cli.setup.prompter import Prompter
+from bot.cli.setup.setup_choices import SetupChoices
+from bot.cli.setup.setup_plan import SetupPlan, build_plan, require_writable, write_plan
 from bot.cli.setup.setup_terminal import Terminal
+from bot.cli.setup.setup_tries import SetupTries, apply_model
 from bot.cli.terminal_output import EXIT_INTERRUPTED, CommandError, Output
 from bot.settings.environment_file import adopt_variables, locate_variables, read_variables
+from bot.settings.platform_registry import platform_of, reader_id
+from bot.settings.settings_reader import load_settings
+from bot.settings.tables.settings_tables import FILE_NAME, Settings, load_time_zone
 from bot.views.error_messages import explain_failure, explain_nothing_ingested
 from bot.views.sanitize import sanitize_line
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bot.cli.setup.interview import GivenAnswers
-    from bot.cli.setup.prompter import Prompter
-    from bot.cli.setup.setup_choices import SetupChoices
-    from bot.cli.setup.setup_plan import SetupPlan
-    from bot.server.service import BotService
-    from bot.settings.tables.settings_tables import Settings
+from pipeline.types import Status
+from storage.home.home_folder import find_lock_owner, read_lock_command
 
 INTRO = (
     "This sets Footnote up: your documents, where people ask, and a language model if you want one. Each answer is "
@@ -40,10 +43,8 @@ UNWRITTEN = "Nothing was written."
 
 
 def _validate_readers(readers: list[str] | None) -> list[str] | None:
-    from bot.settings.platform_registry import reader_id
-
     try:
-        return readers and [reader_id(one) for one in readers]
+        return readers and [reader_id(reader) for reader in readers]
     except ValueError as error:
         raise typer.BadParameter(f"It {error}.") from error
 
@@ -80,14 +81,11 @@ def setup(
         bool, typer.Option("--yes", help="Ask nothing: options, what is set already, and defaults.")
     ] = False,
 ) -> None:
-    """Set everything up: documents, Slack or Discord, a model. Asks, tries each answer, and asks the first question.
+    """Run it again to change something.
 
-    Run it again to change something. Tokens are never options: they are asked, or taken from their variables.
+    Tokens are never options: setup asks for them, or takes them from their variables.
     """
     with open_bare_command(context, as_json=False) as output:
-        from bot.cli.setup.interview import GivenAnswers
-        from bot.settings.tables.settings_tables import FILE_NAME
-
         state = find_cli_state(context)
         given = GivenAnswers(
             documents=tuple(documents) if documents else None,
@@ -110,13 +108,7 @@ class SetupRun:
     output: Output
     services: Services
 
-    def run(self, given: "GivenAnswers", question: str) -> None:
-        from bot.cli.setup.interview import Interview, SetupTools, find_missing_answers
-        from bot.cli.setup.prompter import Prompter
-        from bot.cli.setup.setup_plan import build_plan, require_writable, write_plan
-        from bot.cli.setup.setup_tries import SetupTries, apply_model
-        from storage.home.home_folder import find_lock_owner, read_lock_command
-
+    def run(self, given: GivenAnswers, question: str) -> None:
         terminal, settings = self.services.open_terminal(self.output), self._load()
         require_writable(self.path, settings.home)
         if given.defaults and (missing := find_missing_answers(given, settings)):
@@ -136,7 +128,7 @@ class SetupRun:
             terminal.say(UNWRITTEN)
             return
         write_plan(plan)
-        make_record_key(self.path)
+        ensure_record_key(self.path)
         adopt_variables(locate_variables(self.path), os.environ)
         settings = self._load()
         settings = apply_model(settings, choices.model) if choices.model else settings
@@ -151,12 +143,10 @@ class SetupRun:
         for line in list_next_steps(choices, asked, told if serving else SERVE):
             prompter.tell(line, "-")
 
-    def _load(self) -> "Settings":
-        from bot.settings.settings_reader import load_settings
-
+    def _load(self) -> Settings:
         return load_settings(self.path, must_exist=False)
 
-    def _confirm(self, prompter: "Prompter", plan: "SetupPlan") -> bool:
+    def _confirm(self, prompter: Prompter, plan: SetupPlan) -> bool:
         prompter.head("What happens now")
         for line in plan.describe():
             prompter.tell(line, "-")
@@ -165,7 +155,7 @@ class SetupRun:
         return prompter.confirm("Go on?")
 
     async def _read_and_ask(
-        self, terminal: Terminal, settings: "Settings", choices: "SetupChoices", question: str, *, asked: bool
+        self, terminal: Terminal, settings: Settings, choices: SetupChoices, question: str, *, asked: bool
     ) -> str:
         """Read new corpora in, ask the first question, and return it."""
         context = CommandContext(self.output, settings, self.services)
@@ -180,7 +170,7 @@ class SetupRun:
                 if name in new or name not in read
             ]
             if reports:
-                self.output.view(rendering.corpus_view.render_reports(reports))
+                self.output.view(render_reports(reports))
             if unread := await list_unread(service, reports):
                 if len(unread) == len(reports):
                     raise CommandError(explain_unread(unread))
@@ -196,29 +186,25 @@ class SetupRun:
                 terminal.say(f"Ask something that stands in your documents.{example}")
                 question = terminal.ask(f"Your question{example and ' (Enter: that one)'}:")
             for one in [question] if question else suggested:
-                if await self._answer(terminal, service, settings, one):
+                if await self._answer(terminal, service.answer, settings, one):
                     return one
             return next((one for one in suggested if one != question), "")
 
-    async def _answer(self, terminal: Terminal, service: "BotService", settings: "Settings", question: str) -> bool:
+    async def _answer(self, terminal: Terminal, answer: TakeTurn, settings: Settings, question: str) -> bool:
         """Ask a question, and show the answer; return whether there was one."""
-        from pipeline.types import Status
-
         terminal.say()
         terminal.say(f"> {question}")
-        done = await service.answer(build_request(question, None, ""), lambda _: None)
+        done = await answer(build_request(question, None, ""), lambda _: None)
         if done.failure:
             terminal.say(explain_failure(done.failure).line())
             return False
         language = detect_question_language(question)
-        self.output.view(rendering.answer_view.render_answer(done, language=language, zone=settings.zone))
+        self.output.view(render_answer(done, language=language, zone=settings.zone))
         return done.answer.status is Status.ANSWERED
 
 
-async def _suggest_questions(services: Services, settings: "Settings", corpora: "Sequence[str]") -> list[str]:
+async def _suggest_questions(services: Services, settings: Settings, corpora: Sequence[str]) -> list[str]:
     """Suggest what one could ask, in the language of the documents."""
-    from bot.answering.introduction import load_introduction
-
     async with services.open_records(settings) as records:
         sample = await records.manifest.sample(corpora[0], 1)
         language = next((one.document.language for one in sample), "") or "en"
@@ -226,10 +212,8 @@ async def _suggest_questions(services: Services, settings: "Settings", corpora: 
     return [one.text for one in found.questions]
 
 
-def list_next_steps(choices: "SetupChoices", question: str, start: str = SERVE) -> list[str]:
+def list_next_steps(choices: SetupChoices, question: str, start: str = SERVE) -> list[str]:
     """Say what to run, and what to do in the platforms; `start` is how a server takes the settings. Pure."""
-    from bot.settings.platform_registry import platform_of
-
     steps = [] if choices.platforms else ["footnote ask 'QUESTION'", "footnote chat"]
     steps += [start] if start and (choices.platforms or start != SERVE) else []
     for choice in choices.platforms:
@@ -246,9 +230,7 @@ def list_next_steps(choices: "SetupChoices", question: str, start: str = SERVE) 
     return [*steps, "footnote doctor, which tells whether all is well", "footnote setup, to change something"]
 
 
-def find_unwritten(
-    choices: "SetupChoices", written: "Mapping[str, str]", environment: "Mapping[str, str]"
-) -> list[str]:
+def find_unwritten(choices: SetupChoices, written: Mapping[str, str], environment: Mapping[str, str]) -> list[str]:
     """Return the variables that hold secrets of what was chosen, and that stand in no file; pure."""
     named = [name for choice in choices.platforms for name in choice.entry.settings.SECRETS.values()]
     return [name for name in named if environment.get(name) and name not in written]
@@ -256,8 +238,6 @@ def find_unwritten(
 
 def read_time_zone() -> str:
     """Return this machine's time zone by its name; empty where it has none."""
-    from bot.settings.tables.settings_tables import load_time_zone
-
     named = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
     try:
         return named.removeprefix("Etc/") if named and load_time_zone(named) else ""

@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError
 from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.settings.live.live_settings import ReloadReport
 from bot.settings.tables.settings_tables import DenseChoice
-from bot.settings.tables.source_settings import AnySource
+from bot.settings.tables.source_registry import AnySource
 from bot.types import Failure, TurnRequest, TurnResult
 from ingest.types import EngineName, RefreshProgress, RefreshReport
 from pipeline.types import (

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bot import read_version
+from bot.settings.tables.source_registry import SOURCE_ENTRIES
 from bot.settings.tables.source_settings import (
-    SOURCE_ENTRIES,
     ConfluenceExportSettings,
     ConfluencePages,
     ConfluenceSettings,

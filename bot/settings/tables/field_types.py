@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
@@ -85,6 +85,11 @@ def expand_home(path: Path) -> Path:
         return path.expanduser()
     except RuntimeError:
         return path
+
+
+def is_path_type(annotation: Any) -> bool:
+    """Return whether values of a type may be paths, such as `FullPath | None`."""
+    return annotation is Path or any(map(is_path_type, get_args(annotation)))
 
 
 def _make_absolute(path: Path) -> Path:

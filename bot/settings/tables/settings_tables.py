@@ -36,7 +36,8 @@ from bot.settings.tables.model_values import EvaluationSettings, ModelValues
 from bot.settings.tables.pages_settings import PagesSettings
 from bot.settings.tables.record_settings import DistillationSettings, RecordSettings
 from bot.settings.tables.search_engine_settings import SearchEngineSettings
-from bot.settings.tables.source_settings import AnySource, SourceSettings
+from bot.settings.tables.source_registry import AnySource
+from bot.settings.tables.source_settings import SourceSettings
 from ingest.readers.external_programs import NO_PROGRAMS, ReaderPrograms
 from ingest.types import EngineName
 from pipeline.kit import Effort, Limits, Policy, Utility, WrittenQuery

@@ -1,22 +1,15 @@
-"""Define the settings of each type of source, and register the types: those of Footnote, and those of other packages.
+"""Define the settings of each type of source, and what a type is registered with; `source_registry` lists them."""
 
-The settings, their errors, `footnote ingest`, `footnote doctor` and the control socket read the registry.
-"""
-
-import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from importlib.metadata import entry_points
-from operator import or_
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from bot.settings.errors import SettingsError
 from bot.settings.tables.field_types import (
     EMPTY_IS_NONE,
     Contact,
@@ -63,10 +56,9 @@ _SITE_WANTS_BASE = "must have the url_base of the site whose generator it names"
 
 
 class SourceSettings(SettingsTable):
-    """The settings of one source. `type` is a literal in each subclass, by which it is told from the others."""
+    """The settings of one source. `type` is a literal in each subclass, which identifies the type of source."""
 
-    if TYPE_CHECKING:
-        type: str
+    type: str
 
 
 class GitSettings(SourceSettings):
@@ -287,83 +279,58 @@ class FolderSettings(SourceSettings):
 class SourceContext:
     """What a source may need of this process besides its settings."""
 
-    home: Path  # where it may keep what it fetched, in a folder of its own
+    home: Path  # where it may store downloads, in a folder of its own
     environment: Mapping[str, str]
-    """Where its secrets are: they stand neither in the settings nor in what other processes are sent."""
-    engine: Engine | None = None  # what reads for it, in place of processes of its own
+    """Where its secrets are: they are neither in the settings nor sent to other processes."""
+    engine: Engine | None = None  # reads documents in place of the source's own processes
     programs: ReaderPrograms = NO_PROGRAMS  # of this machine, which readers may call
 
     def read_secret(self, name: str) -> str:
-        """Return what the variable of this name holds, or the file that `NAME_FILE` names; empty where `name` is.
+        """Return the value of the variable of this name, or of the file that `NAME_FILE` names; empty if `name` is.
 
-        Raises `SettingsError` where there is neither, or the file cannot be read. What is held is in no message.
+        Raises `SettingsError` if neither is set, or the file cannot be read. No message contains the value.
         """
-        from bot.settings.settings_errors import SettingsError
-
         if not name:
             return ""
-        if held := self.environment.get(name, "").strip():
-            return held
+        if value := self.environment.get(name, "").strip():
+            return value
         path = self.environment.get(f"{name}_FILE", "")
         if not path:
             raise SettingsError(f"{name}, which a source names, is not set.", hint=f"Set {name}, or {name}_FILE.")
         try:
-            held = Path(path).read_text(encoding="utf-8").strip()
+            value = Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
-            raise SettingsError(
-                f"The file that {name}_FILE names cannot be read: {reason}.", hint="Mend the path, or what may be read."
-            ) from error
-        if not held:
+            message = f"The file that {name}_FILE names cannot be read: {reason}."
+            raise SettingsError(message, hint="Fix the path or its permissions.") from error
+        if not value:
             raise SettingsError(f"The file that {name}_FILE names is empty.", hint="Write the secret into it.")
-        return held
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class IngestCommand:
+    """`footnote ingest TYPE`: its help, and the settings of the source that it takes."""
+
+    summary: str
+    options: Mapping[str, str]  # by key of the settings: the help of its option
+    examples: Sequence[str]
+    argument: str = ""  # the key that is typed without an option's name
 
 
 @dataclass(frozen=True, slots=True)
 class SourceEntry:
-    """Register a type of source: its settings, the function that opens it, and what people are told of it."""
+    """A type of source: its settings, the function that opens it, and its texts for people."""
 
     settings: type[SourceSettings]
     opener: str
     """`package.module:function`, from its settings and a `SourceContext` to a `LiveSource`; imported when it is opened.
     """
     summary: str
+    command: IngestCommand | None = None  # None: it is read from the settings alone, by `footnote ingest all`
 
     @property
     def name(self) -> str:
-        """What `type` says in the settings."""
+        """The `type` in the settings."""
         (name,) = get_args(self.settings.model_fields["type"].annotation)
         return str(name)
-
-
-PLUGIN_GROUP = "footnote.sources"  # entry points under which other packages bring a `SourceEntry`
-_FACTORY = "bot.server.refresh.source_factory"
-_BUILT_IN = (
-    SourceEntry(FolderSettings, f"{_FACTORY}:open_folder", "a folder of documents"),
-    SourceEntry(WikipediaSettings, f"{_FACTORY}:open_wikipedia", "a dump of Wikipedia, or of another wiki"),
-    SourceEntry(GitSettings, f"{_FACTORY}:open_git", "the files of a git repository"),
-    SourceEntry(LlamaIndexSettings, f"{_FACTORY}:open_llama_index", "any reader of LlamaIndex"),
-    SourceEntry(SiteSettings, f"{_FACTORY}:open_site", "a web site by its sitemap"),
-    SourceEntry(MediaWikiSettings, f"{_FACTORY}:open_mediawiki", "a MediaWiki by its API"),
-    SourceEntry(ConfluenceSettings, f"{_FACTORY}:open_confluence", "Confluence by its REST API"),
-    SourceEntry(ConfluenceExportSettings, f"{_FACTORY}:open_confluence_export", "an export of Confluence"),
-)
-
-
-def _load_entries() -> Iterator[SourceEntry]:
-    yield from _BUILT_IN
-    for plugin in entry_points(group=PLUGIN_GROUP):
-        try:
-            yield plugin.load()
-        except Exception as error:  # noqa: BLE001 - another package must not keep ours from starting
-            logging.getLogger(__name__).warning("The source %s cannot be loaded: %r", plugin.name, error)
-
-
-SOURCE_ENTRIES: Mapping[str, SourceEntry] = MappingProxyType({entry.name: entry for entry in _load_entries()})
-"""The types of source by the `type` that says so."""
-if TYPE_CHECKING:
-    AnySource = SourceSettings
-else:
-    AnySource = Annotated[
-        reduce(or_, (entry.settings for entry in SOURCE_ENTRIES.values())), Field(discriminator="type")
-    ]

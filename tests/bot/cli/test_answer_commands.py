@@ -48,7 +48,7 @@ def test_a_corrected_answer_is_pinned_listed_and_dropped(config: Path, tmp_path:
     assert "Ana" in run(config, "list").stdout
     (one,) = json.loads(run(config, "list", "--json").stdout)["answers"]
     assert (one["answer_id"], one["text"], one["name"], one["said"]) == ("abc123", "It closes at six.", "Ana", True)
-    assert "abc123 is pinned no longer." in run(config, "drop", "abc").stdout
+    assert "abc123 is no longer pinned." in run(config, "drop", "abc").stdout
     assert json.loads(run(config, "list", "--json").stdout)["answers"] == []
     assert "No pinned answers begin with" in run(config, "drop", "abc").stderr
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bot.cli.rendering import json_documents
+from bot.cli.rendering import audit_view
 from bot.cli.rendering.audit_view import render_turn
 from storage.types import EntryKind, LogEntry
 from tests.bot.house import DAY, logged
@@ -133,8 +133,8 @@ def test_what_another_version_wrote_can_be_read(kind: EntryKind) -> None:
 def test_the_document_of_a_channel_is_named_for_it() -> None:
     """It is no answer; a turn's own has every kind of entry."""
     setting = LogEntry("slack:T1/C1", EntryKind.SETTING, {"key": "paused", "was": False, "now": True}, 9, DAY)
-    channel = json_documents.build_turn_document([setting])
-    turn = json_documents.build_turn_document([*logged(), LogEntry("abc123", EntryKind.DELIVERED, DELIVERED, 4, DAY)])
+    channel = audit_view.build_turn_document([setting])
+    turn = audit_view.build_turn_document([*logged(), LogEntry("abc123", EntryKind.DELIVERED, DELIVERED, 4, DAY)])
 
     assert (channel["channel"], "answer_id" in channel) == ("slack:T1/C1", False)
     assert channel["entries"][0]["body"] == {"key": "paused", "was": False, "now": True}

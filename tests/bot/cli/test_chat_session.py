@@ -86,7 +86,7 @@ def test_new_forgets_and_what_is_no_command_brings_help() -> None:
     run_chat(script.ways())
 
     assert script.heard[1] == ("b", ())
-    assert script.noted == ["Forgotten.", CHAT_HELP, CHAT_HELP]
+    assert script.noted == ["This is a new conversation.", CHAT_HELP, CHAT_HELP]
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_an_answer_is_made_an_example_pinned_and_dropped(config: Path) -> None:
     assert "pinned" in run(config, "list").stdout
     run(config, "pin", "t1", "--off")
     assert [one["pinned"] for one in listed(config)] == [False]
-    assert "t1 is no example any more." in run(config, "drop", "t1").stdout
+    assert "t1 is no longer an example." in run(config, "drop", "t1").stdout
     assert listed(config) == []
     with open_database("", home=config.parent / "home") as database:
         told = [entry.body for entry in asyncio.run(AuditLog(database).turn("t1")) if entry.body.get("what")]
@@ -62,7 +62,7 @@ def test_one_whose_page_was_forgotten_is_listed_as_not_shown(config: Path) -> No
         asyncio.run(Manifest(database).forget("handbook", ["light"]))
     assert [one["shown"] for one in listed(config)] == [False]
     run(config, "drop", "t1")
-    assert "A page that the answer stands on was forgotten since" in run(config, "add", "t1").stderr
+    assert "A page that the answer cites has been forgotten since" in run(config, "add", "t1").stderr
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ def test_remove_asks_and_says_what_is_gone() -> None:
     assert "Removed: handbook (2 documents, 9 passages)." in said
     Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
     again = run("ingest", "remove", "handbook", "--yes", house=house).stdout
-    assert "the next refresh reads it in anew" in " ".join(again.split())
+    assert "the next refresh ingests it again" in " ".join(again.split())
     assert house.removed == ["handbook", "handbook"]
 
 

@@ -88,9 +88,9 @@ def test_turns_are_chosen_by_options(options: list[str], expected: list[str]) ->
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--since", "yesterday"], "is no moment"),
-        (["--until", "2026-02-30"], "is no moment"),
-        (["--since", "99999999999w"], "is no moment"),
+        (["--since", "yesterday"], "is not a moment"),
+        (["--until", "2026-02-30"], "is not a moment"),
+        (["--since", "99999999999w"], "is not a moment"),
         (["--status", "fine"], "There is no status"),
         (["--verdict", "SUPPORTS"], "There is no verdict"),
         (["--rating", "5"], "There is no rating"),

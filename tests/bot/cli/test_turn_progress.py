@@ -148,7 +148,7 @@ def test_what_a_document_says_commands_no_terminal_while_it_flows() -> None:
     flow.say(said("\x1b[2JOne.\x07", note="\x1b[1mPage"))
     flow.close()
 
-    assert flow.begun
+    assert flow.started
     assert out.file.getvalue() == "(Page) One. [1]\n"
 
 
@@ -156,4 +156,4 @@ def test_an_answer_without_sentences_leaves_no_empty_line() -> None:
     flow = StreamedAnswer(out := console())
     flow.close()
 
-    assert (flow.begun, out.file.getvalue()) == (False, "")
+    assert (flow.started, out.file.getvalue()) == (False, "")

@@ -17,8 +17,9 @@ from rich.console import Console, Group, RenderableType
 from typer.testing import CliRunner
 
 from bot.cli.command_context import CliState
-from bot.cli.entry_point import app, find_platform_fault, let_replace
-from bot.cli.rendering.corpus_view import render_forgotten, render_preview
+from bot.cli.entry_point import app, find_platform_fault, replace_unsupported
+from bot.cli.rendering.corpus_view import render_forgotten
+from bot.cli.rendering.ingest_view import render_preview
 from bot.cli.terminal_output import Output, open_console, open_output
 from bot.views.text_formats import build_table
 from bot.views.text_layout import UNWRAPPED, Hanging, Text
@@ -128,7 +129,7 @@ def test_long_lists_are_grouped_and_say_how_all_is_seen() -> None:
 def test_a_console_of_another_encoding_gets_what_it_can_show(encoding: str) -> None:
     """Quotation marks, arrows and lines of tables stop no command."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    let_replace(stream)
+    replace_unsupported(stream)
     table = build_table("Corpus", "Readers")
     table.add_row("港", "“*” → ✓ −0")
     Output(Console(file=stream, width=80), Console(file=stream)).view(table, Text("“ask” › 港"))

@@ -9,7 +9,7 @@ import pytest
 from bot.app import App
 from bot.server.refresh.document_lookup import NoSuchDocument, SeveralDocuments, select_documents
 from bot.server.service import LocalService
-from bot.settings.settings_errors import SettingsError
+from bot.settings.errors import SettingsError
 from bot.settings.tables.settings_tables import Settings
 from bot.settings.tables.source_settings import WikipediaSettings
 from bot.views.error_messages import ReportableError

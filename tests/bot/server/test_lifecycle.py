@@ -30,7 +30,7 @@ from bot.server.control.control_server import serve_control
 from bot.server.control.control_socket import connect_service, find_socket
 from bot.server.lifecycle import exit_in_parallel, serve
 from bot.server.monitoring.health import Readiness, build_readiness_checks, watch_readiness
-from bot.settings.settings_errors import SettingsError
+from bot.settings.errors import SettingsError
 from bot.settings.tables.settings_tables import Settings
 from bot.types import (
     ConversationMessage,

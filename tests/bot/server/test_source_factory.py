@@ -6,7 +6,7 @@ import pytest
 
 from bot.server.refresh.source_factory import open_source
 from bot.server.service import is_large_dump
-from bot.settings.settings_errors import SettingsError
+from bot.settings.errors import SettingsError
 from bot.settings.tables.source_settings import FolderSettings, SiteSettings, SourceContext, WikipediaSettings
 from tests.ingest.servers.dump_mirror import FakeMirror
 from tests.ingest.servers.site import FakeSite

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.operator_commands import write_starter
-from bot.settings.settings_errors import SettingsError
+from bot.cli.setup.init_command import write_starter
+from bot.settings.errors import SettingsError
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.settings_tables import ChannelValues, LimitSettings
 from pipeline.kit import Limits

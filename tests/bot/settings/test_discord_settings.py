@@ -6,7 +6,7 @@ import pytest
 
 from bot.answering.turn_record import digest_settings
 from bot.doctor.checks.settings_checks import list_configured_platforms
-from bot.settings.settings_errors import SettingsError
+from bot.settings.errors import SettingsError
 from bot.settings.settings_reader import load_settings
 
 TOKEN = "hush-hush-1"

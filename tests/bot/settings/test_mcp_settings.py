@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bot.server.monitoring.server_log import collect_secrets
+from bot.settings.errors import SettingsError
 from bot.settings.live.live_settings import list_changes, list_scope, take_live
-from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.field_types import RESTART, SCOPE
 from bot.settings.tables.mcp_settings import format_token_line

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli.operator_commands import write_starter
+from bot.cli.setup.init_command import write_starter
 from bot.settings.chroma_location import locate_chroma
-from bot.settings.settings_errors import SettingsError, list_keys
+from bot.settings.errors import SettingsError
+from bot.settings.settings_errors import list_keys
 from bot.settings.settings_lines import find_line
 from bot.settings.settings_reader import SettingsFile, list_old_keys, load_settings
 from bot.settings.tables.settings_tables import Settings, load_time_zone
@@ -82,7 +83,7 @@ def test_the_starter_s_dump_can_take_the_folder_s_place() -> None:
 def test_a_starter_is_never_written_over_a_file() -> None:
     """What is there stays."""
     _file("timezone = 'UTC'")
-    with pytest.raises(SettingsError, match="already there"):
+    with pytest.raises(SettingsError, match="already exists"):
         write_starter(Path("footnote.toml"))
 
     assert Path("footnote.toml").read_text(encoding="utf-8") == "timezone = 'UTC'"

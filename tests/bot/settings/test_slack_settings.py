@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from bot.answering.turn_record import digest_settings
-from bot.settings.settings_errors import SettingsError, find_platform_faults
+from bot.settings.errors import SettingsError
+from bot.settings.settings_errors import find_platform_faults
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.settings_tables import Settings
 

@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.server.refresh.source_factory import open_source
-from bot.settings.tables.source_settings import SOURCE_ENTRIES, SourceContext
+from bot.settings.tables.source_registry import SOURCE_ENTRIES
+from bot.settings.tables.source_settings import SourceContext
 from ingest.sources.confluence.confluence_export import ConfluenceExport
 from ingest.sources.confluence.confluence_source import ConfluenceSource
 from ingest.sources.mediawiki.mediawiki_source import MediaWikiSource

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cli.setup.settings_edit import add_entry, set_value
-from bot.settings.settings_errors import SettingsError
+from bot.settings.errors import SettingsError
 from bot.settings.settings_lines import format_toml
 
 STARTER = resources.files("bot.settings").joinpath("starter.toml").read_text(encoding="utf-8")

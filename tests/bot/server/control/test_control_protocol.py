@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.server.control import control_protocol
-from bot.settings.tables.source_settings import SOURCE_ENTRIES, FolderSettings
+from bot.settings.tables.source_registry import SOURCE_ENTRIES
+from bot.settings.tables.source_settings import FolderSettings
 from pipeline.types import PassagesFound, SearchStarted
 from tests.bot.house import abstained, answered, hit
 from tests.bot.source_examples import WRITTEN, examples

@@ -9,10 +9,10 @@ import pytest
 
 from bot.desk.platform_port import CannotPost, PlatformError, PlatformUnavailable
 from bot.server.settings_reload import SettingsReload
+from bot.settings.errors import SettingsError
 from bot.settings.live.channel_names import NamedChannel
 from bot.settings.live.live_settings import LiveSettings
 from bot.settings.live.scope_record import SCOPE_ID, ScopeRecord
-from bot.settings.settings_errors import SettingsError
 from bot.settings.tables.settings_tables import Settings
 from storage.database.engine import Database
 from storage.record.audit_log import AuditLog

@@ -1,0 +1,74 @@
+"""Run `footnote passages` and `forget`: show what is stored of one document, or forget it."""
+
+from collections.abc import Collection
+from typing import Annotated
+
+import typer
+
+from bot.app import Records
+from bot.cli.command_context import JsonOption, open_command
+from bot.cli.rendering.document_view import build_forget_document, build_passages_document, render_passages
+from bot.cli.terminal_output import CommandError
+from bot.server.refresh.document_lookup import ForgottenDocument, name_restoring_command, select_documents
+from bot.views.error_messages import Fault
+from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import format_count
+from bot.views.text_layout import Text
+from storage.types import StoredVersion
+
+AddressArgument = Annotated[
+    str, typer.Argument(metavar="ADDRESS", help="Its address, its key, or its exact title.", show_default=False)
+]
+
+
+def passages(
+    context: typer.Context,
+    address: AddressArgument,
+    corpus: Annotated[str, typer.Option(help="The corpus, if several have it.")] = "",
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    with open_command(context, as_json=as_json) as ctx:
+        stored = ctx.call_records(lambda records: _load_document(records, address, corpus))
+        ctx.output.give(build_passages_document(stored), render_passages(stored, ctx.settings.zone))
+
+
+async def _load_document(records: Records, address: str, corpus: str) -> StoredVersion:
+    documents = select_documents(await records.manifest.find(address), address, corpus)
+    if len(documents) > 1:
+        names = "; ".join(f"{document.key} of {document.corpus}" for document in documents)
+        raise CommandError(
+            Fault("ambiguous_document", f"Several documents are called “{address}”.", f"They are: {names}.")
+        )
+    for document in documents:
+        if stored := (await records.manifest.stored(document.corpus, [document.key])).get(document.key):
+            return stored
+    forgotten = select_documents(await records.manifest.find_forgotten(address), address, corpus)
+    message = f"“{address}” was forgotten on purpose." if forgotten else f"No document is called “{address}”."
+    hint = "Give its address, its key, or its exact title; `footnote search WORDS` shows addresses."
+    raise CommandError(Fault("unknown_document", message, hint))
+
+
+def forget(
+    context: typer.Context,
+    address: AddressArgument,
+    corpus: Annotated[str, typer.Option(help="The corpus to forget it from, if several have it.")] = "",
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring it back with `footnote ingest --only ADDRESS`.
+
+    If the settings have no source for its corpus, use `footnote ingest folder PATH --corpus NAME --restore`. The record
+    of past answers keeps what it quoted.
+    """
+    with open_command(context, as_json=as_json) as ctx:
+        done = ctx.call_service(lambda service: service.forget(address, corpus))
+        ctx.output.give(build_forget_document(done), Text(format_forgotten(done, ctx.settings.sources)))
+
+
+def format_forgotten(done: ForgottenDocument, sources: Collection[str]) -> str:
+    document = done.document
+    return sanitize_line(
+        f"Forgotten: {document.title}, of {document.corpus} ({format_count(done.passages, 'passage')}). "
+        f"It is no longer found or cited; `{name_restoring_command(document, sources)}` brings it back."
+    )

@@ -1,0 +1,1 @@
+"""The commands of operators: check, serve, back up and restore."""

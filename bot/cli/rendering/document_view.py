@@ -1,0 +1,41 @@
+"""Show one document: as text for a terminal, and as JSON documents. Pure."""
+
+from datetime import tzinfo
+
+from rich.console import Group, RenderableType
+
+from bot.cli.rendering.corpus_view import list_document
+from bot.cli.terminal_output import Document, build_document
+from bot.server.refresh.document_lookup import ForgottenDocument
+from bot.views.sanitize import sanitize_line, sanitize_text
+from bot.views.text_formats import format_count, format_timestamp
+from bot.views.text_layout import Text
+from storage.types import DocumentRef, PassageKind, StoredVersion
+
+
+def render_passages(found: StoredVersion, zone: tzinfo) -> RenderableType:
+    """Show a document word for word, each passage under its number and section."""
+    of = found.document
+    date = f", {of.date.astimezone(zone):%Y-%m-%d}" if of.date else ""
+    count = format_count(len(found.passages), "passage")
+    lines = [Text(sanitize_line(f"{of.title} ({of.corpus}: {of.url or of.key}{date}, {count})"), style="bold")]
+    for number, one in enumerate(found.passages, 1):
+        kind = "" if one.kind is PassageKind.PROSE else f" [{one.kind}]"
+        lines += [Text(), Text(sanitize_line(f"{number}. {one.section}{kind}".rstrip()), style="dim")]
+        lines.append(Text(sanitize_text(one.text)))
+    return Group(*lines)
+
+
+def build_forget_document(done: ForgottenDocument) -> Document:
+    return build_document(**list_document(done.document), passages=done.passages)
+
+
+def build_passages_document(found: StoredVersion) -> Document:
+    of = found.document
+    about = list_document(DocumentRef(of.corpus, of.key, of.title, of.url))
+    rows = [
+        {"passage_id": one.id, "section": one.section, "kind": one.kind.value, "text": one.text}
+        for one in found.passages
+    ]
+    date = format_timestamp(of.date) if of.date else None
+    return build_document(**about, revision=of.revision, date=date, aliases=list(of.aliases), passages=rows)

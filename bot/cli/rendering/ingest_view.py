@@ -1,0 +1,138 @@
+"""Show what an ingest did, would do, or would cost: as text for a terminal, and as JSON documents. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.console import Group, RenderableType
+
+from bot.cli.rendering.corpus_view import ALL_LISTED, MOST_LISTED, render_forgotten_counts
+from bot.cli.terminal_output import Document, build_document, build_error, pick
+from bot.views.error_messages import Fault
+from bot.views.sanitize import sanitize_line
+from bot.views.text_formats import build_table, format_duration
+from bot.views.text_layout import WHOLE, Text, indent
+from ingest.sources.dumps.dump_estimate import DumpEstimate
+from ingest.sources.filters import RULES
+from ingest.types import RefreshReport
+
+_NAMED = 3  # files named of a kind that is never read
+_MOST_NAMED = 20  # files named of any other reason
+
+
+def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
+    """Render what was ingested, what could not be read and why, and how much was left out."""
+    if not reports:
+        return Group()
+    rows = build_table(
+        "Corpus", "Added", "Changed", "Unchanged", "Removed", "Failed", "Passages", "Seconds", numbers=range(1, 8)
+    )
+    for report in reports:
+        documents = (report.added, report.changed, report.unchanged, report.removed, report.failed)
+        passages = f"+{report.passages_added:,} −{report.passages_removed:,}"
+        rows.add_row(report.corpus, *(f"{count:,}" for count in documents), passages, f"{report.seconds:,.1f}")
+    failures = [
+        (f"{report.corpus}: {document}" if len(reports) > 1 else document, reason)
+        for report in reports
+        for document, reason in report.failures
+    ]
+    unread = [Text(), Text("Could not be read:"), *_render_reasons(failures)] if failures else []
+    told = [Text(f"{report.corpus}: {sanitize_line(report.fault)}") for report in reports if report.fault]
+    told += [
+        Text(
+            f"Left out of {report.corpus}: {', '.join(f'{sanitize_line(kind)} ({count:,})' for kind, count in kinds)}."
+        )
+        for report in reports
+        if (kinds := report.left_out)
+    ]
+    told += render_forgotten_counts({report.corpus: report.forgotten for report in reports})
+    return Group(rows, *unread, *((Text(), *told) if told else ()))
+
+
+def _render_reasons(listed: Iterable[tuple[str, str]]) -> list[RenderableType]:
+    """Render files by why they are not read: real problems first, then kinds that are never read, then rules."""
+    from ingest.readers.file_formats import explain_refusal  # every reader, which commands that read nothing do without
+
+    groups: dict[tuple[int, str], list[str]] = {}
+    for name, reason in listed:
+        rank = 2 if reason in RULES else int(explain_refusal(name) == reason)
+        groups.setdefault((rank, reason), []).append(name)
+    lines, cut = list[RenderableType](), False
+    for (never, reason), names in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]))):
+        shown = names if len(names) <= _NAMED else names[: _NAMED if never else _MOST_NAMED]
+        cut |= len(names) > len(shown)
+        others = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+        count = f" ({len(names):,})" if len(names) > 1 else ""
+        named = Text(", ").join(Text(sanitize_line(name), WHOLE) for name in shown)
+        lines.append(indent(Text.assemble(named, f"{others}: {sanitize_line(reason)}{count}")))
+    return [*lines, indent(Text(ALL_LISTED))] if cut else lines
+
+
+def render_preview(files: Sequence[tuple[str, str]]) -> RenderableType:
+    """Render what would be read of a folder, and why the rest would not."""
+    wanted = [path for path, reason in files if not reason]
+    rest = _render_reasons((path, reason) for path, reason in files if reason)
+    return Group(
+        *([Text("Would not be read:"), *rest, Text()] if rest else []),
+        Text(f"Would be read: {len(wanted):,}."),
+        *(indent(Text(sanitize_line(line), no_wrap=True)) for line in _group_paths(wanted)),
+    )
+
+
+def _group_paths(paths: Sequence[str]) -> Sequence[str]:
+    """Return paths, or where there are too many to be read, how many are in each folder."""
+    if len(paths) <= MOST_LISTED:
+        return paths
+    folders = Counter(f"{path.rpartition('/')[0] or '.'}/" for path in paths).most_common()
+    more = [f"and {len(folders) - MOST_LISTED:,} more folders"] if len(folders) > MOST_LISTED else []
+    return [*(f"{name} ({count:,})" for name, count in folders[:MOST_LISTED]), *more, ALL_LISTED]
+
+
+def render_estimate(dump: str, found: DumpEstimate) -> RenderableType:
+    """Render what a dump would take, lazily and eagerly."""
+    table = build_table("", "time", "disk", "memory", numbers=(1, 2, 3))
+    for name, taken in (("lazy", found.lazy), ("eager", found.eager)):
+        table.add_row(name, format_duration(taken.hours * 3600), _gigabytes(taken.disk), _gigabytes(taken.memory))
+    holds = f"{found.articles:,} articles, {found.passages:,} passages"
+    return Group(
+        Text(f"{sanitize_line(dump)}, {_gigabytes(found.bytes)}: about {holds}. On the {found.cores} cores here:"),
+        table,
+        Text("Lazy: found by words, embedded when somebody asks. Eager: all embedded before it can be asked."),
+        Text("Calculated from some stretches of the file, as if the rest were like them and nothing else ran here."),
+    )
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 10**9 else f"{count / 1e6:,.0f} MB"
+
+
+def build_ingest_document(report: RefreshReport) -> Document:
+    return build_document(**_build_report(report))
+
+
+def build_preview_document(files: Iterable[tuple[str, str]]) -> Document:
+    listed = list(files)
+    return build_document(
+        read=[path for path, reason in listed if not reason],
+        left_out=[{"path": path, "reason": reason} for path, reason in listed if reason],
+    )
+
+
+def build_ingest_all_document(reports: Iterable[RefreshReport], faults: Mapping[str, Fault]) -> Document:
+    done = build_document(corpora=[_build_report(report) for report in reports])
+    if not faults:
+        return done
+    messages = "; ".join(f"{corpus}: {fault.message}" for corpus, fault in faults.items())
+    first = next(iter(faults.values()))
+    return done | {"error": build_error(first.kind, messages, first.hint)}
+
+
+def _build_report(report: RefreshReport) -> Document:
+    return {
+        "corpus": report.corpus,
+        "documents": pick(report, "added changed unchanged removed failed"),
+        "passages": {"added": report.passages_added, "removed": report.passages_removed},
+        **pick(report, "held_back forgotten"),
+        "failures": [{"document": document, "reason": reason} for document, reason in report.failures],
+        "left_out": dict(report.left_out),
+        "seconds": round(report.seconds, 3),
+    }
