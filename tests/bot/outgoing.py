@@ -6,7 +6,7 @@ from typing import TypeVar
 from bot.desk.platform_port import Platform, PlatformUnavailable
 from bot.types import PostedMessages, Question
 from bot.views.turn_view import View
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.clock import ManualClock
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.bot.server.server import run, told
 from tests.fakes import PageSource
-from tests.platforms.world import PAGES, fill
+from tests.platforms.example_app import PAGES, fill
 from tests.storage.stores import opened
 
 

@@ -22,17 +22,15 @@ from bot.wiring import open_app
 from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.fakes import PageSource
 from tests.platforms.bots import finished, text
-from tests.platforms.contract import Street
-from tests.platforms.discord import joining as discord_joining
+from tests.platforms.clock import FastClock
 from tests.platforms.discord import server as discord_server
-from tests.platforms.discord.house import DiscordStreet
-from tests.platforms.discord.world import BOT_TOKEN as DISCORD_TOKEN
-from tests.platforms.discord.world import GUILD
-from tests.platforms.slack import joining as slack_joining
+from tests.platforms.discord.state import BOT_TOKEN as DISCORD_TOKEN
+from tests.platforms.discord.state import GUILD
+from tests.platforms.discord.workspace import DiscordWorkspace
 from tests.platforms.slack import server as slack_server
-from tests.platforms.slack.clock import FastClock
-from tests.platforms.slack.house import SlackStreet
-from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN
+from tests.platforms.slack.state import APP_TOKEN, BOT_TOKEN
+from tests.platforms.slack.workspace import SlackWorkspace
+from tests.platforms.workspace import Workspace
 
 GUIDE = Path(__file__).parents[2] / "docs" / "access.md"
 PAGES = {
@@ -45,32 +43,32 @@ TABLE = {"hr": {EARNS, LEAVE}, "eng": {LEAVE}, "general": set[str]()}  # what is
 
 
 @asynccontextmanager
-async def open_slack() -> AsyncIterator[tuple[Any, Street, str]]:
+async def open_slack() -> AsyncIterator[tuple[Any, Workspace, str]]:
     async with slack_server.serve(clock=FastClock(100), leisure=100) as fake:
         table = f"api_url = '{fake.api}'\nbot_token = '{BOT_TOKEN}'\napp_token = '{APP_TOKEN}'"
-        yield fake, SlackStreet(fake, slack_joining.joined), f"[slack]\n{table}"
+        yield fake, SlackWorkspace(fake), f"[slack]\n{table}"
 
 
 @asynccontextmanager
-async def open_discord() -> AsyncIterator[tuple[Any, Street, str]]:
+async def open_discord() -> AsyncIterator[tuple[Any, Workspace, str]]:
     async with discord_server.serve(clock=FastClock(100), leisure=100) as fake:
         table = f"api_url = '{fake.api}'\ngateway_url = '{fake.gateway.url}'\ntoken = '{DISCORD_TOKEN}'"
-        yield fake, DiscordStreet(fake, discord_joining.joined), f"[discord]\n{table}\nservers = ['{GUILD}']"
+        yield fake, DiscordWorkspace(fake), f"[discord]\n{table}\nservers = ['{GUILD}']"
 
 
 class Harbour:
     """A server of the guide's settings, and the channels of a platform by their names."""
 
-    def __init__(self, fake: Any, street: Street, file: Path, written: str) -> None:
-        self.fake, self.street, self.file, self.written = fake, street, file, written
-        self.channels = dict(zip(TABLE, street.channels, strict=True))
+    def __init__(self, fake: Any, workspace: Workspace, file: Path, written: str) -> None:
+        self.fake, self.workspace, self.file, self.written = fake, workspace, file, written
+        self.channels = dict(zip(TABLE, workspace.channels, strict=True))
         for name, channel in self.channels.items():
-            fake.world.channels[channel].name = name
+            fake.state.channels[channel].name = name
 
     async def is_answered(self, question: str, channel: str) -> bool:
-        asks = await self.street.say(question, user=self.street.people[0], channel=channel)
-        await self.street.until(lambda: finished(self.street.answer(asks)))
-        return ANSWERS[question] in text(self.street.answer(asks))
+        asks = await self.workspace.say(question, user=self.workspace.users[0], channel=channel)
+        await self.workspace.until(lambda: finished(self.workspace.answer(asks)))
+        return ANSWERS[question] in text(self.workspace.answer(asks))
 
     async def find_answered(self, name: str) -> set[str]:
         return {question for question in ANSWERS if await self.is_answered(question, self.channels[name])}
@@ -83,10 +81,10 @@ class Harbour:
 
 @pytest.fixture(params=[open_slack, open_discord], ids=["slack", "discord"])
 async def harbour(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Harbour]:
-    async with request.param() as (fake, street, table):
+    async with request.param() as (fake, workspace, table):
         (example,) = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
-        written = f"[http]\nport = 0\n{table}\n{example.replace('slack:', f'{street.name}:')}"
-        house = Harbour(fake, street, tmp_path / "footnote.toml", written)
+        written = f"[http]\nport = 0\n{table}\n{example.replace('slack:', f'{workspace.name}:')}"
+        house = Harbour(fake, workspace, tmp_path / "footnote.toml", written)
         house.file.write_text(written)
         async with open_app(load_settings(house.file)) as app:
             for name, page in PAGES.items():
@@ -96,7 +94,7 @@ async def harbour(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         platforms = {name: partial(open_platform, entry) for name, entry in load_platforms().items()}
         serving = asyncio.create_task(serve(read(), platforms, read))
         await fake.until(
-            lambda: street.name == "slack" or fake.gateway.connected
+            lambda: workspace.name == "slack" or fake.gateway.connected
         )  # Slack comes again with what it missed
         yield house
         os.kill(os.getpid(), signal.SIGTERM)
@@ -107,7 +105,7 @@ async def test_each_channel_reads_what_the_guide_says_and_a_new_name_moves_nothi
     """What is changed holds from the next question on."""
     assert {name: await harbour.find_answered(name) for name in TABLE} == TABLE
 
-    channels = harbour.fake.world.channels
+    channels = harbour.fake.state.channels
     channels[harbour.channels["hr"]].name, channels[harbour.channels["general"]].name = "people", "hr"
     harbour.file.write_text(harbour.written + "\n[limits]\nsentences = 2")
     report = await harbour.reload()

@@ -1,25 +1,34 @@
-"""A home with the pages of `world` in it, indexed once."""
+"""A home with the example pages, indexed once, and a bot in each workspace that the contract runs on."""
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.platforms.world import fill
+from tests.platforms.bots import Bot, bot_in
+from tests.platforms.example_app import fill
+from tests.platforms.workspaces import TESTED, WORKSPACES
 
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a home to copy: nobody opens it as it is."""
+    """Return a home to copy."""
     home = tmp_path_factory.mktemp("filled") / "home"
     asyncio.run(fill(home))
     return home
 
 
+@pytest.fixture(params=TESTED)
+async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
+    """Return a bot in a workspace, not started yet."""
+    async with bot_in(WORKSPACES[request.param](), filled, tmp_path / "home") as opened:
+        yield opened
+
+
 @pytest.fixture(autouse=True)
 def no_heartbeats() -> Iterator[None]:
-    """See that no test leaves a heartbeat of discord.py's behind: it would stumble in another test."""
+    """Assert that no test leaves a heartbeat thread of discord.py behind, which would fail in another test."""
     yield
-    assert [one.name for one in threading.enumerate() if one.name.startswith("keep-alive-handler")] == []
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("keep-alive-handler")] == []

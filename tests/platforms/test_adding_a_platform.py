@@ -9,7 +9,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from tests.platforms.world import ANSWERS, BUILT
+from tests.platforms.example_app import ANSWERS, BUILT
 
 ROOT = Path(__file__).parents[2]
 

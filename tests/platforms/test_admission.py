@@ -1,258 +1,204 @@
-"""Somebody's standing changes after they asked: by every way in, on both platforms, they read what they may by then.
+"""A user's standing changes after they asked: by every way in, they read what they may by then.
 
 Ways in: a new message, an edit, a question that waited for a restart or was asked during it, a command, a press; in a
-channel and in a DM. The corpora are readable by `*`, by the channel and the person, and by a group of theirs.
+channel and in a DM. The corpora are readable by `*`, by the channel and the user, and by a group of theirs.
 """
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bot.app import App
 from tests.bot.desk.leaking import CORPORA, found_in, telling_all
-from tests.platforms.discord import joining as discord_joining
-from tests.platforms.discord import server as discord_server
-from tests.platforms.discord.talking import actions
-from tests.platforms.discord.town import HELPER_ROLE
-from tests.platforms.discord.world import GUILD, LOADING
-from tests.platforms.slack import joining as slack_joining
-from tests.platforms.slack import server as slack_server
-from tests.platforms.slack.clock import FastClock
-from tests.platforms.slack.world import Group
+from tests.platforms.bots import Bot, bot_in
+from tests.platforms.discord.state import GUILD, HELPER_ROLE
+from tests.platforms.slack.state import Group
 from tests.platforms.systems import Gated
-from tests.platforms.world import open_world
+from tests.platforms.workspaces import PLATFORMS
 from tests.thorough import THOROUGH
 
 EVERYBODY, NAMED, GROUPED = CORPORA
 USUAL = frozenset({EVERYBODY, NAMED})
 NOTHING = frozenset[str]()
 HELD, WAITS, MISSED, EDITED = (f"What do the vaults {verb}?" for verb in ("hold", "store", "keep", "have"))
-
 Expected = frozenset[str] | None
-"""The corpora that are read; None where nobody is answered."""
+"""The corpora that are read; None if the user is not answered."""
 
 
-@dataclass
-class Town:
-    """The bot on one platform, a person there, and what the platform received."""
+class Member(Bot):
+    """The bot, a user, and what the platform received."""
 
-    name: str
-    fake: Any
-    home: Path
-    stack: AsyncExitStack
-    person: str
-    channel: str
-    group: str
-    app: App | None = None
-    system: Gated = field(default_factory=lambda: Gated(telling_all))
-    looked: int = 0
+    checked: int = 0
 
-    @property
-    def acts(self) -> Any:
-        return self.fake.acts
+    def __init__(self, bot: Bot) -> None:
+        super().__init__(bot.workspace, bot.home, bot.stack, Gated(telling_all))
+        self.is_slack = bot.workspace.name == "slack"
+        self.user, self.channel = bot.workspace.users[1], bot.workspace.channels[1]
+        self.group = "S1" if self.is_slack else HELPER_ROLE
+        self.direct = str(self.server.state.dm(self.user).id)
 
-    @property
-    def direct(self) -> str:
-        return str(self.fake.world.dm(self.person).id)
-
-    async def start(self, **settings: Any) -> None:
-        """Start the bot anew, perhaps with other settings of the platform."""
+    async def restart(self, **settings: Any) -> None:
+        """Restart the bot, perhaps with other settings of the platform."""
         await self.stack.aclose()
-        where = f"{self.name}:{'T1' if self.name == 'slack' else GUILD}"
-        readers = {EVERYBODY: ["*"], NAMED: [self.channel, self.person], GROUPED: [self.group]}
+        readers = {EVERYBODY: ["*"], NAMED: [self.channel, self.user], GROUPED: [self.group]}
+        prefix = f"{self.workspace.name}:{self.workspace.team}/"
         corpus = [
-            {"name": one, "visible_to": [who if who == "*" else f"{where}/{who}" for who in readers[one]]}
-            for one in CORPORA
+            {"name": name, "visible_to": [one if one == "*" else prefix + one for one in readers[name]]}
+            for name in CORPORA
         ]
-        app = self.stack.enter_context(
-            open_world(self.home, corpus=corpus, desk={"grace_seconds": 0}, **{self.name: settings})
-        )
-        self.app = self.system.answering(app)
-        joined = slack_joining.joined if self.name == "slack" else discord_joining.joined
-        await self.stack.enter_async_context(joined(self.app, self.fake))
+        await self.start(corpus=corpus, desk={"grace_seconds": 0}, **{self.workspace.name: settings})
 
-    async def say(self, text: str, place: str, **more: Any) -> str:
-        """Have the person ask in the channel or in their DM."""
-        say = self.acts.mention if place == self.channel else self.acts.say
-        return str(await say(text, user=self.person, channel=place, **more))
+    async def ask_in(self, place: str, text: str, **more: Any) -> str:
+        say = self.people.mention if place == self.channel else self.people.say
+        return str(await say(text, user=self.user, channel=place, **more))
 
     async def command(self, text: str) -> None:
-        """Have the person ask by a command in the channel."""
-        if self.name == "slack":
-            await self.acts.command("/ask", text, user=self.person, channel=self.channel)
+        if self.is_slack:
+            await self.people.command("/ask", text, user=self.user, channel=self.channel)
         else:
-            used = await self.acts.command("ask", question=text, user=self.person, channel=self.channel)
-            await self.fake.until(lambda: used.acked)
+            used = await self.people.command("ask", question=text, user=self.user, channel=self.channel)
+            await self.server.until(lambda: used.acked)
 
-    async def press(self, asked: str) -> None:
-        """Have the person look at the evidence of an answer."""
-        answer = self.acts.answers(asked)[-1]
-        if self.name == "slack":
-            before = len(self.fake.received)
-            await self.acts.press("footnote:evidence", answer.ts, user=self.person)
-            told = {"response_url", "views.open"}
-            await self.fake.until(lambda: any(one.method in told for one in self.fake.received[before:]))
-        else:
-            used = await self.acts.press(actions(answer)["evidence"], answer.id, user=self.person)
-            shown = self.fake.world.messages
-            await self.fake.until(lambda: used.acked and not shown[used.original].flags & LOADING)
+    async def press_evidence(self, asked: str) -> None:
+        before, last = len(self.server.received), self.people.answers(asked)[-1]
+        await self.workspace.press("evidence", last.ts if self.is_slack else last.id, user=self.user)
+        calls = {"response_url", "views.open", "edit_response", "callback", "follow_up"}
+        await self.server.until(lambda: any(one.name in calls for one in self.server.received[before:]))
+        await self.workspace.until(lambda: not self.workspace.pending)
 
-    async def answered(self, *asked: str) -> None:
-        """Wait until questions are answered, and nothing else is on its way."""
-        await self.fake.until(lambda: all(map(self.acts.answers, asked)))
+    async def until_answered(self, *asked: str) -> None:
+        """Wait until questions are answered, and nothing else is in progress."""
+        await self.server.until(lambda: all(map(self.people.answers, asked)))
         async with asyncio.timeout(60):
-            while await self._is_busy():  # noqa: ASYNC110 - nobody tells of it
+            while await self._is_busy():  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
 
     async def _is_busy(self) -> bool:
-        assert self.app
-        channels = {"slack": ("slack:T1/", "slack:T1/"), "discord": (f"discord:{GUILD}/", "discord:/")}[self.name]
-        places = zip(channels, (self.channel, self.direct), strict=True)
-        rows = [await self.app.queue.recent("".join(place), limit=50) for place in places]
-        return any(row.state != "done" for one in rows for row in one)
+        name, team = self.workspace.name, self.workspace.team
+        places = [f"{name}:{team}/{self.channel}", f"{name}:{team if self.is_slack else ''}/{self.direct}"]
+        rows = [row for place in places for row in await self.app.queue.recent(place, limit=50)]
+        return any(row.state != "done" for row in rows)
 
     def shown(self, asked: str) -> frozenset[str]:
-        """Return the corpora of which something stands in the answer to a message."""
-        return found_in([getattr(one, "blocks", None) or one.components for one in self.acts.answers(asked)])
+        """Return the corpora in the answer to a message."""
+        return found_in(self.workspace.read_payloads(asked))
 
-    def received(self, *, more: bool = False) -> frozenset[str]:
-        """Return the corpora of which the platform received something since the last look; `more` looks on."""
-        calls = self.fake.received[self.looked :]
-        self.looked += 0 if more else len(calls)
-        return found_in([one.arguments if self.name == "slack" else one.body for one in calls])
+    def received(self, *, advance: bool = True) -> frozenset[str]:
+        """Return the corpora of which the platform received something since the last call."""
+        calls = self.server.received[self.checked :]
+        self.checked += len(calls) if advance else 0
+        return found_in([one.body for one in calls])
 
 
-def _guest(kind: str) -> Any:
-    def change(town: Town) -> Mapping[str, Any]:
-        town.fake.world.users[town.person].guest = kind
-        return {}
+def _become_guest(kind: str, **settings: Any) -> Callable[[Member], Mapping[str, Any]]:
+    def change(member: Member) -> Mapping[str, Any]:
+        member.server.state.users[member.user].guest = kind
+        return settings
 
     return change
 
 
-def _guest_let_in(town: Town) -> Mapping[str, Any]:
-    return {**_guest("restricted")(town), "guests": True}
-
-
-def _grouped(town: Town) -> Mapping[str, Any]:
-    if town.name == "slack":
-        town.fake.page, town.fake.world.groups[town.group] = 2, Group(town.group, ["U7", "U8", "U9", town.person])
-        return {}
-    town.fake.world.guilds[GUILD].members[town.person].roles.add(HELPER_ROLE)
-    return {}
-
-
-def _unscoped(town: Town) -> Mapping[str, Any]:
-    for token in town.fake.world.tokens.values():
-        token.scopes.discard("usergroups:read")
-    return _grouped(town)
-
-
-def _gone(town: Town) -> Mapping[str, Any]:
-    if town.name == "slack":
-        town.fake.world.users[town.person].deleted = True
+def _join_group(member: Member) -> Mapping[str, Any]:
+    if member.is_slack:
+        member.server.page = 2
+        member.server.state.groups[member.group] = Group(member.group, ["U7", "U8", "U9", member.user])
     else:
-        del town.fake.world.guilds[GUILD].members[town.person]
+        member.server.state.guilds[GUILD].members[member.user].roles.add(HELPER_ROLE)
     return {}
 
 
-def _denied(town: Town) -> Mapping[str, Any]:
-    return {**_grouped(town), "deny": [HELPER_ROLE]}
+def _join_unreadable_group(member: Member) -> Mapping[str, Any]:
+    for token in member.server.state.tokens.values():
+        token.scopes.discard("usergroups:read")
+    return _join_group(member)
 
 
-def _unlisted(_: Town) -> Mapping[str, Any]:
-    return {"servers": ["999"]}
+def _leave(member: Member) -> Mapping[str, Any]:
+    if member.is_slack:
+        member.server.state.users[member.user].deleted = True
+    else:
+        del member.server.state.guilds[GUILD].members[member.user]
+    return {}
 
 
 CHANGES: Mapping[str, tuple[str, Any, Expected, Expected]] = {
-    "guest": ("slack", _guest("restricted"), frozenset({NAMED}), frozenset({NAMED})),
-    "guest of one channel": ("slack", _guest("ultra_restricted"), frozenset({NAMED}), frozenset({NAMED})),
-    "guest who is let in": ("slack", _guest_let_in, USUAL, USUAL),
-    "in a user group": ("slack", _grouped, USUAL, frozenset(CORPORA)),
-    "in a user group that may not be read": ("slack", _unscoped, USUAL, USUAL),
-    "deactivated": ("slack", _gone, USUAL, frozenset({NAMED})),
-    "has a role": ("discord", _grouped, USUAL, frozenset(CORPORA)),
-    "has a denied role": ("discord", _denied, None, None),
-    "has left": ("discord", _gone, USUAL, NOTHING),
-    "server taken off": ("discord", _unlisted, None, NOTHING),
+    "guest": ("slack", _become_guest("restricted"), frozenset({NAMED}), frozenset({NAMED})),
+    "guest of one channel": ("slack", _become_guest("ultra_restricted"), frozenset({NAMED}), frozenset({NAMED})),
+    "admitted guest": ("slack", _become_guest("restricted", guests=True), USUAL, USUAL),
+    "in a user group": ("slack", _join_group, USUAL, frozenset(CORPORA)),
+    "in an unreadable user group": ("slack", _join_unreadable_group, USUAL, USUAL),
+    "deactivated": ("slack", _leave, USUAL, frozenset({NAMED})),
+    "has a role": ("discord", _join_group, USUAL, frozenset(CORPORA)),
+    "has a denied role": ("discord", lambda member: {**_join_group(member), "deny": [HELPER_ROLE]}, None, None),
+    "has left": ("discord", _leave, USUAL, NOTHING),
+    "server removed": ("discord", lambda _: {"servers": ["999"]}, None, NOTHING),
 }
 """On which platform what changes, and what is read then in the channel and in the DM."""
-IS_NO_MEMBER = {"deactivated", "has left"}
-TRIED = (
-    tuple(CHANGES) if THOROUGH else ("guest", "in a user group", "has a denied role", "has left", "server taken off")
-)
+ABSENT = {"deactivated", "has left"}
+TRIED = tuple(CHANGES) if THOROUGH else ("guest", "in a user group", "has a denied role", "has left", "server removed")
 
 
-@pytest.fixture
-async def town(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -> AsyncIterator[Town]:
-    home, name = Path(shutil.copytree(vaults, tmp_path / "home")), CHANGES[request.param][0]
-    serve, names = {
-        "slack": (slack_server.serve, ("U2", "C2", "S1")),
-        "discord": (discord_server.serve, ("102", "202", HELPER_ROLE)),
-    }[name]
-    async with serve(clock=FastClock(200), leisure=200) as fake, AsyncExitStack() as stack:
-        yield Town(name, fake, home, stack, *names)
-        await stack.aclose()
-        assert fake.errors == []
+@pytest.fixture(params=TRIED)
+async def case(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -> AsyncIterator[SimpleNamespace]:
+    platform, change, *expected = CHANGES[request.param]
+    async with bot_in(PLATFORMS[platform](speed=200)(), vaults, tmp_path / "home", every=False) as bot:
+        member = Member(bot)
+        places = dict(zip((member.channel, member.direct), expected, strict=True))
+        yield SimpleNamespace(name=request.param, member=member, change=change, places=places)
 
 
-@pytest.mark.parametrize(("town", "name"), [(name, name) for name in TRIED], indirect=["town"], ids=TRIED)
-async def test_by_every_way_in_somebody_reads_what_they_may_by_then(town: Town, name: str) -> None:
-    _, change, *expected = CHANGES[name]
-    places = dict(zip((town.channel, town.direct), expected, strict=True))
-    await town.start()
-    before = {place: await town.say(HELD, place) for place in places}
-    await town.answered(*before.values())
-    assert {town.shown(one) for one in before.values()} == {USUAL}
-    town.system.shut.add(WAITS)
-    waited = {place: await town.say(WAITS, place) for place in places}
-    await town.system.until_asked(4)
-    await town.stack.aclose()
-    town.received()
-    silent = {"silent": True} if town.name == "slack" else {}  # else Slack would come again with it
-    missed = {place: await town.say(MISSED, place, **silent) for place in places}
-    stood = {asked for asked in (*before.values(), *waited.values()) if town.acts.answers(asked)}
-    await town.system.open()
-    await town.start(**change(town))
+async def test_users_read_by_every_way_in_what_they_may_by_then(case: SimpleNamespace) -> None:
+    member, places = case.member, case.places
+    await member.restart()
+    before = {place: await member.ask_in(place, HELD) for place in places}
+    await member.until_answered(*before.values())
+    assert {member.shown(one) for one in before.values()} == {USUAL}
+    member.system.shut.add(WAITS)
+    waited = {place: await member.ask_in(place, WAITS) for place in places}
+    await member.system.until_asked(4)
+    await member.stack.aclose()
+    member.received()
+    silent = {"silent": True} if member.is_slack else {}  # else Slack would send it again
+    missed = {place: await member.ask_in(place, MISSED, **silent) for place in places}
+    had_posts = {asked for asked in (*before.values(), *waited.values()) if member.people.answers(asked)}
+    await member.system.open()
+    await member.restart(**case.change(member))
 
     unanswered = dict[str, frozenset[str]]()
     for place, may in places.items():
-        reads, asked = may or NOTHING, [waited[place]]
-        if town.name == "slack" or place == town.channel:  # Discord does not tell which DMs there are
+        asked = [waited[place]]
+        if member.is_slack or place == member.channel:  # Discord does not list DMs
             asked.append(missed[place])
         if may is None:
             unanswered |= {waited[place]: NOTHING, missed[place]: NOTHING, before[place]: USUAL}
         else:
-            await town.answered(*asked)
-            assert [town.shown(one) for one in asked] == [may] * len(asked)
-    assert town.received() <= frozenset().union(*(may or NOTHING for may in places.values()))
+            await member.until_answered(*asked)
+            assert [member.shown(one) for one in asked] == [may] * len(asked)
+    assert member.received() <= frozenset().union(*(may or NOTHING for may in places.values()))
     for place, may in places.items():
         reads = may or NOTHING
-        if name in IS_NO_MEMBER and place == town.channel:
+        if case.name in ABSENT and place == member.channel:
             continue
-        await town.press(before[place])
-        assert town.received() <= reads
-        turns = len(town.system.asked)
-        await town.acts.edit(before[place], EDITED)
-        asked = await town.say(HELD, place)
+        await member.press_evidence(before[place])
+        assert member.received() <= reads
+        turns = len(member.system.asked)
+        await member.people.edit(before[place], EDITED)
+        asked_now = await member.ask_in(place, HELD)
         if may is None:
-            unanswered[asked] = NOTHING
+            unanswered[asked_now] = NOTHING
         else:
-            await town.system.until_asked(turns + 2)
-            await town.answered(asked, before[place])
-            assert town.shown(asked) == town.shown(before[place]) == may
-        assert town.received() == reads
-        if place == town.channel:
-            await town.command(HELD)
-            await town.fake.until(lambda reads=reads: town.received(more=True) >= reads)
-            assert town.received() == reads
-    await town.stack.aclose()
-    assert town.received() == NOTHING
-    assert {asked: town.shown(asked) for asked in unanswered} == unanswered
-    assert {asked for asked in unanswered if town.acts.answers(asked)} <= stood
+            await member.system.until_asked(turns + 2)
+            await member.until_answered(asked_now, before[place])
+            assert member.shown(asked_now) == member.shown(before[place]) == may
+        assert member.received() == reads
+        if place == member.channel:
+            await member.command(HELD)
+            await member.server.until(lambda reads=reads: member.received(advance=False) >= reads)
+            assert member.received() == reads
+    await member.stack.aclose()
+    assert member.received() == NOTHING
+    assert {asked: member.shown(asked) for asked in unanswered} == unanswered
+    assert {asked for asked in unanswered if member.people.answers(asked)} <= had_posts

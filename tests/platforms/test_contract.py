@@ -1,11 +1,7 @@
 """The contract suite of platforms: what people meet, whatever platform they are on."""
 
 import re
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,27 +10,14 @@ from bot.types import DeliveryOutcome
 from bot.views.catalog import translate
 from storage.home.backup import restore_backup, write_backup
 from storage.record.record_search import RecordFilter, RecordSearch
+from storage.types import EntryKind
 from tests.bot.test_pinned_answers import pin
 from tests.platforms.bots import Bot, finished, text
-from tests.platforms.contract import Street
-from tests.platforms.houses import HOUSES, TRIED
-from tests.platforms.systems import Gated, recite
-from tests.platforms.world import ANSWERS, BOOK, BUILT, HOST, MADE, PAGES, RISES, RULES, fill
+from tests.platforms.example_app import ANSWERS, BOOK, BUILT, HOST, MADE, PAGES, RISES, RULES, fill
+from tests.platforms.systems import recite
+from tests.platforms.workspace import Read
 
 KEEPER = "Who lives beside it?"
-
-
-@pytest.fixture(params=TRIED)
-async def street(request: pytest.FixtureRequest) -> AsyncIterator[Street]:
-    async with HOUSES[request.param]() as opened:
-        yield opened
-
-
-@pytest.fixture
-async def bot(street: Street, filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
-    home = Path(shutil.copytree(filled, tmp_path / "home"))
-    async with AsyncExitStack() as stack:
-        yield Bot(street, home, Gated(), stack)
 
 
 async def test_a_question_is_answered_in_place_with_footnotes(bot: Bot) -> None:
@@ -45,10 +28,10 @@ async def test_a_question_is_answered_in_place_with_footnotes(bot: Bot) -> None:
 
     assert text(answer).count(ANSWERS[BUILT]) == 1
     assert text(answer).count("[1]") == 2
-    assert set(bot.street.links) == {f"{HOST}light.md"}
-    assert bot.street.pings == bot.street.refused == []
-    assert bot.street.pending == 0
-    assert bot.street.seen(bot.street.channels[1], by=bot.street.people[0]) == ()
+    assert set(bot.workspace.links) == {f"{HOST}light.md"}
+    assert bot.workspace.pings == bot.workspace.refused == []
+    assert bot.workspace.pending == 0
+    assert bot.workspace.seen(bot.workspace.channels[1], by=bot.workspace.users[0]) == ()
     (turn,) = await RecordSearch(bot.app.audit.database).find(RecordFilter())
     assert turn.asker_name.lower() == "ana"
     assert turn.channel_name
@@ -73,17 +56,17 @@ async def test_the_same_event_five_times_is_one_question(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start()
     asks = await bot.ask()
-    await bot.street.again(asks)
+    await bot.workspace.again(asks)
     await bot.system.until_asked()
-    await bot.street.again(asks)
+    await bot.workspace.again(asks)
     await bot.system.open()
     answer = await bot.answered(asks)
-    await bot.street.again(asks)
-    await bot.street.again(asks)
-    await bot.street.until(lambda: not bot.street.pending)
+    await bot.workspace.again(asks)
+    await bot.workspace.again(asks)
+    await bot.workspace.until(lambda: not bot.workspace.pending)
     await bot.over(asks)
 
-    assert bot.street.answer(asks) == answer
+    assert bot.workspace.answer(asks) == answer
     assert bot.system.asked.count(BUILT) == 1
 
 
@@ -109,7 +92,7 @@ async def test_two_questions_in_one_thread_do_not_disturb_each_other(bot: Bot) -
     first = await bot.ask()
     await bot.system.until_asked()
     second = await bot.ask(MADE, thread=first, person=1)
-    await bot.street.until(lambda: not bot.street.pending)
+    await bot.workspace.until(lambda: not bot.workspace.pending)
     assert bot.system.asked == [BUILT]
     await bot.system.open()
     one, other = await bot.answered(first), await bot.answered(second)
@@ -141,17 +124,19 @@ async def test_an_edited_question_is_asked_again_in_the_same_place(bot: Bot) -> 
     await bot.start()
     asks = await bot.ask()
     await bot.system.until_asked()
-    await bot.street.rewrite(asks, MADE)
-    await bot.street.until(lambda: ANSWERS[MADE] in text(bot.street.answer(asks)))
+    await bot.workspace.rewrite(asks, MADE)
+    await bot.workspace.until(lambda: ANSWERS[MADE] in text(bot.workspace.answer(asks)))
     first = await bot.answered(asks)
-    await bot.street.rewrite(asks, RISES)
-    await bot.street.until(lambda: ANSWERS[RISES] in text(bot.street.answer(asks)))
+    await bot.workspace.rewrite(asks, RISES)
+    await bot.workspace.until(lambda: ANSWERS[RISES] in text(bot.workspace.answer(asks)))
     second = await bot.answered(asks)
+    await bot.workspace.rewrite(asks, "")
+    await bot.workspace.until(lambda: translate("greeting", "en") in text(bot.workspace.answer(asks)))
 
     assert ANSWERS[MADE] in text(first)
     assert ANSWERS[MADE] not in text(second)
     assert [one.id for one in first][:1] == [one.id for one in second][:1]
-    assert bot.system.asked == [BUILT, MADE, RISES]
+    assert bot.system.asked[:3] == [BUILT, MADE, RISES]
 
 
 @pytest.mark.parametrize("when", ["waiting", "running", "speaking", "done"])
@@ -171,15 +156,15 @@ async def test_a_deleted_question_leaves_nothing(bot: Bot, when: str) -> None:
     elif when == "running":
         await bot.system.until_asked()
     else:
-        await bot.street.until(lambda: not bot.street.pending)
-    await bot.street.erase(asks)
-    await bot.street.until(lambda: not bot.street.pending)
+        await bot.workspace.until(lambda: not bot.workspace.pending)
+    await bot.workspace.erase(asks)
+    await bot.workspace.until(lambda: not bot.workspace.pending)
     await bot.system.open()
     after = await bot.ask(RISES)
     await bot.answered(after)
 
     await bot.done(asks, DeliveryOutcome.RETRACTED)
-    await bot.street.until(lambda: bot.street.answer(asks) == ())
+    await bot.workspace.until(lambda: bot.workspace.answer(asks) == ())
 
 
 @pytest.mark.parametrize("when", ["running", "speaking"])
@@ -189,13 +174,15 @@ async def test_stop_ends_an_answer_for_who_asked_and_for_nobody_else(bot: Bot, w
     await bot.start()
     asks = await bot.ask()
     await (bot.system.until_said(BUILT) if when == "speaking" else bot.system.until_asked())
-    await bot.street.until(lambda: bot.street.answer(asks))
+    await bot.workspace.until(lambda: bot.workspace.answer(asks))
     await bot.press("stop", asks, person=1)
-    await bot.street.until(lambda: not bot.street.pending)
-    assert not finished(bot.street.answer(asks))
+    await bot.workspace.until(lambda: not bot.workspace.pending)
+    assert not finished(bot.workspace.answer(asks))
     await bot.press("stop", asks)
 
     assert text(await bot.answered(asks)) == translate("stopped", "en")
+    if bot.workspace.name != "mattermost":
+        await bot.until_posted(translate(f"{bot.workspace.name}_not_yours", "en"), person=1)
     assert (await bot.over(asks)).outcome == DeliveryOutcome.STOPPED
 
 
@@ -205,10 +192,10 @@ async def test_an_answer_can_be_taken_back_by_who_asked_and_nobody_else(bot: Bot
     asks = await bot.ask()
     await bot.answered(asks)
     await bot.press("retract", asks, person=1)
-    await bot.street.until(lambda: not bot.street.pending)
-    assert bot.street.answer(asks)
+    await bot.workspace.until(lambda: not bot.workspace.pending)
+    assert bot.workspace.answer(asks)
     await bot.press("retract", asks)
-    await bot.street.until(lambda: not bot.street.answer(asks) and not bot.street.pending)
+    await bot.workspace.until(lambda: not bot.workspace.answer(asks) and not bot.workspace.pending)
 
     assert (await bot.over(asks)).outcome == DeliveryOutcome.RETRACTED
 
@@ -222,14 +209,15 @@ async def test_buttons_work_after_a_restart(bot: Bot, action: str) -> None:
     await bot.stop()
     await bot.press(action, asks)
     await bot.start()
-    await bot.street.until(lambda: not bot.street.pending)
-    here, who = bot.street.channels[0], bot.street.people[0]
+    await bot.workspace.until(lambda: not bot.workspace.pending)
+    here, who = bot.workspace.channels[0], bot.workspace.users[0]
 
     if action == "retract":
-        await bot.street.until(lambda: bot.street.answer(asks) == ())
+        await bot.workspace.until(lambda: bot.workspace.answer(asks) == ())
     else:
-        await bot.street.until(lambda: ANSWERS[BUILT] in text(bot.street.seen(here, by=who)[1:]))
-        assert text(bot.street.seen(here, by=bot.street.people[1])) == text(bot.street.answer(asks))
+        await bot.workspace.until(lambda: ANSWERS[BUILT] in text(bot.workspace.seen(here, by=who)[1:]))
+        assert "of the record, which is signed next" in text(bot.workspace.seen(here, by=who)[1:])
+        assert text(bot.workspace.seen(here, by=bot.workspace.users[1])) == text(bot.workspace.answer(asks))
 
 
 async def test_a_question_that_waits_is_answered_by_the_next_start(bot: Bot) -> None:
@@ -239,15 +227,15 @@ async def test_a_question_that_waits_is_answered_by_the_next_start(bot: Bot) -> 
     asks, waits = await bot.ask(), await bot.ask(MADE, person=1)
     await bot.system.until_asked(2)
     await bot.answered(waits)
-    await bot.street.until(lambda: bot.street.answer(asks))
+    await bot.workspace.until(lambda: bot.workspace.answer(asks))
     await bot.stop()
-    assert text(bot.street.answer(asks)) == translate("desk_resting", "en")
+    assert text(bot.workspace.answer(asks)) == translate("desk_resting", "en")
     await bot.system.open()
     await bot.start()
-    await bot.street.until(lambda: ANSWERS[BUILT] in text(bot.street.answer(asks)))
+    await bot.workspace.until(lambda: ANSWERS[BUILT] in text(bot.workspace.answer(asks)))
 
     assert text(await bot.answered(asks)).count(ANSWERS[BUILT]) == 1
-    assert text(bot.street.answer(waits)).count(ANSWERS[MADE]) == 1
+    assert text(bot.workspace.answer(waits)).count(ANSWERS[MADE]) == 1
 
 
 async def test_an_answer_for_the_asker_alone_is_shown_once_and_can_be_shared_once(bot: Bot) -> None:
@@ -255,15 +243,17 @@ async def test_an_answer_for_the_asker_alone_is_shown_once_and_can_be_shared_onc
     await bot.start()
     asks = await bot.ask(only_asker=True)
     answer = await bot.answered(asks)
-    here, (asker, other, _) = bot.street.channels[0], bot.street.people
+    here, (asker, other, _) = bot.workspace.channels[0], bot.workspace.users
     assert ANSWERS[BUILT] in text(answer)
-    assert bot.street.seen(here, by=other) == ()
+    assert bot.workspace.seen(here, by=other) == ()
     await bot.press("share", asks)
-    await bot.street.until(lambda: translate("share_done", "en") in text(bot.street.seen(here, by=asker)))
+    await bot.workspace.until(lambda: translate("share_done", "en") in text(bot.workspace.seen(here, by=asker)))
     await bot.press("share", asks)
-    await bot.street.until(lambda: translate("share_already", "en") in text(bot.street.seen(here, by=asker)))
+    await bot.workspace.until(lambda: translate("share_already", "en") in text(bot.workspace.seen(here, by=asker)))
 
-    assert text(bot.street.seen(here, by=other)).count(ANSWERS[BUILT]) == 1
+    assert text(bot.workspace.seen(here, by=other)).count(ANSWERS[BUILT]) == 1
+    assert f"na asked “{BUILT}” and shared the answer." in text(bot.workspace.seen(here, by=other))
+    assert translate("share_already", "en") not in text(bot.workspace.seen(here, by=other))
 
 
 async def test_who_did_not_ask_the_bot_is_not_bothered(bot: Bot) -> None:
@@ -273,13 +263,13 @@ async def test_who_did_not_ask_the_bot_is_not_bothered(bot: Bot) -> None:
     nothing = await bot.ask("Penguins love jazz?", unasked=True)
     something = await bot.ask(BUILT, unasked=True)
     await bot.system.until_said(BUILT)
-    assert bot.street.answer(something) == ()
+    assert bot.workspace.answer(something) == ()
     await bot.system.open()
 
     assert ANSWERS[BUILT] in text(await bot.answered(something))
-    assert bot.street.answer(nothing) == ()
+    assert bot.workspace.answer(nothing) == ()
     assert (await bot.over(nothing)).outcome == DeliveryOutcome.SILENT
-    assert bot.street.answer(nothing) == ()
+    assert bot.workspace.answer(nothing) == ()
 
 
 @pytest.mark.parametrize("failure", ["limited", "broken", "lost"])
@@ -288,14 +278,14 @@ async def test_each_call_may_fail_once(bot: Bot, call: Any, failure: Any) -> Non
     """429, 5xx, an answer that is lost: what people see in the end is the same, and stands there once."""
     await bot.start()
     bot.system.shut.add(BUILT)
-    bot.street.stumble(call, failure)
+    bot.workspace.fail_next(call, failure)
     asks = await bot.ask()
     await bot.system.until_asked()
     await bot.system.open()
     answer = await bot.answered(asks)
     assert text(answer).count(ANSWERS[BUILT]) == 1
     await bot.press("retract", asks)
-    await bot.street.until(lambda: not bot.street.answer(asks) and not bot.street.pending)
+    await bot.workspace.until(lambda: not bot.workspace.answer(asks) and not bot.workspace.pending)
 
     assert (await bot.over(asks)).outcome == DeliveryOutcome.RETRACTED
 
@@ -306,60 +296,134 @@ async def test_a_long_answer_is_whole(bot: Bot) -> None:
     bot.system.inner = recite
     await bot.start()
     asks = await bot.ask("Which rules has the harbour book?")
-    await bot.street.until(lambda: any("evidence" in one.buttons for one in bot.street.answer(asks)))
-    answer = bot.street.answer(asks)
+    await bot.workspace.until(lambda: any("evidence" in one.buttons for one in bot.workspace.answer(asks)))
+    answer = bot.workspace.answer(asks)
     said = re.sub(r"\s+", " ", text(answer))
     assert [said.count(rule) for rule in RULES] == [1] * len(RULES)
     assert sorted(RULES, key=said.index) == list(RULES)
     assert len(answer) > 1
     await bot.press("retract", asks)
-    await bot.street.until(lambda: not bot.street.answer(asks))
+    await bot.workspace.until(lambda: not bot.workspace.answer(asks))
 
 
 async def test_an_archived_channel_keeps_nobody_else_from_an_answer(bot: Bot) -> None:
     """Its question is done with, and the record says why it could not be answered there."""
     await bot.start()
-    await bot.street.archive(bot.street.channels[0])
+    await bot.workspace.archive(bot.workspace.channels[0])
     asks = await bot.ask()
-    await bot.street.until(lambda: bot.street.refused)
+    await bot.workspace.until(lambda: bot.workspace.refused)
     elsewhere = await bot.ask(channel=1)
     await bot.answered(elsewhere)
     await bot.stop()
     await bot.start()
     row = await bot.done(asks, DeliveryOutcome.UNDELIVERABLE)
 
-    assert await bot.outcomes(row) == [DeliveryOutcome.UNDELIVERABLE]
+    assert [body["outcome"] for body in await bot.bodies(row, EntryKind.DELIVERED)] == [DeliveryOutcome.UNDELIVERABLE]
 
 
-async def test_an_answer_that_somebody_removed_is_not_posted_again(bot: Bot) -> None:
-    """Somebody did not want it there: what is left of it goes too."""
+async def test_answer_removed_while_in_progress_is_retracted(bot: Bot) -> None:
     bot.system.shut.add(BUILT)
     await bot.start()
     asks = await bot.ask()
     await bot.system.until_asked()
-    await bot.street.until(lambda: bot.street.answer(asks))
-    for shown in bot.street.answer(asks):
-        await bot.street.erase(shown.id)
+    await bot.workspace.until(lambda: bot.workspace.answer(asks))
+    for shown in bot.workspace.answer(asks):
+        await bot.workspace.erase(shown.id)
     await bot.system.open()
-    row = await bot.over(asks)
+    await bot.done(asks, DeliveryOutcome.RETRACTED)
 
-    assert bot.street.answer(asks) == ()
-    assert row.outcome == DeliveryOutcome.RETRACTED
+    assert bot.workspace.answer(asks) == ()
+
+
+@pytest.mark.parametrize("bot", ["discord", "mattermost"], indirect=True)
+async def test_final_answer_removed_by_a_user_is_retracted(bot: Bot) -> None:
+    await bot.start()
+    asks = await bot.ask()
+    (shown,) = await bot.answered(asks)
+    await bot.done(asks)
+    await bot.workspace.erase(shown.id)
+
+    row = await bot.done(asks, DeliveryOutcome.RETRACTED)
+    assert any("the answer was taken back" in str(one.body) for one in await bot.app.audit.turn(row.turn_id))
+
+
+async def test_mention_without_words_is_greeted(bot: Bot) -> None:
+    await bot.start()
+
+    assert translate("greeting", "en") in text(await bot.answered(await bot.ask("")))
+
+
+async def test_missed_questions_edits_and_deletions_are_handled_at_the_next_start(bot: Bot) -> None:
+    await bot.start()
+    edited, deleted = await bot.ask(), await bot.ask(RISES, person=1)
+    await bot.answered(edited)
+    await bot.answered(deleted)
+    await bot.stop()
+    missed = await bot.ask(MADE, channel=1)
+    await bot.workspace.rewrite(edited, RISES)
+    await bot.workspace.erase(deleted)
+    await bot.start()
+
+    assert ANSWERS[MADE] in text(await bot.answered(missed))
+    await bot.workspace.until(lambda: ANSWERS[RISES] in text(bot.workspace.answer(edited)))
+    await bot.done(deleted, DeliveryOutcome.RETRACTED)
+
+
+async def test_follow_up_in_a_conversation_of_the_bot_needs_no_mention(bot: Bot) -> None:
+    """What is addressed to another user there is left alone, and so is what is said elsewhere."""
+    bot.workspace.every = False
+    await bot.start()
+    asks = await bot.ask()
+    (answer, *_) = await bot.answered(asks)
+    await bot.done(asks)
+    root = answer.id if bot.workspace.name == "discord" else asks
+    aside = await bot.ask(MADE, unasked=True)
+    follows = await bot.ask(MADE, thread=root, unasked=True, person=1)
+
+    assert ANSWERS[MADE] in text(await bot.answered(follows))
+    assert bot.workspace.answer(aside) == ()
+    assert bot.system.asked == [BUILT, MADE]
+
+
+@pytest.mark.parametrize("bot", ["slack", "discord"], indirect=True)
+async def test_admin_makes_an_answer_an_example(bot: Bot) -> None:
+    """Others are thanked, and offered nothing."""
+    await bot.start(**bot.workspace.admin_settings(1))
+    asks = await bot.ask()
+    await bot.answered(asks)
+    await bot.press("up", asks)
+    await bot.until_posted(translate("feedback_noted", "en"))
+    await bot.press("up", asks, person=1)
+
+    def offers() -> list[Read]:
+        workspace = bot.workspace
+        seen = workspace.seen(workspace.channels[0], by=workspace.users[1])
+        return [one for one in seen if "example" in one.buttons]
+
+    await bot.workspace.until(offers)
+    await bot.workspace.press("example", offers()[0].id, user=bot.workspace.users[1])
+    await bot.until_posted(translate("example_done", "en"), person=1)
+
+    (example,) = await bot.app.examples.all()
+    assert example.by == bot.user_id(1)
+    given = await bot.bodies(await bot.row(asks), EntryKind.FEEDBACK)
+    assert [(one["what"], one["by"]) for one in given][:2] == [("up", bot.user_id(0)), ("up", bot.user_id(1))]
+    assert (given[-1]["what"], given[-1]["state"]) == ("example", "added")
 
 
 async def test_only_those_who_are_named_in_settings_are_ever_called(bot: Bot) -> None:
     """Once, by whoever wants a person's help."""
-    person = bot.street.people[2]
-    await bot.start(channel=[{"id": bot.id(), "ask": [f"{bot.street.name}:{bot.street.workspace}/{person}"]}])
+    person = bot.workspace.users[2]
+    await bot.start(channel=[{"id": bot.id(), "ask": [f"{bot.workspace.name}:{bot.workspace.team}/{person}"]}])
     asks = await bot.ask("Does <@U2> or @everyone know <!here> penguins love jazz?")
     await bot.answered(asks)
-    assert bot.street.pings == []
+    assert bot.workspace.pings == []
     await bot.press("ask", asks, person=1)
-    await bot.street.until(lambda: bot.street.pings)
+    await bot.workspace.until(lambda: bot.workspace.pings)
     await bot.press("ask", asks)
-    await bot.street.until(lambda: not bot.street.pending)
+    await bot.workspace.until(lambda: not bot.workspace.pending)
 
-    assert [person in ping for ping in bot.street.pings] == [True]
+    assert [person in ping for ping in bot.workspace.pings] == [True]
 
 
 async def test_it_speaks_the_askers_language(bot: Bot) -> None:
@@ -368,8 +432,8 @@ async def test_it_speaks_the_askers_language(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask(question)
     await bot.system.until_asked()
-    await bot.street.until(lambda: bot.street.answer(asks))
-    assert translate("begun", "de") in text(bot.street.answer(asks))
+    await bot.workspace.until(lambda: bot.workspace.answer(asks))
+    assert translate("begun", "de") in text(bot.workspace.answer(asks))
     await bot.press("stop", asks)
 
     assert text(await bot.answered(asks)) == translate("stopped", "de")
@@ -377,11 +441,11 @@ async def test_it_speaks_the_askers_language(bot: Bot) -> None:
 
 async def test_what_people_said_before_is_handed_over(bot: Bot) -> None:
     """A conversation that began without the bot, over more than a page of the platform's."""
-    street = bot.street
-    here, (asker, other, _) = street.channels[0], street.people
-    root = await street.say("Skarholm lighthouse is so pretty.", user=other, channel=here, silent=True)
+    workspace = bot.workspace
+    here, (asker, other, _) = workspace.channels[0], workspace.users
+    root = await workspace.say("Skarholm lighthouse is so pretty.", user=other, channel=here, silent=True)
     for number in range(4):
-        await street.say(f"I agree, {number} times.", user=asker, channel=here, thread=root, silent=True)
+        await workspace.say(f"I agree, {number} times.", user=asker, channel=here, thread=root, silent=True)
     await bot.start()
     asks = await bot.ask("When was it built?", thread=root)
     await bot.answered(asks)
@@ -405,27 +469,26 @@ async def test_what_it_knows_is_told_of_what_may_be_read_there(bot: Bot) -> None
     assert "What does “Tides" in here
     assert "handbook" not in elsewhere
     assert translate("intro_nothing", "en") in elsewhere
-    assert bot.street.pings == bot.street.links == bot.street.refused == []
+    assert bot.workspace.pings == bot.workspace.links == bot.workspace.refused == []
 
 
 async def test_it_introduces_itself_once_where_it_is_invited(bot: Bot) -> None:
     """Never again there, also after a restart; and not at all where settings say so."""
-    street, first, second = bot.street, *bot.street.channels[:2]
+    workspace, first, second = bot.workspace, *bot.workspace.channels[:2]
     await bot.start()
-    if not (hasattr(street, "invite") and await street.invite(first)):
-        pytest.skip("this platform tells the bot nothing of that")
-    await street.until(lambda: "handbook (documents: 3" in text(street.seen(first, by=street.people[0])))
-    await street.invite(first)
+    await workspace.invite(first)
+    await workspace.until(lambda: "handbook (documents: 3" in text(workspace.seen(first, by=workspace.users[0])))
+    await workspace.invite(first)
     await bot.stop()
     await bot.start(welcome=False)
-    await street.invite(first)
-    await street.invite(second)
+    await workspace.invite(first)
+    await workspace.invite(second)
     await bot.answered(await bot.ask())
     await bot.answered(await bot.ask(channel=1))
 
-    assert text(street.seen(first, by=street.people[0])).count(translate("intro_mention", "en")) == 1
-    assert translate("intro_mention", "en") not in text(street.seen(second, by=street.people[0]))
-    assert street.refused == street.pings == []
+    assert text(workspace.seen(first, by=workspace.users[0])).count(translate("intro_mention", "en")) == 1
+    assert translate("intro_mention", "en") not in text(workspace.seen(second, by=workspace.users[0]))
+    assert workspace.refused == workspace.pings == []
 
 
 async def test_what_was_answered_after_a_backup_is_not_answered_twice_once_it_is_restored(bot: Bot) -> None:
@@ -443,4 +506,4 @@ async def test_what_was_answered_after_a_backup_is_not_answered_twice_once_it_is
     await bot.start()
     await bot.system.until_asked(3)
     await bot.done(asks)
-    assert [one.id for one in bot.street.answer(asks)] == [one.id for one in before]
+    assert [one.id for one in bot.workspace.answer(asks)] == [one.id for one in before]

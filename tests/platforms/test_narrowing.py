@@ -1,24 +1,8 @@
 """A channel's scope is narrowed while an answer is on its way: nobody reads there any more what may not be read."""
 
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from pathlib import Path
-
-import pytest
-
 from storage.types import EntryKind
 from tests.platforms.bots import Bot, text
-from tests.platforms.houses import HOUSES, TRIED
-from tests.platforms.systems import Gated
-from tests.platforms.world import ANSWERS, BUILT
-
-
-@pytest.fixture(params=TRIED)
-async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
-    home = Path(shutil.copytree(filled, tmp_path / "home"))
-    async with HOUSES[request.param]() as street, AsyncExitStack() as stack:
-        yield Bot(street, home, Gated(), stack)
+from tests.platforms.example_app import ANSWERS, BUILT
 
 
 async def test_what_may_not_be_read_any_more_when_an_answer_ends_is_not_shown(bot: Bot) -> None:
@@ -27,7 +11,7 @@ async def test_what_may_not_be_read_any_more_when_an_answer_ends_is_not_shown(bo
     await bot.start()
     asks = await bot.ask()
     await bot.system.until_said(BUILT)
-    await bot.street.until(lambda: ANSWERS[BUILT] in text(bot.street.answer(asks)))
+    await bot.workspace.until(lambda: ANSWERS[BUILT] in text(bot.workspace.answer(asks)))
     assert bot.app
     await bot.app.overrides.set(bot.id(), "corpora", [], by="an admin", was=None)
     await bot.system.open()

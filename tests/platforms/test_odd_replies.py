@@ -1,9 +1,8 @@
-"""Every call of a conversation is answered oddly once: each question ends with one answer, or waits in the queue."""
+"""Every call of a conversation gets an odd response once: each question ends with one answer, or waits in the queue."""
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,154 +10,120 @@ import pytest
 
 from bot.desk.supervisor import Clock
 from bot.views.catalog import translate
-from storage.types import QueuedQuestion
-from tests.platforms.discord import faults as discord_faults
-from tests.platforms.discord import joining as discord_joining
-from tests.platforms.discord import talking as discord_talking
-from tests.platforms.discord import world as discord_world
-from tests.platforms.slack import faults as slack_faults
-from tests.platforms.slack import joining as slack_joining
-from tests.platforms.slack import talking as slack_talking
-from tests.platforms.slack import world as slack_world
-from tests.platforms.world import ANSWERS, BUILT, MADE, RISES, open_world
+from storage.types import EntryKind, QueuedQuestion
+from tests.platforms.bots import Bot, bot_in
+from tests.platforms.example_app import ANSWERS, BUILT, MADE, RISES
+from tests.platforms.fake_server import Fault, refused
+from tests.platforms.workspaces import PLATFORMS
 from tests.thorough import THOROUGH
 
-TIMES = 200
 NTHS = (1, 2, 3) if THOROUGH else (1,)
-"""Which call of each kind is answered oddly."""
-QUICK = Clock(sleep=lambda seconds: asyncio.sleep(seconds / 400))
-PLATFORMS = {"slack": slack_talking.talking, "discord": discord_talking.talking}
-DENIED: dict[str, Any] = {
-    "slack": slack_faults.refused("invalid_auth"),
-    "discord": discord_faults.Fault(401, code=0),
+"""Which call of each kind gets the odd response."""
+DENIED = {"slack": refused("invalid_auth"), "discord": Fault(401, code=0)}
+UNFIT = {"slack": refused("invalid_blocks"), "discord": Fault(400, code=50035)}
+KINDS: dict[str, Fault | dict[str, Fault]] = {
+    "proxy": Fault(403, page=True),
+    "unauthorized by a proxy": Fault(401, page=True),
+    "timed out": Fault(408, page=True),
+    "limited": Fault(429, page=True),
+    "page": Fault(200, page=True),
+    "broken": Fault(503, page=True),
+    "denied": DENIED,
+    "cut": Fault(0),
+    "lost": Fault(0, done=True),
+    "page of what was done": Fault(200, done=True),
+    "unfit": UNFIT,
 }
-STATUSES = {"proxy": 403, "locked out by a proxy": 401, "timed out": 408, "limited": 429, "page": 200, "broken": 503}
-KINDS = [*STATUSES, "denied", "cut", "lost", "page of what was done", "unfit"]
 IN_DOUBT = {"timed out", "page", "broken", "cut", "lost", "page of what was done"}
-"""After these nobody knows whether it was posted, where Slack cannot be asked: what one person alone sees."""
+"""After these it is unknown whether a message that one user alone sees was posted: Slack cannot be asked."""
 WAITS = ("Looking", "[Stop]", "thinking")
 
 
-def fault(platform: str, kind: str) -> Any:
-    """Return how a call fails."""
-    made = slack_faults.Fault if platform == "slack" else discord_faults.Fault
-    match kind:
-        case "denied":
-            return DENIED[platform]
-        case "cut" | "lost":
-            return made(0, done=kind == "lost")
-        case "page of what was done":
-            return made(200, done=True)
-        case "unfit":
-            return slack_faults.refused("invalid_blocks") if platform == "slack" else made(400, code=50035)
-    return made(STATUSES[kind], page=True)
-
-
-class Once(dict[str, list[Any]]):
+class FaultOnce(dict[str, list[Fault]]):
     """Lets the n-th call of each kind fail, or every one."""
 
-    def __init__(self, how: Any, nth: int = 1, *, always: bool = False) -> None:
+    def __init__(self, fault: Fault, nth: int = 1, *, always: bool = False) -> None:
         super().__init__()
-        self._how, self._nth, self._always = how, nth, always
-        self._seen = Counter[str]()
+        self._fault, self._nth, self._always = fault, nth, always
+        self._counts = Counter[str]()
 
     def get(self, name: str, default: Any = None) -> Any:
         del default
-        self._seen[name] += 1
-        if self._always or self._seen[name] == self._nth:
-            self[name] = [self._how]
+        self._counts[name] += 1
+        if self._always or self._counts[name] == self._nth:
+            self[name] = [self._fault]
         return super().get(name, [])
 
 
-@asynccontextmanager
-async def opened(platform: str, home: Path, filled: Path) -> AsyncIterator[Any]:
-    """Run a bot before its platform, and give what goes on there."""
-    joined = {"slack": slack_joining.joined, "discord": discord_joining.joined}[platform]
-    times: dict[str, float] = {"times": TIMES}
-    async with PLATFORMS[platform](home, filled, **times) as talk:
-        talk.fake, talk.me = getattr(talk, platform), {"slack": slack_world.BOT, "discord": discord_world.BOT}[platform]
-
-        async def start() -> None:
-            talk.app = talk.system.answering(talk.stack.enter_context(open_world(home)))
-            await talk.stack.enter_async_context(joined(talk.app, talk.fake, clock=QUICK))
-
-        talk.begin = start
-        yield talk
+@pytest.fixture(params=["slack", "discord"])
+async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
+    opening, clock = PLATFORMS[request.param](speed=200)(), Clock(sleep=lambda seconds: asyncio.sleep(seconds / 400))
+    async with bot_in(opening, filled, tmp_path / "home", every=False, desk_clock=clock) as opened:
+        yield opened
 
 
-async def done(talk: Any, ticket: int, text: str) -> QueuedQuestion:
-    """Wait until a question is done with, in its words."""
+def fault_of(bot: Bot, kind: str) -> Fault:
+    fault = KINDS[kind]
+    return fault if isinstance(fault, Fault) else fault[bot.workspace.name]
+
+
+async def until_done(bot: Bot, ticket: int, text: str) -> QueuedQuestion:
+    """Wait until a question is done, in these words."""
     async with asyncio.timeout(60):
-        row = None
-        while row is None or (row.state, row.body["text"]) != ("done", text):
-            row = await talk.app.queue.get(ticket)
+        while (row := await bot.outcome(ticket)).body["text"] != text:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-    found: QueuedQuestion = row
-    return found
+    return row
 
 
-async def closed(talk: Any, ticket: int) -> None:
-    """Wait until a question's turn is over, whether or not anybody could be told."""
+async def until_closed(bot: Bot, ticket: int) -> None:
+    """Wait until a question's turn is over, whether or not the user could be told."""
     async with asyncio.timeout(60):
-        kinds: set[str] = set()
-        while "turn_closed" not in kinds:
+        while True:
+            row = await bot.app.queue.get(ticket)
+            if row and row.turn_id and await bot.bodies(row, EntryKind.TURN_CLOSED):
+                return
             await asyncio.sleep(0.01)
-            row = await talk.app.queue.get(ticket)
-            kinds = {entry.kind for entry in await talk.app.audit.turn(row.turn_id)} if row and row.turn_id else kinds
 
 
-async def command(talk: Any, platform: str) -> None:
-    """Ask by a command."""
-    await (talk.acts.command("/ask", MADE) if platform == "slack" else talk.acts.command("ask", question=MADE))
-
-
-@pytest.mark.parametrize("platform", PLATFORMS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("nth", NTHS)
-async def test_every_kind_of_call_is_answered_oddly_once(
-    platform: str, kind: str, nth: int, filled: Path, tmp_path: Path
-) -> None:
-    """A mention, a command, an edit: each is answered, once, and nothing promises an answer that does not come."""
-    async with opened(platform, tmp_path / "home", filled) as talk:
-        await talk.begin()
-        talk.fake.faults = Once(fault(platform, kind), nth)
-        asked = await talk.acts.mention(BUILT)
-        assert (await done(talk, 1, BUILT)).outcome == "delivered"
-        await command(talk, platform)
-        row = await done(talk, 2, MADE)
-        doubtful = platform == "slack" and kind in IN_DOUBT
-        assert row.outcome in ({"delivered", "uncertain"} if doubtful else {"delivered"})
-        await talk.acts.edit(asked, f"<@{talk.me}> {RISES}")
-        await done(talk, 1, RISES)
-        seen = talk.sees()
-        assert (seen.count(ANSWERS[BUILT]), seen.count(ANSWERS[RISES])) == (0, 1)
-        assert seen.count(ANSWERS[MADE]) == 1 or (row.outcome == "uncertain" and ANSWERS[MADE] not in seen)
-        assert not [one for one in WAITS if one in seen]
-        assert translate("failed", "en") not in seen
+async def test_odd_response_to_each_call_leaves_one_answer(bot: Bot, kind: str, nth: int) -> None:
+    """To a mention, a command and an edit; nothing promises an answer that does not come."""
+    is_slack = bot.workspace.name == "slack"
+    await bot.start()
+    bot.server.faults = FaultOnce(fault_of(bot, kind), nth)
+    asked = await bot.ask()
+    assert (await until_done(bot, 1, BUILT)).outcome == "delivered"
+    await (bot.people.command("/ask", MADE) if is_slack else bot.people.command("ask", question=MADE))
+    row = await until_done(bot, 2, MADE)
+    assert row.outcome in ({"delivered", "uncertain"} if is_slack and kind in IN_DOUBT else {"delivered"})
+    await bot.workspace.rewrite(asked, RISES)
+    await until_done(bot, 1, RISES)
+    seen = bot.sees()
+    assert (seen.count(ANSWERS[BUILT]), seen.count(ANSWERS[RISES])) == (0, 1)
+    assert seen.count(ANSWERS[MADE]) == 1 or (row.outcome == "uncertain" and ANSWERS[MADE] not in seen)
+    assert not [sign for sign in WAITS if sign in seen]
+    assert translate("failed", "en") not in seen
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("when", ["before", "amid"])
-async def test_who_is_denied_for_good_leaves_it_to_the_next_start(
-    platform: str, when: str, filled: Path, tmp_path: Path
-) -> None:
-    """In mid answer, or before it was asked: nothing is lost, and what stood there meanwhile becomes the answer."""
-    denied = Once(DENIED[platform], always=True)
-    async with opened(platform, tmp_path / "home", filled) as talk:
-        await talk.begin()
-        if when == "before":
-            talk.fake.faults = denied
-        else:
-            talk.system.shut.add(BUILT)
-        asked = await talk.acts.mention(BUILT)
-        if when == "amid":
-            await talk.system.until_asked()
-            talk.fake.faults = denied
-            await talk.system.open()
-        await closed(talk, 1)
-        await talk.stop()
-        talk.fake.faults = {}
-        await talk.begin()
-        assert (await done(talk, 1, BUILT)).outcome == "delivered"
-        assert talk.sees().count(ANSWERS[BUILT]) == len(talk.acts.answers(asked)) == 1
-        assert not [one for one in WAITS if one in talk.sees()]
+@pytest.mark.parametrize("moment", ["before", "during"])
+async def test_denied_token_leaves_the_question_to_the_next_start(bot: Bot, moment: str) -> None:
+    """Nothing is lost, and what was shown meanwhile becomes the answer."""
+    denied = FaultOnce(DENIED[bot.workspace.name], always=True)
+    await bot.start()
+    if moment == "before":
+        bot.server.faults = denied
+    else:
+        bot.system.shut.add(BUILT)
+    asked = await bot.ask()
+    if moment == "during":
+        await bot.system.until_asked()
+        bot.server.faults = denied
+        await bot.system.open()
+    await until_closed(bot, 1)
+    await bot.stop()
+    bot.server.faults = {}
+    await bot.start()
+    assert (await until_done(bot, 1, BUILT)).outcome == "delivered"
+    assert bot.sees().count(ANSWERS[BUILT]) == len(bot.people.answers(asked)) == 1
+    assert not [sign for sign in WAITS if sign in bot.sees()]

@@ -22,9 +22,9 @@ from storage.types import QueuedQuestion
 from tests.bot.desk.leaking import CORPORA, found_in, telling_all
 from tests.pipeline.world import registered
 from tests.platforms.bots import text
-from tests.platforms.contract import Street
-from tests.platforms.houses import HOUSES, TRIED
 from tests.platforms.systems import Gated
+from tests.platforms.workspace import Workspace
+from tests.platforms.workspaces import TESTED, WORKSPACES
 from tests.storage.stores import kept, opened
 from tests.thorough import THOROUGH
 
@@ -36,9 +36,9 @@ Scope = frozenset[str]
 
 @dataclass
 class Office:
-    """A bot on a street whose settings stand in a file, and what may be read there by them."""
+    """A bot on a workspace whose settings stand in a file, and what may be read there by them."""
 
-    street: Street
+    workspace: Workspace
     app: App
     file: Path
     platform: str
@@ -53,7 +53,7 @@ class Office:
     async def change(self, number: int) -> None:
         """Write another version: every fourth is wrong, and changes nothing."""
         scope = frozenset(name for bit, name in enumerate(CORPORA) if (number + 1) >> bit & 1)
-        channel = f"{self.street.name}:{self.street.workspace}/{self.street.channels[0]}"
+        channel = f"{self.workspace.name}:{self.workspace.team}/{self.workspace.channels[0]}"
         corpora = [
             f"[[corpus]]\nname = '{name}'\nvisible_to = {json.dumps([channel] * (name in scope))}" for name in CORPORA
         ]
@@ -64,38 +64,38 @@ class Office:
         self.scopes += [] if wrong else [scope]
 
     async def ask(self, number: int) -> str:
-        street, version = self.street, len(self.scopes) - 1
-        asks: str = await street.say(f"{ASKED} {number}", user=street.people[0], channel=street.channels[0])
+        workspace, version = self.workspace, len(self.scopes) - 1
+        asks: str = await workspace.say(f"{ASKED} {number}", user=workspace.users[0], channel=workspace.channels[0])
         self.asked[asks] = version
         return asks
 
     async def row(self, asks: str) -> QueuedQuestion | None:
         """Return what the queue has of a message."""
-        street = self.street
-        return await self.app.queue.by_message(f"{street.name}:{street.workspace}/{street.channels[0]}", asks)
+        workspace = self.workspace
+        return await self.app.queue.by_message(f"{workspace.name}:{workspace.team}/{workspace.channels[0]}", asks)
 
     async def answered(self, asks: str) -> Scope:
         async with asyncio.timeout(60):
             while (row := await self.row(asks)) is None or row.state != QuestionState.DONE:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.005)
-        found: Scope = found_in(text(self.street.answer(asks)))
+        found: Scope = found_in(text(self.workspace.answer(asks)))
         return found
 
 
-@pytest.fixture(params=TRIED)
+@pytest.fixture(params=TESTED)
 async def office(request: pytest.FixtureRequest, vaults: Path, tmp_path: Path) -> AsyncIterator[Office]:
     home, file = Path(shutil.copytree(vaults, tmp_path / "home")), tmp_path / "footnote.toml"
     file.write_text(f"home = '{home}'")
-    async with HOUSES[request.param]() as street, AsyncExitStack() as stack:
+    async with WORKSPACES[request.param]() as workspace, AsyncExitStack() as stack:
         store = stack.enter_context(opened(home))
         live = LiveSettings(load_settings(file))
         system = Gated(telling_all)
         app = App(live, store, systems=registered(extractive=system), **kept(store))
-        await stack.enter_async_context(street.joined(app))
+        await stack.enter_async_context(workspace.joined(app))
         reloading = SettingsReload(live, partial(load_settings, file), ScopeRecord(app.audit))
         await reloading.begin()
         admits = (f"{key} = {json.dumps(value)}" for key, value in list_scope(live.current).items() if value)
-        yield Office(street, app, file, "\n".join([f"home = '{home}'", *admits]), reloading, system)
+        yield Office(workspace, app, file, "\n".join([f"home = '{home}'", *admits]), reloading, system)
 
 
 async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_much(office: Office) -> None:
@@ -113,13 +113,13 @@ async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_m
     for number in range(1, CHANGES):
         await office.change(number)
         asks = await office.ask(number)
-        assert await office.answered(asks) == office.scopes[-1], text(office.street.answer(asks))
+        assert await office.answered(asks) == office.scopes[-1], text(office.workspace.answer(asks))
     changing.set()
     await asyncio.gather(*loading)
 
     stand = 0
     for asks, version in office.asked.items():
-        answer = office.street.answer(asks)
+        answer = office.workspace.answer(asks)
         said, stand = text(answer), stand + len(answer)
         assert said.count("vaults of zebra") <= 1
         # What was narrowed twice while it was being answered is to be asked again.
@@ -127,7 +127,7 @@ async def test_settings_change_under_load_and_no_question_is_lost_or_reads_too_m
     rows = [await office.row(asks) for asks in office.asked]
     assert {(row.state, row.outcome) for row in rows if row} == {("done", "delivered")}
     assert len(rows) == len({row.turn_id for row in rows if row}) > CHANGES
-    assert len(office.street.seen(office.street.channels[0], by=office.street.people[0])) == stand
+    assert len(office.workspace.seen(office.workspace.channels[0], by=office.workspace.users[0])) == stand
 
 
 async def test_a_turn_keeps_its_scope_but_shows_nothing_that_was_taken_away_meanwhile(office: Office) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.platforms.bots import Bot, text
-from tests.platforms.houses import HOUSES
+from tests.platforms.example_app import fill
 from tests.platforms.systems import Gated, recite
-from tests.platforms.world import fill
+from tests.platforms.workspaces import WORKSPACES
 
 SCRIPTS = {
     "Cyrillic": "Правило {n} портовой книги гласит, что ни одна лодка рода {n} не причаливает у стены {n}",
@@ -26,17 +26,17 @@ async def test_a_long_answer_in_any_script_is_whole(name: str, script: str, tmp_
     rules = [SCRIPTS[script].format(n=number) for number in range(100, 220)]
     home = tmp_path / "home"
     await fill(home, {"book.md": {"title": script, "": " ".join(f"{rule}." for rule in rules)}})
-    async with HOUSES[name]() as street:
+    async with WORKSPACES[name]() as workspace:
         async with AsyncExitStack() as stack:
-            bot = Bot(street, home, Gated(recite), stack)
+            bot = Bot(workspace, home, stack, Gated(recite))
             bot.system.later.add(QUESTIONS[script])
             await bot.start()
             asks = await bot.ask(QUESTIONS[script])
             await bot.system.until_said(QUESTIONS[script])
             await bot.system.open()
-            await street.until(lambda: any("evidence" in one.buttons for one in street.answer(asks)))
-            answer = street.answer(asks)
+            await workspace.until(lambda: any("evidence" in one.buttons for one in workspace.answer(asks)))
+            answer = workspace.answer(asks)
         said = re.sub(r"\s+", " ", text(answer))
         assert [said.count(rule) for rule in rules] == [1] * len(rules)
         assert sorted(rules, key=said.index) == rules
-        assert street.refused == []
+        assert workspace.refused == []

@@ -1,4 +1,4 @@
-"""What each platform brings to `footnote setup`, tried on its strict fake."""
+"""What each platform brings to `footnote setup`, on its strict fake server."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -9,16 +9,16 @@ import pytest
 
 from bot.settings.platform_registry import load_platforms
 from tests.platforms.discord import server as discord_server
-from tests.platforms.discord import world as discord
+from tests.platforms.discord import state as discord
 from tests.platforms.mattermost import server as mattermost_server
-from tests.platforms.mattermost import world as mattermost
+from tests.platforms.mattermost import state as mattermost
 from tests.platforms.slack import server as slack_server
-from tests.platforms.slack import world as slack
+from tests.platforms.slack import state as slack
 
 
 @dataclass(frozen=True)
-class Town:
-    """A fake, and what is right there."""
+class Platform:
+    """A fake server, and the right answers for it."""
 
     serve: Any
     tokens: Mapping[str, str]
@@ -28,8 +28,8 @@ class Town:
     channel: str  # by its name
 
 
-TOWNS = {
-    "slack": Town(
+PLATFORMS = {
+    "slack": Platform(
         slack_server.serve,
         {"bot_token": slack.BOT_TOKEN, "app_token": slack.APP_TOKEN},
         "api_url",
@@ -37,43 +37,43 @@ TOWNS = {
         "T1",
         "general",
     ),
-    "discord": Town(
+    "discord": Platform(
         discord_server.serve, {"token": discord.BOT_TOKEN}, "api_url", "@Footnote", discord.GUILD, "general"
     ),
-    "mattermost": Town(mattermost_server.serve, {"token": mattermost.TOKEN}, "url", "@footnote", mattermost.TEAM, ""),
+    "mattermost": Platform(
+        mattermost_server.serve, {"token": mattermost.TOKEN}, "url", "@footnote", mattermost.TEAM, ""
+    ),
 }
 
 
 @asynccontextmanager
-async def opened(name: str) -> AsyncIterator[tuple[Any, Any, Town]]:
-    """Give a platform's setup, its table with all answers, and its town."""
-    town, entry = TOWNS[name], load_platforms()[name]
-    async with town.serve() as fake:
-        address = fake.url if town.address == "url" else fake.api
-        yield entry.setup, entry.settings.model_validate({**town.tokens, town.address: address}), town
+async def opened(name: str) -> AsyncIterator[tuple[Any, Any, Platform]]:
+    """Give a platform's setup, its table with all answers, and the platform."""
+    platform, entry = PLATFORMS[name], load_platforms()[name]
+    async with platform.serve() as fake:
+        address = fake.url if platform.address == "url" else fake.api
+        yield entry.setup, entry.settings.model_validate({**platform.tokens, platform.address: address}), platform
 
 
-@pytest.mark.parametrize("name", TOWNS)
-async def test_right_answers_are_taken_and_the_bot_is_found(name: str) -> None:
-    """Where it is, how it is called, and which channels there are."""
-    async with opened(name) as (setup, table, town):
+@pytest.mark.parametrize("name", PLATFORMS)
+async def test_right_answers_locate_the_bot(name: str) -> None:
+    async with opened(name) as (setup, table, platform):
         results = [
             one for question in setup.list_questions(table) for one in await setup.try_answer(table, question.key)
         ]
         location = await setup.locate_bot(table)
-        channels = await setup.list_channels(table, town.workspace)
+        channels = await setup.list_channels(table, platform.workspace)
 
     assert {one.level for one in results} == {"ok"}
-    assert (location.mention, town.workspace in {one.id for one in location.workspaces}) == (town.mention, True)
+    assert (location.mention, platform.workspace in {one.id for one in location.workspaces}) == (platform.mention, True)
     assert channels
-    assert town.channel in {*channels, ""}
+    assert platform.channel in {*channels, ""}
 
 
-@pytest.mark.parametrize("name", TOWNS)
-async def test_a_wrong_token_is_refused(name: str) -> None:
-    """By a finding, or by the platform's own error."""
-    async with opened(name) as (setup, table, town):
-        key = next(iter(town.tokens))
+@pytest.mark.parametrize("name", PLATFORMS)
+async def test_wrong_token_is_refused(name: str) -> None:
+    async with opened(name) as (setup, table, platform):
+        key = next(iter(platform.tokens))
         wrong = type(table).model_validate({**dict(table), key: "xoxb-of-somebody-else"})
         try:
             levels = {one.level for one in await setup.try_answer(wrong, key)}
@@ -83,12 +83,11 @@ async def test_a_wrong_token_is_refused(name: str) -> None:
     assert "fail" in levels
 
 
-async def test_a_scope_that_is_missing_is_told_at_once() -> None:
-    """Before anything is written."""
+async def test_missing_scope_is_reported() -> None:
     async with slack_server.serve() as fake:
-        fake.world.tokens[slack.BOT_TOKEN].scopes -= {"users:read"}
+        fake.state.tokens[slack.BOT_TOKEN].scopes -= {"users:read"}
         entry = load_platforms()["slack"]
-        table = entry.settings.model_validate({**TOWNS["slack"].tokens, "api_url": fake.api})
+        table = entry.settings.model_validate({**PLATFORMS["slack"].tokens, "api_url": fake.api})
         found = await entry.setup.try_answer(table, "bot_token")
 
     assert [one.what for one in found if one.level == "fail"] == ["Slack: the scope users:read was not given."]

@@ -16,14 +16,15 @@ from typing import Any, Protocol
 
 from bot.app import App
 from bot.desk.supervisor import Clock
-from tests.platforms.discord import joining as discord_joining
+from tests.platforms.discord import running as discord_running
 from tests.platforms.discord import server as discord_server
-from tests.platforms.discord import world as discord_world
-from tests.platforms.discord.state import FakeDiscord
-from tests.platforms.slack import joining as slack_joining
+from tests.platforms.discord import state as discord_state
+from tests.platforms.discord.server import FakeDiscord
+from tests.platforms.slack import running as slack_running
 from tests.platforms.slack import server as slack_server
-from tests.platforms.slack import world as slack_world
-from tests.platforms.slack.state import FakeSlack
+from tests.platforms.slack import state as slack_state
+from tests.platforms.slack.server import FakeSlack
+from tests.platforms.workspace import Target
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,31 +66,33 @@ class SlackAsker:
     load: AskLoad
 
     def __post_init__(self) -> None:
-        world = self.fake.world
+        state = self.fake.state
         for number in range(self.load.questions):
-            world.users[f"UA{number}"] = slack_world.User(f"UA{number}", f"asker{number}")
+            state.users[f"UA{number}"] = slack_state.User(f"UA{number}", f"asker{number}")
         for number in range(self.load.channels):
-            members = {slack_world.BOT, *(name for name in world.users if name.startswith("UA"))}
-            world.channels[f"CA{number}"] = slack_world.Channel(f"CA{number}", f"room{number}", members=members)
+            members = {slack_state.BOT, *(name for name in state.users if name.startswith("UA"))}
+            state.channels[f"CA{number}"] = slack_state.Channel(f"CA{number}", f"room{number}", members=members)
 
     def joined(self, app: App) -> AbstractAsyncContextManager[Any]:
-        joined: AbstractAsyncContextManager[Any] = slack_joining.joined(app, self.fake, clock=Clock())
+        joined: AbstractAsyncContextManager[Any] = slack_running.run_bot(
+            app, Target(self.fake.url, self.fake.clock), desk_clock=Clock()
+        )
         return joined
 
     async def ask(self, text: str, number: int, *, command: bool) -> AskedQuestion:
         user, channel = f"UA{number}", f"CA{number % self.load.channels}"
         if not command:
-            return AskedQuestion(await self.fake.acts.mention(text, user=user, channel=channel), channel)
-        return AskedQuestion(user, channel, await self.fake.acts.command("/ask", text, user=user, channel=channel))
+            return AskedQuestion(await self.fake.people.mention(text, user=user, channel=channel), channel)
+        return AskedQuestion(user, channel, await self.fake.people.command("/ask", text, user=user, channel=channel))
 
     def signs(self) -> set[str]:
-        shown = {thread for _, thread in self.fake.world.statuses}
-        return shown | {message.only or message.root for message in self.fake.world.ours()}
+        shown = {thread for _, thread in self.fake.state.statuses}
+        return shown | {message.only or message.root for message in self.fake.state.ours()}
 
     def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]:
         """Return by question whether each of its messages is a whole answer; a note that one will come is skipped."""
         answers: dict[str, list[bool]] = {question.name: [] for question in questions}
-        for message in self.fake.world.ours():
+        for message in self.fake.state.ours():
             if (name := message.only or message.root) in answers and (message.blocks or not message.only):
                 running = message.stream or "footnote:stop" in str(message.blocks)
                 answers[name].append(bool(message.blocks) and not running)
@@ -101,12 +104,12 @@ class SlackAsker:
         return [event.took for event in events if event.took is not None]
 
     def faults(self) -> list[str]:
-        limited = [f"limited: {call.method}" for call in self.fake.limited]
+        limited = [f"limited: {call.name}" for call in self.fake.limited]
         return [*limited, *map(str, self.fake.refused), *("given up" for _ in self.fake.courier.lost)]
 
     def connect(self) -> dict[str, str]:
         """Return the environment with which a server joins this workspace."""
-        tokens = {"SLACK_BOT_TOKEN": slack_world.BOT_TOKEN, "SLACK_APP_TOKEN": slack_world.APP_TOKEN}
+        tokens = {"SLACK_BOT_TOKEN": slack_state.BOT_TOKEN, "SLACK_APP_TOKEN": slack_state.APP_TOKEN}
         return {**tokens, "FOOTNOTE_SLACK__API_URL": self.fake.api}
 
 
@@ -116,33 +119,35 @@ class DiscordAsker:
     load: AskLoad
 
     def __post_init__(self) -> None:
-        world = self.fake.world
+        state = self.fake.state
         for number in range(self.load.questions):
             name = f"{9_000 + number}"
-            world.users[name] = discord_world.User(name, f"asker{number}")
-            world.guilds[discord_world.GUILD].members[name] = discord_world.Member(name)
+            state.users[name] = discord_state.User(name, f"asker{number}")
+            state.guilds[discord_state.GUILD].members[name] = discord_state.Member(name)
         for number in range(self.load.channels):
             name = f"{8_000 + number}"
-            world.channels[name] = discord_world.Channel(name, f"room{number}", guild=discord_world.GUILD)
+            state.channels[name] = discord_state.Channel(name, f"room{number}", guild=discord_state.GUILD)
 
     def joined(self, app: App) -> AbstractAsyncContextManager[Any]:
-        joined: AbstractAsyncContextManager[Any] = discord_joining.joined(app, self.fake, clock=Clock())
+        joined: AbstractAsyncContextManager[Any] = discord_running.run_bot(
+            app, Target(self.fake.url, self.fake.clock), desk_clock=Clock()
+        )
         return joined
 
     async def ask(self, text: str, number: int, *, command: bool) -> AskedQuestion:
         user, channel = f"{9_000 + number}", f"{8_000 + number % self.load.channels}"
         if not command:
-            return AskedQuestion(await self.fake.acts.mention(text, user=user, channel=channel), channel)
-        used = await self.fake.acts.command("ask", user=user, channel=channel, question=text, private=number % 2 == 0)
+            return AskedQuestion(await self.fake.people.mention(text, user=user, channel=channel), channel)
+        used = await self.fake.people.command("ask", user=user, channel=channel, question=text, private=number % 2 == 0)
         return AskedQuestion(used.id, channel, used)
 
     def signs(self) -> set[str]:
-        typing = {channel for channel, user in self.fake.world.typing if user == discord_world.BOT}
-        return typing | set(map(_find_question, self.fake.world.ours()))
+        typing = {channel for channel, user in self.fake.state.typing if user == discord_state.BOT}
+        return typing | set(map(_find_question, self.fake.state.ours()))
 
     def answers(self, questions: Sequence[AskedQuestion]) -> dict[str, list[bool]]:
         answers: dict[str, list[bool]] = {question.name: [] for question in questions}
-        for message in self.fake.world.ours():
+        for message in self.fake.state.ours():
             if (name := _find_question(message)) in answers:
                 answers[name].append(bool(message.components) and "footnote:stop" not in str(message.components))
         return answers
@@ -157,8 +162,8 @@ class DiscordAsker:
     def connect(self) -> dict[str, str]:
         """Return the environment with which a server joins this guild."""
         addresses = {"FOOTNOTE_DISCORD__API_URL": self.fake.api, "FOOTNOTE_DISCORD__GATEWAY_URL": self.fake.gateway.url}
-        guild = {"FOOTNOTE_DISCORD__SERVERS": json.dumps([discord_world.GUILD])}
-        token = {"DISCORD_TOKEN": discord_world.BOT_TOKEN, "FOOTNOTE_DISCORD__MESSAGE_CONTENT": "true"}
+        guild = {"FOOTNOTE_DISCORD__SERVERS": json.dumps([discord_state.GUILD])}
+        token = {"DISCORD_TOKEN": discord_state.BOT_TOKEN, "FOOTNOTE_DISCORD__MESSAGE_CONTENT": "true"}
         return {**token, **guild, **addresses}
 
 

@@ -22,7 +22,7 @@ import typer
 from evaluation.answers.question_sets import read_exam
 from evaluation.workbench import EXAMPLE_QUESTIONS
 from storage.indexes.lexical import LexicalIndex
-from tests.platforms.slack import world as slack_world
+from tests.platforms.slack import state as slack_state
 from tests.team_servers import TeamServers, find_missing, start_team_servers
 from tools.benchmarks.platform_askers import (
     ROOT,
@@ -113,24 +113,24 @@ async def press_and_edit(asker: PlatformAsker, questions: list[AskedQuestion]) -
     if not isinstance(asker, SlackAsker):
         return {}
     fake = asker.fake
-    answers = {message.root: message for message in fake.world.ours() if message.blocks}
+    answers = {message.root: message for message in fake.state.ours() if message.blocks}
     rated = [one for one in questions if "footnote:feedback" in str(answers[one.name].blocks)][:20]
     presses = [
-        await fake.acts.press("footnote:feedback", answers[question.name].ts, user=f"UA{number}", chosen="positive")
+        await fake.people.press("footnote:feedback", answers[question.name].ts, user=f"UA{number}", chosen="positive")
         for number, question in enumerate(rated)
     ]
     await wait_until(lambda: all(press.answer.done() for press in presses), 5)  # Slack waits 3 s, then shows an error
     edited = questions[-10:]
     before = {question.name: answers[question.name].blocks for question in edited}
     for question in edited:
-        await fake.acts.edit(question.name, f"<@{slack_world.BOT}> How many days of parental leave are there?")
+        await fake.people.edit(question.name, f"<@{slack_state.BOT}> How many days of parental leave are there?")
 
     def all_changed() -> bool:
-        now = {message.root: message for message in fake.world.ours() if message.blocks}
+        now = {message.root: message for message in fake.state.ours() if message.blocks}
         return all(now[question.name].blocks != before[question.name] for question in edited)
 
     took = await wait_until(all_changed, 60)
-    counts = Counter(message.root for message in fake.world.ours() if message.blocks)
+    counts = Counter(message.root for message in fake.state.ours() if message.blocks)
     return {
         "pressed": len(rated),
         "acknowledged in time": sum(press.took is not None for press in presses),

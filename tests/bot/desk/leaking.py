@@ -26,11 +26,8 @@ from ingest.refresh.document_refresh import forget_documents
 from pipeline.types import CitedSentence, ClaimChecked, Status
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
 from tests.pipeline.world import registered
-from tests.platforms.dialects import Dialect
-from tests.platforms.fake_platform import FakePlatform, client
-from tests.platforms.fake_server import FakeServer, serve
-from tests.platforms.wire import wired
-from tests.platforms.world import LinkedPages
+from tests.platforms.example_app import LinkedPages
+from tests.platforms.memory_platform import Dialect, MemoryPlatform
 from tests.storage.stores import kept, opened
 from tests.thorough import THOROUGH
 
@@ -86,8 +83,8 @@ async def leaking(home: Path, dialect: Dialect) -> AsyncIterator["House"]:
     """Serve a platform, with the bot that has the three corpora in its home."""
     with opened(home) as store:
         app = App(Settings(home=home), store, systems=registered(extractive=telling_all), **kept(store))
-        async with serve(dialect) as server, wired(server.url) as wire:
-            yield House(app, server, client(wire, dialect))
+        platform = MemoryPlatform(dialect)
+        yield House(app, platform, platform)
 
 
 @dataclass
@@ -95,8 +92,8 @@ class House:
     """The bot, its platform, and what its settings allow just now."""
 
     app: App
-    server: FakeServer
-    platform: FakePlatform
+    server: MemoryPlatform
+    platform: MemoryPlatform
     readers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     narrowed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
@@ -178,7 +175,7 @@ class House:
             for (channel, user), text in asked.items():
                 who = self.asker(channel, user)
                 thread = before[channel, user].place.thread if before else ""
-                message = await self.server.say(text, user=user, channel=who.channel, thread=thread, silent=True)
+                message = self.server.write(text, user=user, channel=who.channel, thread=thread)
                 facts = {"message": message, "text": text, "user": user, "channel": who.channel, "thread": thread}
                 alone = (channel, user) == ("C2", "U2")
                 event = facts | {"workspace": "T1", "dm": not channel, "only_asker": alone} | more

@@ -26,7 +26,7 @@ from tests.bot.desk.leaking import (
     leaking,
     rounds,
 )
-from tests.platforms.dialects import DIALECTS
+from tests.platforms.memory_platform import DIALECTS
 from tests.thorough import THOROUGH
 
 NOTHING = translate("not_here", "en")
@@ -134,7 +134,7 @@ async def test_who_is_denied_while_their_answer_is_made_is_not_shown_it(house):
     """They were not yet when their turn came."""
     await house.allow(OPEN, frozenset())
     stands = itertools.chain([Exclusion.NONE], itertools.repeat(Exclusion.DENIED))
-    house.platform.stand = lambda asker: replace(asker, exclusion=next(stands))
+    house.platform.refresh = lambda asker: replace(asker, exclusion=next(stands))
     await house.ask({("C1", "U1"): HELD})
 
     assert not found_in([one.plain for one in house.server.messages.values() if one.key])

@@ -7,20 +7,19 @@ import pytest
 
 from bot.views.catalog import translate
 from tests.bot.desk.leaking import CORPORA, HELD, found_in, leaking
-from tests.platforms.dialects import SLACK
-from tests.platforms.fake_server import BROKEN, LIMITED, LOST, RESET
+from tests.platforms.memory_platform import BROKEN, DIALECTS, LIMITED, LOST
 
 WHO = ("C2", "U2")
 
 
-@pytest.mark.parametrize("stumble", [LIMITED, BROKEN, RESET, LOST])
-async def test_an_answer_is_in_the_channel_once_however_its_posting_failed(vaults, tmp_path, stumble):
+@pytest.mark.parametrize("failure", [LIMITED, BROKEN, LOST])
+async def test_an_answer_is_in_the_channel_once_however_its_posting_failed(vaults, tmp_path, failure):
     """Whether or not the failed call had its effect; the platform is asked what stands there."""
-    async with leaking(Path(shutil.copytree(vaults, tmp_path / "home")), SLACK) as house:
+    async with leaking(Path(shutil.copytree(vaults, tmp_path / "home")), DIALECTS["slack"]) as house:
         await house.allow(dict.fromkeys(CORPORA, ("C2",)), frozenset())
         question = (await house.ask({WHO: HELD}))[WHO]
         ticket, key = await house.ticket(question), f"{question.key}#shared"
-        house.server.stumbles["post"] = [stumble]
+        house.server.failures = [failure]
 
         said = [await house.act("share", ticket, WHO) for _ in range(3)]
 

@@ -19,13 +19,12 @@ from bot.platforms.discord.platform import DiscordPlatform
 from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
 from tests.bot import outgoing
+from tests.platforms.clock import ManualClock
 from tests.platforms.discord import interacting
 from tests.platforms.discord.components import nested
-from tests.platforms.discord.seeing import words
-from tests.platforms.discord.server import serve
-from tests.platforms.discord.state import FakeDiscord
-from tests.platforms.discord.world import APP, BOT, BOT_TOKEN, GUILD, Message
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.state import APP, BOT, BOT_TOKEN, GUILD, Message
+from tests.platforms.discord.transcript import words
 
 NOTHING = PostedMessages()
 US = DiscordBotIdentity(APP, BOT)
@@ -42,7 +41,7 @@ class Stall:
 
     async def asked(self, text: str = "When?", *, channel: str = "201", thread: str = "", **more: Any) -> Question:
         """Return a question that somebody asks in a channel, or in a thread of it, now."""
-        message = await self.discord.acts.mention(text, channel=thread or channel)
+        message = await self.discord.people.mention(text, channel=thread or channel)
         return question(channel, message, thread=thread, at=self.clock.now(), **more)
 
     async def invoked(self, *, private: bool = False, channel: str = "201", defer: bool = True) -> Question:
@@ -81,11 +80,11 @@ class Stall:
 
     def ours(self, asked: Question) -> list[Message]:
         """Return our messages where a question was asked."""
-        return [one for one in self.discord.world.ours() if one.channel == (asked.place.thread or asked.place.channel)]
+        return [one for one in self.discord.state.ours() if one.channel == (asked.place.thread or asked.place.channel)]
 
     def said(self, number: str) -> str:
         """Return the words of a message."""
-        return words(self.discord.acts.find(number), self.discord.world)
+        return words(self.discord.people.find(number), self.discord.state)
 
 
 def plain(message: Message) -> list[dict[str, Any]]:

@@ -28,9 +28,9 @@ from bot.platforms.discord.client import (
 from bot.platforms.discord.interactions import InteractionToken, is_token_valid, parse_token
 from bot.platforms.shared.rate_limit import Busy
 from tests.bot.discord.stall import Stall
-from tests.platforms.discord.faults import BANNED, BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, RESET, Fault
-from tests.platforms.discord.world import APP, BOT_TOKEN, SECRETS
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.clock import ManualClock
+from tests.platforms.discord.state import APP, BOT_TOKEN, SECRETS
+from tests.platforms.fake_server import BANNED, BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, RESET, Fault
 
 ONE = {"X-RateLimit-Limit": "5", "X-RateLimit-Bucket": "b"}
 
@@ -113,7 +113,7 @@ async def test_nobody_there() -> None:
 
 async def test_a_token_that_is_not_valid(stall: Stall) -> None:
     """It is said what to do, and the token is not; what is under way waits for another."""
-    await stall.discord.acts.revoke()
+    await stall.discord.people.revoke()
     with pytest.raises(AccessDenied) as error:
         await post(stall)
     assert error.value.seconds

@@ -13,8 +13,8 @@ from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from bot.types import Question
 from tests.bot.discord.stall import US, Stall, question
 from tests.bot.taker import Taker
-from tests.platforms.discord.faults import BROKEN, LIMITED, LIMITED_EVERYWHERE, RESET, UNAVAILABLE, Fault
-from tests.platforms.discord.world import GUILD, OTHER_GUILD, Channel
+from tests.platforms.discord.state import GUILD, OTHER_GUILD, Channel
+from tests.platforms.fake_server import BROKEN, LIMITED, LIMITED_EVERYWHERE, RESET, UNAVAILABLE, Fault
 
 
 def taking(**facts: Any) -> Taker:
@@ -42,7 +42,7 @@ def catching(stall: Stall, taker: Taker, folder: Path) -> CatchUpRun:
 
 async def missed(stall: Stall, channel: str = "201") -> str:
     """Write a mention; nobody is connected who would hear of it, and return its id."""
-    return str(await stall.discord.acts.mention("When?", channel=channel))
+    return str(await stall.discord.people.mention("When?", channel=channel))
 
 
 @pytest.mark.parametrize("route", ["get_channels", "active_threads", "get_messages"])
@@ -52,7 +52,7 @@ async def test_whatever_keeps_it_from_reading_is_over_some_time(
 ) -> None:
     """However often it comes, nothing that was missed is lost; where we may not read nobody could ask us."""
     began, taker = stall.clock.now(), taking()
-    thread = await stall.discord.acts.thread("The harbour")
+    thread = await stall.discord.people.thread("The harbour")
     await stall.clock.advance(1)
     asked = [await missed(stall, channel) for channel in ("201", "204", thread)]
     stall.discord.faults[route] = [fault] * 9
@@ -69,7 +69,7 @@ async def test_more_than_fits_a_page_in_more_channels_than_discord_lets_one_read
     """Each waits for its turn, however long that takes."""
     began, taker = stall.clock.now(), taking()
     for number in range(60):
-        stall.discord.world.channels[f"9{number:03}"] = Channel(f"9{number:03}", f"x{number}", guild=GUILD)
+        stall.discord.state.channels[f"9{number:03}"] = Channel(f"9{number:03}", f"x{number}", guild=GUILD)
     await stall.clock.advance(1)
     asked = [await missed(stall, f"9{number:03}") for number in range(60)]
     asked += [await missed(stall) for _ in range(PAGE + 1)]
@@ -87,7 +87,7 @@ async def test_a_restart_while_it_catches_up_loses_nothing(stall: Stall, tmp_pat
     stall.discord.faults["get_channels"] = [Fault(403, code=20012)]
     await catching(stall, taking(), tmp_path).run(began)
     await stall.clock.advance(600)
-    later = stall.discord.world.snowflake()
+    later = stall.discord.state.snowflake()
     taker = taking(last=Row(f"discord:301/201/{later}#told"))
     again = catching(stall, taker, tmp_path)
 
@@ -118,9 +118,9 @@ def test_a_session_that_says_nothing_of_shards_is_the_only_one(ready: dict[str, 
 async def test_what_was_edited_or_deleted_meanwhile_is_looked_at_again(stall: Stall, tmp_path: Path) -> None:
     """What stands as it was asked is left alone, as is what may not be read any more, once it can be told."""
     asked = [await missed(stall) for _ in range(3)] + [await missed(stall, "202")]
-    await stall.discord.acts.edit(asked[1], "<@501> Who?")
-    await stall.discord.acts.delete(asked[2])
-    await stall.discord.acts.deny("202", 1 << 10)
+    await stall.discord.people.edit(asked[1], "<@501> Who?")
+    await stall.discord.people.delete(asked[2])
+    await stall.discord.people.deny("202", 1 << 10)
     stall.discord.faults["get_message"] = [UNAVAILABLE, LIMITED, Fault(403)]
     keys = [f"discord:{GUILD}/{'202' if one == asked[3] else '201'}/{one}" for one in asked]
     taker = taking(rows=[Row(key) for key in keys])

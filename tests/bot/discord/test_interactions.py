@@ -9,8 +9,8 @@ from bot.platforms.discord.messages import render_messages
 from bot.types import PostedMessages
 from tests.bot.discord.stall import Stall, bare, plain
 from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY
-from tests.platforms.discord.faults import BROKEN, LOST, LOST_500
-from tests.platforms.discord.world import EPHEMERAL
+from tests.platforms.discord.state import EPHEMERAL
+from tests.platforms.fake_server import BROKEN, LOST, LOST_500
 
 LATE = 15 * 60.0
 
@@ -106,7 +106,7 @@ async def test_a_private_answer_that_comes_too_late(stall: Stall, *, early: bool
         with pytest.raises(CannotPost) as error:
             await stall.platform.show(asked, FINAL, posted)
     assert "alone" in str(error.value)
-    (told,) = (one for one in stall.discord.world.ours() if one.channel == stall.discord.world.dm("101").id)
+    (told,) = (one for one in stall.discord.state.ours() if one.channel == stall.discord.state.dm("101").id)
     assert "Please ask again" in stall.said(told.id)
     assert "Sentence" not in stall.said(told.id)
     assert not stall.platform.ways(asked).reads_back
@@ -117,7 +117,7 @@ async def test_a_private_answer_that_comes_too_late(stall: Stall, *, early: bool
 async def test_a_private_answer_too_late_for_somebody_who_takes_no_messages(stall: Stall) -> None:
     """They cannot be told; it fails all the same, and says why in the log alone."""
     asked = await stall.invoked(private=True)
-    stall.discord.world.users["101"].closed = True
+    stall.discord.state.users["101"].closed = True
     await stall.clock.advance(LATE)
     with pytest.raises(CannotPost):
         await stall.platform.show(asked, FINAL, PostedMessages())
@@ -138,7 +138,7 @@ async def test_an_answer_that_somebody_deleted(stall: Stall) -> None:
     """Stays deleted."""
     asked = await stall.invoked()
     posted = await stall.told(asked, BEGUN)
-    await stall.discord.acts.delete(posted.messages[0])
+    await stall.discord.people.delete(posted.messages[0])
     with pytest.raises(PostGone):
         await stall.platform.show(asked, FINAL, posted)
     assert await stall.platform.find(asked) == PostedMessages()
@@ -155,14 +155,14 @@ async def test_where_we_may_not_write_interactions_answer_all_the_same(stall: St
 
 async def test_a_command_in_a_thread_that_is_archived_meanwhile(stall: Stall) -> None:
     """Its further messages stand in the thread, which is opened again by posting them anew."""
-    thread = await stall.discord.acts.thread("Opening hours")
+    thread = await stall.discord.people.thread("Opening hours")
     asked = await stall.invoked(channel=thread)
     asked = replace(asked, place=replace(asked.place, channel="201", thread=thread))
     posted = await stall.told(asked, BEGUN, LONG)
-    await stall.discord.acts.archive(thread)
+    await stall.discord.people.archive(thread)
     posted = await stall.shown(asked, LONG, posted)
     stall.whole(asked, LONG, posted)
-    await stall.discord.acts.archive(thread)
+    await stall.discord.people.archive(thread)
     with pytest.raises(CannotPost):
         await stall.platform.remove(asked, posted)
 

@@ -12,7 +12,8 @@ from bot.views.turn_view import View
 from bot.views.view_reducer import simplify_view
 from tests.bot.discord.stall import Stall, question
 from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY
-from tests.platforms.discord.faults import (
+from tests.platforms.discord.state import LOADING, PUBLIC_THREADS, V2
+from tests.platforms.fake_server import (
     BROKEN,
     LIMITED,
     LIMITED_EVERYWHERE,
@@ -22,8 +23,6 @@ from tests.platforms.discord.faults import (
     UNAVAILABLE,
     Fault,
 )
-from tests.platforms.discord.permissions import PUBLIC_THREADS
-from tests.platforms.discord.world import LOADING, V2
 from tests.platforms.markup import UNSEEN
 
 PAGES = len(render_messages(LONG))
@@ -145,7 +144,7 @@ async def test_a_post_that_arrived_unheard_before_a_crash(stall: Stall, view: Vi
     assert error.value.seconds is None
     await stall.clock.advance(3_600)
     for n in range(250):
-        await stall.discord.acts.say(f"Meanwhile {n}")
+        await stall.discord.people.say(f"Meanwhile {n}")
     found = await stall.found(asked)
     assert len(found.messages) == 1
     posted = await stall.shown(asked, LONG, found)
@@ -198,7 +197,7 @@ async def test_what_somebody_deleted_stays_deleted(stall: Stall) -> None:
     """Whether it is edited, or posted again under its nonce."""
     asked = await stall.asked()
     posted = await stall.told(asked, BEGUN)
-    await stall.discord.acts.delete(posted.messages[0])
+    await stall.discord.people.delete(posted.messages[0])
     with pytest.raises(PostGone):
         await stall.platform.show(asked, FINAL, posted)
     with pytest.raises(PostGone):
@@ -209,7 +208,7 @@ async def test_what_somebody_deleted_stays_deleted(stall: Stall) -> None:
 async def test_what_was_asked_may_be_deleted_meanwhile(stall: Stall) -> None:
     """The answer stands there without replying to anything, and is found."""
     asked = await stall.asked()
-    await stall.discord.acts.delete(asked.message)
+    await stall.discord.people.delete(asked.message)
     posted = await stall.told(asked, BEGUN, FINAL)
     stall.whole(asked, FINAL, posted)
     assert await stall.platform.find(asked) == posted
@@ -228,9 +227,9 @@ async def test_channels_that_will_not_have_it(stall: Stall, channel: str) -> Non
 async def test_a_history_that_is_hidden_from_us(stall: Stall) -> None:
     """Nothing can be replied to there; the answer is posted all the same."""
     asked = await stall.asked()
-    await stall.discord.acts.deny("201", 1 << 16)
+    await stall.discord.people.deny("201", 1 << 16)
     (number,) = (await stall.told(asked, FINAL)).messages
-    assert stall.discord.acts.find(number).reference is None
+    assert stall.discord.people.find(number).reference is None
 
 
 async def test_a_thread_is_opened_on_the_question(stall: Stall) -> None:
@@ -240,7 +239,7 @@ async def test_a_thread_is_opened_on_the_question(stall: Stall) -> None:
     stall.discord.faults["create_thread"] = [LOST, BROKEN]
     posted = await stall.told(asked, *WAY, LONG)
     stall.whole(asked, LONG, posted)
-    thread = stall.discord.world.channels[asked.message]
+    thread = stall.discord.state.channels[asked.message]
     assert UNSEEN.sub("", thread.name).startswith("@everyone when?")
     assert not thread.name.startswith("@everyone")
     assert await stall.platform.find(asked) == posted
@@ -257,14 +256,14 @@ async def test_where_no_thread_may_be_opened_the_answer_stands_in_the_channel(
     if fault:
         stall.discord.faults["create_thread"] = [fault] * 2
     else:
-        await stall.discord.acts.deny("201", PUBLIC_THREADS)
+        await stall.discord.people.deny("201", PUBLIC_THREADS)
     posted = await stall.told(there, BEGUN)
     if restarts:
         stall.restart()
     assert await stall.platform.find(there) == posted
     posted = await stall.shown(there, LONG, posted)
     stall.whole(asked, LONG, posted)
-    assert (stall.discord.acts.find(posted.messages[0]).reference or {})["message_id"] == asked.message
+    assert (stall.discord.people.find(posted.messages[0]).reference or {})["message_id"] == asked.message
     await stall.platform.remove(there, posted)
     assert stall.ours(asked) == []
 
@@ -274,7 +273,7 @@ async def test_an_archived_thread_that_is_ours_is_opened_again(stall: Stall) -> 
     asked = await stall.asked()
     asked = replace(asked, place=replace(asked.place, thread=asked.message))
     posted = await stall.told(asked, BEGUN)
-    await stall.discord.acts.archive(asked.message)
+    await stall.discord.people.archive(asked.message)
     posted = await stall.shown(asked, FINAL, posted)
     stall.whole(asked, FINAL, posted)
     assert stall.discord.posts == 1
@@ -282,10 +281,10 @@ async def test_an_archived_thread_that_is_ours_is_opened_again(stall: Stall) -> 
 
 async def test_an_archived_thread_that_is_not_ours(stall: Stall) -> None:
     """The answer is posted anew, which opens it, and what stood there before is deleted."""
-    thread = await stall.discord.acts.thread("Opening hours")
+    thread = await stall.discord.people.thread("Opening hours")
     asked = await stall.asked(thread=thread)
     posted = await stall.told(asked, BEGUN)
-    await stall.discord.acts.archive(thread)
+    await stall.discord.people.archive(thread)
     assert await stall.shown(asked, WAY[1], posted) == posted
     posted = await stall.shown(asked, LONG, posted)
     stall.whole(asked, LONG, posted)
@@ -293,18 +292,18 @@ async def test_an_archived_thread_that_is_not_ours(stall: Stall) -> None:
 
 async def test_a_locked_thread(stall: Stall) -> None:
     """Nothing can be said there."""
-    thread = await stall.discord.acts.thread("Opening hours")
+    thread = await stall.discord.people.thread("Opening hours")
     asked = await stall.asked(thread=thread)
-    await stall.discord.acts.archive(thread, lock=True)
+    await stall.discord.people.archive(thread, lock=True)
     with pytest.raises(CannotPost):
         await stall.platform.show(asked, FINAL, PostedMessages())
 
 
 async def test_a_thread_that_was_deleted(stall: Stall) -> None:
     """It is not opened again for a question that was asked within it; nothing is found there."""
-    thread = await stall.discord.acts.thread("Opening hours")
+    thread = await stall.discord.people.thread("Opening hours")
     asked = await stall.asked(thread=thread)
-    await stall.discord.acts.remove_channel(thread)
+    await stall.discord.people.remove_channel(thread)
     with pytest.raises(CannotPost):
         await stall.platform.show(asked, FINAL, PostedMessages())
     assert await stall.platform.find(asked) == PostedMessages()
@@ -315,7 +314,7 @@ async def test_removing_is_no_error_where_there_is_nothing(stall: Stall) -> None
     """And whatever is there goes, though that may take more than one call."""
     asked = await stall.asked()
     posted = await stall.told(asked, BEGUN, LONG)
-    await stall.discord.acts.delete(posted.messages[0])
+    await stall.discord.people.delete(posted.messages[0])
     stall.discord.faults["delete_message"] = [LOST]
     await stall.platform.remove(asked, posted)
     assert stall.ours(asked) == []
@@ -338,7 +337,7 @@ async def test_people_are_called(stall: Stall) -> None:
     stall.discord.faults["create_message"] = [LOST] * 4
     posted = await stall.platform.call(asked.place, "Who knows, <@103> @here?", ["101", "102"])
     (number,) = posted.messages
-    assert sorted(stall.discord.acts.find(number).notified) == ["101", "102"]
+    assert sorted(stall.discord.people.find(number).notified) == ["101", "102"]
     assert stall.discord.posts == 1
 
 
@@ -357,7 +356,7 @@ async def test_pages_of_what_stands_there(stall: Stall) -> None:
     asked = await stall.asked()
     posted = await stall.told(asked, BEGUN)
     for n in range(10):
-        await stall.discord.acts.say(f"Meanwhile {n}")
+        await stall.discord.people.say(f"Meanwhile {n}")
     posted = await stall.shown(asked, LONG, posted)
     assert await stall.platform.find(asked) == posted
 

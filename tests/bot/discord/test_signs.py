@@ -7,7 +7,7 @@ from bot.types import ProgressSign
 from bot.views.turn_view import View
 from tests.bot.discord.stall import Stall, plain
 from tests.bot.views.moments import FINAL
-from tests.platforms.discord.faults import BROKEN
+from tests.platforms.fake_server import BROKEN
 
 BEGUN, WAITS = View(7, "en", status="Looking …"), View(7, "en", status="Waiting: 3 before you …", before=3)
 
@@ -41,6 +41,6 @@ async def test_in_the_place_of_a_commands_answer_stands_how_many_are_before_it(s
     assert stall.discord.calls("edit_response") == []
     for _ in range(2):
         assert await stall.platform.show_sign(asked, WAITS) is ProgressSign.WORDED
-    (shown,) = stall.discord.world.ours()
+    (shown,) = stall.discord.state.ours()
     assert "Waiting: 3 before you …" in str(plain(shown))
     assert len(stall.discord.calls("edit_response")) == 1

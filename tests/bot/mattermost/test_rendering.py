@@ -25,10 +25,10 @@ from bot.views.sanitize import sanitize_url, strip_invisible
 from bot.views.turn_view import Button, ButtonAction, View
 from tests.bot.views.views import DAY, views
 from tests.platforms import markup
-from tests.platforms.mattermost import seeing
+from tests.platforms.hostile_text import texts
+from tests.platforms.mattermost import transcript
 from tests.platforms.mattermost.api import MAX_MESSAGE
-from tests.platforms.mattermost.world import ANA, BEN, BOT, CLEO, Post
-from tests.platforms.nasty import texts
+from tests.platforms.mattermost.state import ANA, BEN, BOT, CLEO, Post
 from tests.thorough import sample
 
 US = MattermostBotIdentity(BOT, "footnote", {})
@@ -55,11 +55,11 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
     urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
     for post in map(posted, (*made, render_first(view))):
         assert 0 < len(post.message) <= MAX_MESSAGE
-        assert set(seeing.links(post)) <= urls - {""}
-        assert {one.split()[0] for one in seeing.pings(post, {})} <= {
+        assert set(transcript.links(post)) <= urls - {""}
+        assert {one.split()[0] for one in transcript.pings(post, {})} <= {
             f"@{NAMES[one]}" for one in people if one in NAMES
         }
-    said = squeezed("".join(seeing.words(post.text) for post in made))
+    said = squeezed("".join(transcript.words(post.text) for post in made))
     for number in chain(*(one.citations for one in view.sentences), (one.number for one in view.sources if one.number)):
         assert f"[{number}]" in said
     if all(len(url) < 100 for url in urls) and not people:
@@ -75,7 +75,7 @@ def test_what_is_escaped_reads_as_it_was_and_comes_back_so(text: str) -> None:
     """A post of ours that is read again has the same words."""
     made = escape_markdown(text)
 
-    assert squeezed(seeing._ESCAPED.sub(r"\1", made)) == squeezed(strip_invisible(text))
+    assert squeezed(transcript._ESCAPED.sub(r"\1", made)) == squeezed(strip_invisible(text))
     assert squeezed(read_own_text(escape_markdown("It is so (2 * 3, a_b) ~ #1."))) == "Itisso(2*3,a_b)~#1."
 
 
@@ -84,7 +84,7 @@ def test_what_can_be_pressed_is_told_beneath_or_is_a_button_that_nobody_can_make
     post, callback = MattermostPost("Yes.", BUTTONS), Callback("https://bot.example.com/x", b"secret")
     legend, buttons = build_props(post, PostMark("k", 1, 7), None), build_props(post, None, callback)["attachments"][0]
 
-    assert seeing.pressable(Post("", BOT, "", "", props=legend)) == tuple(seeing._SIGNS.values())
+    assert transcript.pressable(Post("", BOT, "", "", props=legend)) == tuple(transcript._SIGNS.values())
     assert read_mark({"props": legend}) == PostMark("k", 1, 7)
     contexts = [one["integration"]["context"] for one in buttons["actions"]]
     assert [callback.read(one) for one in contexts] == [(action, 7) for action in ButtonAction]

@@ -13,10 +13,9 @@ from bot.platforms.slack.platform import SlackPlatform
 from bot.types import Place, PostedMessages, Question
 from bot.views.turn_view import View
 from tests.bot import outgoing
-from tests.platforms.slack.clock import ManualClock
-from tests.platforms.slack.server import serve
-from tests.platforms.slack.state import FakeSlack
-from tests.platforms.slack.world import BOT_TOKEN
+from tests.platforms.clock import ManualClock
+from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.state import BOT_TOKEN
 
 NOTHING = PostedMessages()
 
@@ -37,7 +36,7 @@ class Shop:
 
     async def asked(self, text: str = "When?", *, channel: str = "C1", thread: str = "", **more: Any) -> Question:
         """Return a question that somebody asks in a channel now."""
-        ts = await self.slack.acts.say(text, channel=channel, thread=thread)
+        ts = await self.slack.people.say(text, channel=channel, thread=thread)
         return question(channel, ts, thread=thread, at=self.clock.now(), **more)
 
     async def shown(self, asked: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
@@ -54,7 +53,7 @@ class Shop:
 
     def whole(self, asked: Question, view: View) -> None:
         """Hold what stands in answer to a question to a view: all of it, once, and marked."""
-        found = self.slack.acts.answers(asked.message)
+        found = self.slack.people.answers(asked.message)
         assert [one.blocks for one in found] == [list(message.blocks) for message in render_messages(view)]
         assert not any(one.stream for one in found)
         marks = [one.metadata["event_payload"] for one in found]

@@ -26,8 +26,8 @@ from bot.platforms.slack.client import (
 from bot.types import PostedMessages
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import FINAL
-from tests.platforms.slack.faults import BROKEN, LIMITED, RESET, Fault, refused
-from tests.platforms.slack.world import BOT_TOKEN, SECRETS
+from tests.platforms.fake_server import BROKEN, LIMITED, RESET, Fault, refused
+from tests.platforms.slack.state import BOT_TOKEN, SECRETS
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ async def test_what_sets_something_is_repeated_and_a_post_is_not(shop: Shop, fau
     shop.slack.faults |= {"chat.update": [fault] * 3, "chat.postMessage": [fault]}
     await shop.call("chat.update", channel="C1", ts=ts, text="Two")
 
-    assert shop.slack.acts.find(ts).text == "Two"
+    assert shop.slack.people.find(ts).text == "Two"
     with pytest.raises(PlatformUnavailable) as caught:
         await shop.call("chat.postMessage", channel="C1", text="Three")
     assert caught.value.seconds is None
@@ -95,11 +95,11 @@ async def test_what_sets_something_is_repeated_and_a_post_is_not(shop: Shop, fau
 async def test_what_is_no_reply_of_slacks_is_in_doubt(shop: Shop, form: str, text: str) -> None:
     """Whatever form it has, and whatever the SDK makes of it; what may be repeated is, and then it is done."""
     ts = (await shop.call("chat.postMessage", channel="C1", text="One"))["ts"]
-    odd, command = Fault(200, page=True, form=form, text=text), await shop.slack.acts.command("/ask", "When?")
+    odd, command = Fault(200, page=True, form=form, text=text), await shop.slack.people.command("/ask", "When?")
     shop.slack.faults |= {"chat.update": [odd], "chat.postMessage": [odd], "response_url": [odd]}
     await shop.call("chat.update", channel="C1", ts=ts, text="Two")
 
-    assert shop.slack.acts.find(ts).text == "Two"
+    assert shop.slack.people.find(ts).text == "Two"
     posts = (
         shop.call("chat.postMessage", channel="C1", text="Three"),
         shop.call.respond(command.payload["response_url"], {}),
@@ -177,7 +177,7 @@ async def test_what_a_refused_token_keeps_from_being_posted_is_posted_with_a_new
 async def test_no_secret_is_told(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     """Neither in errors nor in logs, however much is logged."""
     caplog.set_level(logging.DEBUG)
-    form = (await shop.slack.acts.command("/ask", "When?")).payload
+    form = (await shop.slack.people.command("/ask", "When?")).payload
     shop.slack.faults |= {"auth.test": [refused("invalid_auth")], "response_url": [BROKEN, LIMITED]}
     said = list[str]()
     for call in (

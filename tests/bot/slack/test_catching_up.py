@@ -16,8 +16,8 @@ from bot.types import Question
 from storage.errors import StorageError
 from tests.bot.slack.shop import Shop, question
 from tests.bot.taker import Taker
-from tests.platforms.slack.faults import BROKEN, LIMITED, RESET, UNAVAILABLE, Fault, refused
-from tests.platforms.slack.world import BOT, Channel
+from tests.platforms.fake_server import BROKEN, LIMITED, RESET, UNAVAILABLE, Fault, refused
+from tests.platforms.slack.state import BOT, Channel
 
 US = SlackBotIdentity("T1", BOT)
 
@@ -41,14 +41,14 @@ def catching(shop: Shop, taker: Taker, folder: Path) -> CatchUpRun:
 
 async def missed(shop: Shop, channel: str = "C1") -> str:
     """Write a mention that nobody hears of, and return its ts."""
-    return str(await shop.slack.acts.mention("When?", channel=channel, silent=True))
+    return str(await shop.slack.people.mention("When?", channel=channel, silent=True))
 
 
 async def test_more_channels_than_slack_lets_one_read_in_a_minute(shop: Shop, tmp_path: Path) -> None:
     """Each waits for its turn, however long that takes."""
     began, taker = shop.clock.now(), taking()
     for number in range(120):
-        shop.slack.world.channels[f"CX{number}"] = Channel(f"CX{number}", f"x{number}", members={"U1", BOT})
+        shop.slack.state.channels[f"CX{number}"] = Channel(f"CX{number}", f"x{number}", members={"U1", BOT})
     asked = [await missed(shop, f"CX{number}") for number in range(0, 120, 17)]
     await catching(shop, taker, tmp_path).run(began - 1)
 
@@ -65,10 +65,10 @@ async def test_whatever_keeps_it_from_reading_is_over_some_time(
     shop: Shop, tmp_path: Path, method: str, fault: Fault
 ) -> None:
     """However often it comes, nothing that was missed is lost."""
-    root = await shop.slack.acts.say("Good morning!", silent=True)
+    root = await shop.slack.people.say("Good morning!", silent=True)
     began, taker = shop.clock.now(), taking()
     await shop.clock.advance(1)
-    asked = [await missed(shop), str(await shop.slack.acts.mention("Who?", thread=root, silent=True))]
+    asked = [await missed(shop), str(await shop.slack.people.mention("Who?", thread=root, silent=True))]
     shop.slack.faults[method] = [fault] * 9
     await catching(shop, taker, tmp_path).run(began)
 
@@ -118,12 +118,12 @@ async def test_what_was_edited_or_deleted_meanwhile_is_looked_at_again(
     shop: Shop, tmp_path: Path, *, thread: bool
 ) -> None:
     """Also in a thread, and where others replied; what stands as it was asked is left alone, once it can be told."""
-    root = str(await shop.slack.acts.say("Good morning!", silent=True)) if thread else ""
-    asked = [str(await shop.slack.acts.mention("When?", thread=root, silent=True)) for _ in range(4)]
-    await shop.slack.acts.say("A reply", thread=root or asked[3], silent=True)
-    await shop.slack.acts.edit(asked[1], f"<@{BOT}> Who?")
+    root = str(await shop.slack.people.say("Good morning!", silent=True)) if thread else ""
+    asked = [str(await shop.slack.people.mention("When?", thread=root, silent=True)) for _ in range(4)]
+    await shop.slack.people.say("A reply", thread=root or asked[3], silent=True)
+    await shop.slack.people.edit(asked[1], f"<@{BOT}> Who?")
     for gone in asked[2:]:
-        await shop.slack.acts.delete(gone)
+        await shop.slack.people.delete(gone)
     shop.slack.faults["conversations.replies"] = [UNAVAILABLE, LIMITED, Fault(403)]
     taker = taking(rows=[SimpleNamespace(key="", channel="slack:T1/C1", message=one) for one in asked])
     await catching(shop, taker, tmp_path).run(shop.clock.now() + 60)

@@ -12,9 +12,9 @@ from bot.views.view_reducer import simplify_view
 from tests.bot.slack.payloads import elements, people
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import BEGUN, FINAL, LONG, SENTENCES, WAY
+from tests.platforms.fake_server import BROKEN, LIMITED, LOST, LOST_500, RESET, Fault, refused
 from tests.platforms.markup import UNSEEN
-from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, LOST_500, RESET, Fault, refused
-from tests.platforms.slack.world import Message
+from tests.platforms.slack.state import Message
 
 APPENDS = len(WAY) - 1
 assert len(render_messages(LONG)) > 1
@@ -26,7 +26,7 @@ async def test_an_answer_streams_and_ends_whole(shop: Shop) -> None:
     """Status and claims as cards, sentences as they come, one message throughout; at its end it takes its last form."""
     asked = await shop.asked()
     posted = await shop.told(asked, *WAY)
-    (message,) = shop.slack.acts.answers(asked.message)
+    (message,) = shop.slack.people.answers(asked.message)
     tasks = message.stream.tasks
 
     assert message.stream.state == "streaming"
@@ -68,7 +68,7 @@ async def test_a_stream_that_its_reader_stops(shop: Shop, place: int) -> None:
     """They read the whole answer all the same."""
     asked = await shop.asked()
     posted = await shop.told(asked, *WAY[:place])
-    await shop.slack.acts.stop("C1", asked.message)
+    await shop.slack.people.stop("C1", asked.message)
     for view in (*WAY[place:], FINAL):
         posted = await shop.shown(asked, view, posted)
     shop.whole(asked, FINAL)
@@ -80,7 +80,7 @@ async def test_a_stream_that_is_refused(shop: Shop, error: str) -> None:
     asked = await shop.asked()
     shop.slack.faults["chat.startStream"] = [refused(error)]
     posted = await shop.told(asked, *WAY)
-    (message,) = shop.slack.acts.answers(asked.message)
+    (message,) = shop.slack.people.answers(asked.message)
 
     assert message.stream is None
     assert elements(message.blocks, "button")[0]["action_id"] == "footnote:stop"
@@ -122,7 +122,7 @@ async def test_every_append_fails_once(shop: Shop, place: int, cut: str) -> None
     asked = await shop.asked()
     shop.slack.faults["chat.appendStream"] = [*[Fault()] * place, CUTS[cut]]
     posted = await shop.told(asked, *WAY)
-    (message,) = shop.slack.acts.answers(asked.message)
+    (message,) = shop.slack.people.answers(asked.message)
     assert all(message.text.count(f"Sentence {n} ") <= 1 for n in range(1, 5))
     await shop.shown(asked, FINAL, posted)
     shop.whole(asked, FINAL)
@@ -137,7 +137,7 @@ async def test_what_was_given_up_is_not_appended_to_again(shop: Shop) -> None:
         await shop.platform.show(asked, WAY[5], posted)
     with pytest.raises(PlatformUnavailable):
         await shop.platform.show(asked, WAY[5], posted)
-    (message,) = shop.slack.acts.answers(asked.message)
+    (message,) = shop.slack.people.answers(asked.message)
     assert message.text.count("Sentence 1") == 1
     await shop.shown(asked, FINAL, posted)
     shop.whole(asked, FINAL)
@@ -159,7 +159,7 @@ async def test_reading_back_fails_once_as_well(shop: Shop) -> None:
     shop.slack.page = 2
     asked = await shop.asked()
     for n in range(5):
-        await shop.slack.acts.say(f"Meanwhile {n}", thread=asked.message)
+        await shop.slack.people.say(f"Meanwhile {n}", thread=asked.message)
     shop.slack.faults |= {
         "chat.postMessage": [LOST],
         "conversations.replies": [LIMITED, BROKEN, RESET],
@@ -180,15 +180,16 @@ async def test_after_a_restart_a_live_message_is_found_and_completed(shop: Shop)
 
     assert found == live
     await shop.shown(mine, FINAL, found)
-    assert [one.blocks for one in shop.slack.acts.answers(mine.message)] == [list(render_messages(FINAL)[0].blocks)] * 2
+    shown = [one.blocks for one in shop.slack.people.answers(mine.message)]
+    assert shown == [list(render_messages(FINAL)[0].blocks)] * 2
     assert (await shop.platform.find(mine), await shop.platform.find(other)) == (found, await shop.platform.find(other))
 
 
 async def test_what_is_not_our_answer_is_not_taken_for_it(shop: Shop) -> None:
     """Neither what others mark as ours, nor what streams in a thread where an answer is shared."""
     asked = await shop.asked()
-    forged = Message(shop.slack.world.ts(), "C1", "U2", "Mine", asked.message, metadata=build_mark(ANSWER, asked.key))
-    shop.slack.world.add(forged)
+    forged = Message(shop.slack.state.ts(), "C1", "U2", "Mine", asked.message, metadata=build_mark(ANSWER, asked.key))
+    shop.slack.state.add(forged)
     assert await shop.platform.find(asked) == PostedMessages()
     live = await shop.told(asked, BEGUN)
     assert await shop.platform.find(asked) == live
@@ -198,19 +199,19 @@ async def test_what_is_not_our_answer_is_not_taken_for_it(shop: Shop) -> None:
 async def test_where_nobody_may_reply_the_answer_stands_in_the_channel(shop: Shop) -> None:
     """Whole, once, and found again; and live messages go on elsewhere."""
     asked = await shop.asked()
-    shop.slack.world.channels["C1"].threadless = True
+    shop.slack.state.channels["C1"].threadless = True
     shop.slack.faults["chat.postMessage"] = [Fault(), LOST]
     posted = await shop.told(asked, *WAY, *WAY, LONG)
 
-    top = [one for one in shop.slack.world.top("C1") if one.ts in posted.messages]
+    top = [one for one in shop.slack.state.top("C1") if one.ts in posted.messages]
     assert [one.blocks for one in top] == [list(message.blocks) for message in render_messages(LONG)]
     assert shop.slack.posts == len(top)
     assert await shop.platform.find(asked) == posted
     other = await shop.asked(channel="C2")
     await shop.told(other, BEGUN)
-    assert shop.slack.acts.answers(other.message)[0].stream
+    assert shop.slack.people.answers(other.message)[0].stream
     await shop.platform.remove(asked, posted)
-    assert shop.slack.world.top("C1")[-1].ts == asked.message
+    assert shop.slack.state.top("C1")[-1].ts == asked.message
 
 
 async def test_an_answer_that_begins_anew_is_updated(shop: Shop) -> None:
@@ -218,7 +219,7 @@ async def test_an_answer_that_begins_anew_is_updated(shop: Shop) -> None:
     asked = await shop.asked()
     posted = await shop.told(asked, *WAY)
     posted = await shop.shown(asked, BEGUN, posted)
-    (message,) = shop.slack.acts.answers(asked.message)
+    (message,) = shop.slack.people.answers(asked.message)
 
     assert message.stream is None
     assert "Sentence" not in message.text
@@ -243,10 +244,10 @@ async def test_where_nobody_may_change_messages_the_answer_is_said_anew(shop: Sh
     shop.slack.faults["chat.startStream"] = [refused("unknown_method")]
     shop.slack.faults["chat.update"] = [refused("edit_window_closed")] * len(WAY)
     posted = await shop.told(asked, *WAY, last)
-    (gone,) = shop.slack.world.gone
+    (gone,) = shop.slack.state.gone
 
     shop.whole(asked, last)
-    assert posted.messages == tuple(one.ts for one in shop.slack.acts.answers(asked.message))
+    assert posted.messages == tuple(one.ts for one in shop.slack.people.answers(asked.message))
     assert shop.platform.deleted_by_us(gone[1])
     assert not shop.platform.deleted_by_us(asked.message)
 
@@ -268,11 +269,11 @@ async def test_what_somebody_deleted_is_gone(shop: Shop) -> None:
     for views in (WAY, [FINAL]):
         asked = await shop.asked()
         posted = await shop.told(asked, *views)
-        await shop.slack.acts.delete(posted.messages[0])
+        await shop.slack.people.delete(posted.messages[0])
         with pytest.raises(PostGone):
             await shop.shown(asked, FINAL, posted)
     asked = await shop.asked()
-    shop.slack.world.channels["C1"].archived = True
+    shop.slack.state.channels["C1"].archived = True
     with pytest.raises(CannotPost, match=r"^Slack refused chat.postMessage: is_archived\.$") as caught:
         await shop.shown(asked, FINAL)
     assert caught.value.hint == "The channel is archived."
@@ -283,22 +284,22 @@ async def test_removing_is_done_once_it_is_gone(shop: Shop) -> None:
     for views in (WAY, [LONG]):
         asked = await shop.asked()
         posted = await shop.told(asked, *views)
-        await shop.slack.acts.delete(posted.messages[-1])
+        await shop.slack.people.delete(posted.messages[-1])
         await shop.platform.remove(asked, posted)
         await shop.platform.remove(asked, posted)
-        assert shop.slack.acts.answers(asked.message) == []
+        assert shop.slack.people.answers(asked.message) == []
     live = await shop.told(asked, *WAY[:4])
     await shop.platform.remove(asked, live)
-    assert shop.slack.acts.answers(asked.message) == []
+    assert shop.slack.people.answers(asked.message) == []
 
 
 @pytest.mark.parametrize("handle", [True, False])
 async def test_what_only_the_asker_sees_is_posted_once_and_whole(shop: Shop, *, handle: bool) -> None:
     """By the address that came with the command as long as it can be used, then as an ephemeral message."""
-    form = (await shop.slack.acts.command("/ask", "When?")).payload
+    form = (await shop.slack.people.command("/ask", "When?")).payload
     asked = replace(await shop.asked(), only_asker=True, handle=form["response_url"] if handle else "")
     posted = await shop.told(asked, *WAY[:3], LONG)
-    mine = [one for one in shop.slack.world.ours() if one.only == "U1"]
+    mine = [one for one in shop.slack.state.ours() if one.only == "U1"]
 
     assert not shop.platform.ways(asked).edits
     assert not shop.platform.ways(asked).reads_back
@@ -315,11 +316,11 @@ async def test_what_only_the_asker_sees_is_shown_in_a_thread_only_where_there_is
     shop: Shop, *, handle: bool, within: bool
 ) -> None:
     """Slack shows nothing of the sort in a thread that nobody has begun."""
-    form = (await shop.slack.acts.command("/ask", "When?")).payload
-    root = await shop.slack.acts.say("Good morning!", user="U2") if within else ""
+    form = (await shop.slack.people.command("/ask", "When?")).payload
+    root = await shop.slack.people.say("Good morning!", user="U2") if within else ""
     asked = await shop.asked(thread=root)
     await shop.shown(replace(asked, only_asker=True, handle=form["response_url"] if handle else ""), FINAL)
-    (mine,) = shop.slack.world.ours()
+    (mine,) = shop.slack.state.ours()
 
     assert mine.thread == root
     assert not mine.unshown
@@ -330,7 +331,7 @@ async def test_what_only_the_asker_sees_is_shown_in_a_thread_only_where_there_is
 @pytest.mark.parametrize("cut", CUTS)
 async def test_what_only_the_asker_sees_is_never_repeated_in_doubt(shop: Shop, method: str, cut: str) -> None:
     """After a 429, nothing was done: it comes again. In doubt it raises without a time, and the desk lets it be."""
-    form = (await shop.slack.acts.command("/ask", "When?")).payload
+    form = (await shop.slack.people.command("/ask", "When?")).payload
     handle = form["response_url"] if method == "response_url" else ""
     asked = replace(await shop.asked(), only_asker=True, handle=handle)
     shop.slack.faults[method] = [CUTS[cut]]
@@ -342,7 +343,7 @@ async def test_what_only_the_asker_sees_is_never_repeated_in_doubt(shop: Shop, m
         assert caught.value.seconds is None
         assert "hook" not in str(caught.value)
     expected = 1 if cut in {"limited", "lost", "lost 500"} else 0
-    assert len(shop.slack.world.ours()) == expected
+    assert len(shop.slack.state.ours()) == expected
 
 
 async def test_telling_and_calling(shop: Shop) -> None:
@@ -350,9 +351,9 @@ async def test_telling_and_calling(shop: Shop) -> None:
     asked = await shop.asked()
     await shop.platform.tell(asked, "I <!here> cannot.")
     posted = await shop.platform.call(asked.place, "Help with “<@U3> <!channel>”?", ["U2"])
-    (call,) = shop.slack.acts.answers(asked.message)
+    (call,) = shop.slack.people.answers(asked.message)
 
-    assert [one.only for one in shop.slack.world.ours()] == ["U1", ""]
+    assert [one.only for one in shop.slack.state.ours()] == ["U1", ""]
     assert posted == PostedMessages((call.ts,))
     assert people(call.blocks) == ["U2"]
     assert {"U2"} == {ping.strip("<@>") for ping in shop.slack.pings}
@@ -368,7 +369,7 @@ async def test_a_call_whose_answer_is_lost_is_found_and_not_repeated(shop: Shop,
     shop.slack.faults["chat.postMessage"] = [CUTS[cut]]
     if cut in {"limited", "lost", "lost 500"}:
         posted = await shop.platform.call(place, "Help?", ["U2"])
-        assert posted.messages == tuple(one.ts for one in shop.slack.world.ours())
+        assert posted.messages == tuple(one.ts for one in shop.slack.state.ours())
     else:
         with pytest.raises(PlatformUnavailable):
             await shop.platform.call(place, "Help?", ["U2"])
@@ -378,13 +379,13 @@ async def test_a_call_whose_answer_is_lost_is_found_and_not_repeated(shop: Shop,
 async def test_a_conversation_is_read_whole(shop: Shop) -> None:
     """All pages of the thread, its last messages, ours among them, as plain text, before the question."""
     shop.slack.page = 3
-    root = await shop.slack.acts.say("Root &amp; <@U2|ben>")
+    root = await shop.slack.people.say("Root &amp; <@U2|ben>")
     for n in range(7):
-        await shop.slack.acts.say(f"<https://e.org/{n}|page> {n}", thread=root, user="U2")
+        await shop.slack.people.say(f"<https://e.org/{n}|page> {n}", thread=root, user="U2")
     first = await shop.asked(thread=root)
     await shop.told(first, FINAL)
     asked = await shop.asked("And?", thread=root)
-    await shop.slack.acts.say("Later", thread=root)
+    await shop.slack.people.say("Later", thread=root)
     whole = await shop.platform.heard(asked, 50)
 
     assert [(one.user, one.text.split("\n")[0]) for one in whole[:3]] == [
@@ -402,7 +403,7 @@ async def test_a_conversation_is_read_whole(shop: Shop) -> None:
 async def test_a_command_hears_nothing_of_its_channel(shop: Shop) -> None:
     """It stands in no thread: what people say there is none of its conversation."""
     asked = await shop.asked()
-    await shop.slack.acts.say("Lunch?", user="U2")
+    await shop.slack.people.say("Lunch?", user="U2")
 
     assert await shop.platform.heard(replace(asked, place=replace(asked.place, thread=""), message=""), 50) == ()
 
@@ -428,9 +429,9 @@ async def test_a_post_is_marked_and_pings_nobody(shop: Shop) -> None:
     assert set(shop.slack.links) <= {source.url for source in FINAL.sources}
     for method in METHODS:
         for call in shop.slack.calls(method):
-            assert not {"link_names", "parse"} & set(call)
+            assert not {"link_names", "parse"} & set(call.body)
     for call in shop.slack.calls("chat.postMessage"):
-        assert (call["unfurl_links"], call["unfurl_media"]) == (False, False)
+        assert (call.body["unfurl_links"], call.body["unfurl_media"]) == (False, False)
 
 
 async def test_plain_text_takes_the_place_of_what_is_refused(shop: Shop) -> None:
@@ -438,7 +439,7 @@ async def test_plain_text_takes_the_place_of_what_is_refused(shop: Shop) -> None
     asked, (plain, _) = await shop.asked(), simplify_view(LONG)
     await shop.told(asked, BEGUN, plain)
 
-    found = shop.slack.acts.answers(asked.message)
+    found = shop.slack.people.answers(asked.message)
     assert UNSEEN.sub("", " ".join(one.text for one in found)).split() == plain.text.split()
     assert not any(one.blocks or one.stream for one in found)
     assert shop.slack.refused == []

@@ -8,7 +8,7 @@ from bot.types import ProgressSign
 from bot.views.turn_view import View
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import FINAL, WAY
-from tests.platforms.slack.faults import refused
+from tests.platforms.fake_server import refused
 from tests.platforms.slack.responding import made
 
 
@@ -22,15 +22,15 @@ async def test_a_status_is_the_sign_of_a_question_in_a_thread(shop: Shop) -> Non
     assert await shop.platform.show_sign(asked, first) is ProgressSign.WORDED
     for view in (first, waiting(3)):
         await shop.platform.show_sign(asked, view)
-    assert shop.slack.world.statuses["C1", asked.message].loading == ["Looking …"]
+    assert shop.slack.state.statuses["C1", asked.message].loading == ["Looking …"]
     await shop.clock.advance(STATUS_PACE)
     for view in (first, waiting(3), waiting(3)):
         await shop.platform.show_sign(asked, view)
-    assert shop.slack.world.statuses["C1", asked.message].loading == ["Waiting: 3 before you …"]
+    assert shop.slack.state.statuses["C1", asked.message].loading == ["Waiting: 3 before you …"]
     assert len(shop.slack.calls("assistant.threads.setStatus")) == 2
 
     await shop.shown(asked, FINAL)
-    assert shop.slack.world.statuses == {}
+    assert shop.slack.state.statuses == {}
     assert shop.slack.refused == shop.slack.limited == []
 
 
@@ -41,7 +41,7 @@ async def test_who_used_a_command_is_told_once_that_the_answer_comes(shop: Shop)
     for before in (3, 2):
         assert await shop.platform.show_sign(asked, waiting(before)) is ProgressSign.WORDED
 
-    (told,) = shop.slack.world.ours()
+    (told,) = shop.slack.state.ours()
     assert told.only == "U1"
     assert "here" in told.text
     assert told.text.endswith("Waiting: 3 before you …")

@@ -3,7 +3,7 @@
 import asyncio
 
 from bot.platforms.slack.transport import CHECK_SECONDS, DEAF_SECONDS, LOST_SECONDS, SocketWatch, watch_socket
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.clock import ManualClock
 
 
 class Socket:

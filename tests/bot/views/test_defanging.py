@@ -7,8 +7,8 @@ from bot.platforms.discord import messages as discord
 from bot.platforms.slack import markup as slack
 from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url, strip_invisible
 from tests.platforms import reading
+from tests.platforms.hostile_text import TOKENS, cut, texts
 from tests.platforms.markup import discord_words, links, markdown_words, own_links, pings, slack_words
-from tests.platforms.nasty import TOKENS, cut, texts
 
 WAYS = {
     "mrkdwn": (slack.escape_mrkdwn, slack_words, reading.slack),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.views.message_layout import split_text
-from tests.platforms.nasty import texts
+from tests.platforms.hostile_text import texts
 
 
 @given(text=texts | st.text(max_size=200), most=st.integers(1, 30))

@@ -15,7 +15,7 @@ from bot.views.turn_view import (
     View,
 )
 from pipeline.types import AnsweredSentence
-from tests.platforms.nasty import texts
+from tests.platforms.hostile_text import texts
 
 DAY = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
 _ROWS = st.lists(

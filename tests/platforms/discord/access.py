@@ -2,24 +2,35 @@
 
 from typing import Any
 
-from tests.platforms.discord.permissions import HISTORY, MANAGE_MESSAGES, MANAGE_THREADS, VIEW, permissions, sends
 from tests.platforms.discord.refusing import Refusal, refusal
-from tests.platforms.discord.world import BOT, DM, FORUM, Channel, Message
+from tests.platforms.discord.state import (
+    BOT,
+    DM,
+    FORUM,
+    HISTORY,
+    MANAGE_MESSAGES,
+    MANAGE_THREADS,
+    VIEW,
+    Channel,
+    Message,
+    permissions,
+    sends,
+)
 
 
 def visible(discord: Any, channel: str) -> Channel:
     """Return a channel that the bot sees. Raises `Refusal`."""
-    found: Channel | None = discord.world.channels.get(channel)
+    found: Channel | None = discord.state.channels.get(channel)
     if found is None:
         raise refusal(10003)
-    if not permissions(discord.world, BOT, found) & VIEW:
+    if not permissions(discord.state, BOT, found) & VIEW:
         raise refusal(50001)
     return found
 
 
 def allowed(discord: Any, channel: Channel, needed: int) -> None:
     """Refuse what the bot has no right to. Raises `Refusal`."""
-    if not permissions(discord.world, BOT, channel) & needed:
+    if not permissions(discord.state, BOT, channel) & needed:
         raise refusal(50013)
 
 
@@ -31,7 +42,7 @@ def writable(discord: Any, channel: str) -> Channel:
     if found.kind == DM:
         _reachable(discord, found)
     allowed(discord, found, sends(found))
-    if found.locked and not permissions(discord.world, BOT, found) & MANAGE_THREADS:
+    if found.locked and not permissions(discord.state, BOT, found) & MANAGE_THREADS:
         raise refusal(50083 if found.archived else 160005)
     if found.archived:
         found.archived = False
@@ -41,19 +52,19 @@ def writable(discord: Any, channel: str) -> Channel:
 
 def _reachable(discord: Any, channel: Channel) -> None:
     (user,) = channel.members - {BOT}
-    shared = any({user, BOT} <= set(guild.members) for guild in discord.world.guilds.values())
-    if discord.world.users[user].closed or discord.world.users[user].bot or not shared:
+    shared = any({user, BOT} <= set(guild.members) for guild in discord.state.guilds.values())
+    if discord.state.users[user].closed or discord.state.users[user].bot or not shared:
         raise refusal(50007)
 
 
 def readable(discord: Any, channel: Channel) -> bool:
     """Return whether the bot reads what was said in a channel before."""
-    return bool(permissions(discord.world, BOT, channel) & HISTORY)
+    return bool(permissions(discord.state, BOT, channel) & HISTORY)
 
 
 def message_in(discord: Any, channel: Channel, message: str) -> Message:
     """Return a message of a channel; ephemeral ones are not there. Raises `Refusal`."""
-    found: Message | None = discord.world.messages.get(message)
+    found: Message | None = discord.state.messages.get(message)
     if found is None or found.channel != channel.id or found.only:
         raise refusal(10008)
     return found
@@ -67,6 +78,6 @@ def not_archived(channel: Channel) -> None:
 
 def may_delete(discord: Any, channel: Channel, message: Message) -> Refusal | None:
     """Return how the deletion of a message is refused; None if it is not."""
-    if message.user == BOT or permissions(discord.world, BOT, channel) & MANAGE_MESSAGES & -(channel.kind != DM):
+    if message.user == BOT or permissions(discord.state, BOT, channel) & MANAGE_MESSAGES & -(channel.kind != DM):
         return None
     return refusal(50003 if channel.kind == DM else 50013)

@@ -6,10 +6,10 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.platforms.discord.calls import Answer, Call, Received, Refused, Route
-from tests.platforms.discord.faults import Fault
+from tests.platforms.discord.calls import Answer, Call, Route
 from tests.platforms.discord.rates import Wait
 from tests.platforms.discord.refusing import Refusal, invalid_at, refusal
+from tests.platforms.fake_server import Fault, Refused
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _VIA = {"Via": "1.1 google"}
@@ -20,15 +20,14 @@ def answering(discord: Any, route: Route) -> Handler:
 
     async def answer(request: web.Request) -> web.StreamResponse:
         text = await request.text()
-        fault = discord.faults[route.name].pop(0) if discord.faults.get(route.name) else None
         call = Call(route, dict(request.match_info), dict(request.query), _lenient(text))
-        names = {name: value for name, value in call.names.items() if name != "token"}
-        discord.received.append(Received(route.name, names, call.body, discord.clock.now()))
-        discord.notify()
-        if fault and fault.until:
-            await fault.until.wait()
-        if fault and not fault.done and (failed := _failure(discord, request, fault, call)):
-            return failed
+        fault = discord.log(
+            route.name, call.body, {name: value for name, value in call.names.items() if name != "token"}
+        )
+        if fault:
+            await fault.wait(discord.clock)
+            if not fault.done and (failed := _failure(discord, request, fault, call)):
+                return failed
         done = _do(discord, request, call, text)
         return (fault and fault.done and _failure(discord, request, fault, call)) or done
 
@@ -64,7 +63,7 @@ def _do(discord: Any, request: web.Request, call: Call, text: str) -> web.Stream
 
 def _known(discord: Any, request: web.Request) -> bool:
     kind, _, token = request.headers.get("Authorization", "").partition(" ")
-    return kind == "Bot" and token in discord.world.tokens
+    return kind == "Bot" and token in discord.state.tokens
 
 
 def _body(request: web.Request, call: Call, text: str) -> None:
@@ -95,7 +94,7 @@ def _response(answer: Answer, headers: dict[str, str]) -> web.Response:
 
 
 def _refuse(discord: Any, name: str, refused: Refusal, headers: dict[str, str] | None = None) -> web.Response:
-    discord.refused.append(Refused(name, refused.status, refused.code, refused.body()))
+    discord.refused.append(Refused(name, refused.code, refused.status, refused.body()))
     if refused.status in {401, 403}:
         discord.rates.invalid.append(discord.clock.now())
     return _response(Answer(refused.body(), refused.status), {**_VIA, **(headers or {})})
@@ -126,6 +125,4 @@ def _failure(discord: Any, request: web.Request, fault: Fault, call: Call) -> we
         return _too_soon(fault.retry_after, everywhere=fault.everywhere, headers=headers) if fault.via else _banned()
     if fault.code is not None:
         return _response(Answer({"message": "Refused.", "code": fault.code}, fault.status), _VIA)
-    if fault.status == 0 and request.transport:
-        request.transport.abort()
-    return web.Response(status=fault.status or 500, text="<html>Server Error</html>", content_type="text/html")
+    return fault.respond_with_page(request)

@@ -11,8 +11,8 @@ from discord.http import Route
 from discord.webhook.async_ import AsyncWebhookAdapter, async_context
 
 from bot.platforms.discord.transport import RedirectedShards, redirect_library
-from tests.platforms.discord.state import FakeDiscord
-from tests.platforms.discord.world import BOT_TOKEN
+from tests.platforms.discord.server import FakeDiscord
+from tests.platforms.discord.state import BOT_TOKEN
 
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 

@@ -20,7 +20,7 @@ from tests.platforms.discord.shapes import (
     units,
     url,
 )
-from tests.platforms.discord.world import SUPPRESS_EMBEDS, V2
+from tests.platforms.discord.state import SUPPRESS_EMBEDS, V2
 
 _EMBED = fields(
     {},

@@ -60,26 +60,3 @@ def check(body: Any, shape: Check) -> Any:
     if wrongs := list(shape({} if body is None else body, ())):
         raise invalid(wrongs)
     return {} if body is None else body
-
-
-@dataclass(frozen=True)
-class Received:
-    """A request that came, and when by the server's clock."""
-
-    name: str
-    names: dict[str, str]
-    body: Any
-    at: float
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A request that was refused, and why."""
-
-    name: str
-    status: int
-    code: int
-    body: dict[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.status} {self.code} {self.body}"

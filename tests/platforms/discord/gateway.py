@@ -7,11 +7,12 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
+from tests.platforms.clock import Clock
 from tests.platforms.discord import limits
 from tests.platforms.discord.jsons import guild_json, member_json, user_json
 from tests.platforms.discord.sessions import GUILDS, MESSAGE_CONTENT, PRIVILEGED, Link, Session
-from tests.platforms.discord.world import APP, BOT, World
-from tests.platforms.slack.clock import Clock
+from tests.platforms.discord.state import APP, BOT, State
+from tests.platforms.fake_server import abort
 
 Teller = Callable[[bool], dict[str, Any]]
 """Given whether contents may be read, an event's body."""
@@ -28,8 +29,8 @@ class Closed(Exception):
 class Gateway:
     """Sessions, and the connections that they have."""
 
-    def __init__(self, clock: Clock, world: World, notify: Callable[[], None]) -> None:
-        self._clock, self._world, self._notify = clock, world, notify
+    def __init__(self, clock: Clock, state: State, notify: Callable[[], None]) -> None:
+        self._clock, self._world, self._notify = clock, state, notify
         self.url = ""
         self.shards = 1
         """How many shards Discord asks for."""
@@ -84,9 +85,7 @@ class Gateway:
     def cut(self) -> None:
         """Cut every connection without a word; sessions can be resumed."""
         for link in self.links:
-            transport = link.socket._req.transport if link.socket._req else None
-            if transport:
-                transport.abort()
+            abort(link.socket)
 
     async def close(self, code: int = 1001) -> None:
         """Close every connection with a code."""

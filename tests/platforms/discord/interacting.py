@@ -5,29 +5,29 @@ from typing import Any
 
 from tests.platforms.discord.components import LABEL, TEXT, nested
 from tests.platforms.discord.jsons import interaction_json, member_json, message_json, user_json
-from tests.platforms.discord.world import BOT, Interaction
+from tests.platforms.discord.state import BOT, Interaction
 
 
 def hand_out(
     discord: Any, kind: int, user: str, channel: str, data: dict[str, Any], *, message: str = "", name: str = ""
 ) -> Interaction:
     """Tell the bot of an interaction, and return it."""
-    world, place = discord.world, discord.world.channels[channel]
-    number = world.snowflake()
+    state, place = discord.state, discord.state.channels[channel]
+    number = state.snowflake()
     made = Interaction(
         number, f"{number}.FAKEINTERACTIONNEVERLOGGED", kind, user, channel, place.guild, data, discord.clock.now()
     )
     made.message, made.name = message, name
-    world.interactions[number] = made
-    ours = BOT in (world.guilds[place.guild].members if place.guild else place.members)
-    body = interaction_json(world, made, installed="" if ours else user)
+    state.interactions[number] = made
+    ours = BOT in (state.guilds[place.guild].members if place.guild else place.members)
+    body = interaction_json(state, made, installed="" if ours else user)
     # For their users' installations, interactions go where DMs go.
     made.told = discord.gateway.tell("INTERACTION_CREATE", lambda _: body, guild=place.guild if ours else "")
     return made
 
 
 def _command(discord: Any, name: str, kinds: set[int]) -> dict[str, Any]:
-    found = [one for one in discord.world.commands if one["name"] == name and one["type"] in kinds]
+    found = [one for one in discord.state.commands if one["name"] == name and one["type"] in kinds]
     assert found, f"no command {name} is registered"
     return found[0]  # type: ignore[no-any-return]
 
@@ -52,22 +52,22 @@ def slash(discord: Any, name: str, options: Mapping[str, Any], *, focused: str =
     for part, kind in reversed(list(zip(within, kinds, strict=True))):
         given = [{"name": part, "type": kind, "options": given}]
     users = [str(value) for one, value in options.items() if types[one] == 6]
-    resolved = {"resolved": {"users": {one: user_json(discord.world, one) for one in users}}} if users else {}
+    resolved = {"resolved": {"users": {one: user_json(discord.state, one) for one in users}}} if users else {}
     return {"id": command["id"], "name": root, "type": 1, "options": given, **resolved}
 
 
 def menu(discord: Any, name: str, target: str) -> dict[str, Any]:
     """Return the data of a context menu, on a message or a user."""
-    world = discord.world
-    message = world.messages.get(target)
+    state = discord.state
+    message = state.messages.get(target)
     command = _command(discord, name, {3} if message else {2})
     data = {"id": command["id"], "name": name, "type": command["type"], "target_id": target}
     if message:
-        return {**data, "resolved": {"messages": {target: message_json(world, message)}}}
-    guild = next((one.id for one in world.guilds.values() if target in one.members), "")
-    resolved: dict[str, Any] = {"users": {target: user_json(world, target)}}
+        return {**data, "resolved": {"messages": {target: message_json(state, message)}}}
+    guild = next((one.id for one in state.guilds.values() if target in one.members), "")
+    resolved: dict[str, Any] = {"users": {target: user_json(state, target)}}
     if guild:
-        resolved["members"] = {target: {**member_json(world, guild, target, whole=False), "permissions": "0"}}
+        resolved["members"] = {target: {**member_json(state, guild, target, whole=False), "permissions": "0"}}
     return {**data, "resolved": resolved}
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from tests.platforms.discord import limits
 from tests.platforms.discord.components import texts
-from tests.platforms.discord.permissions import MENTION_EVERYONE, permissions
 from tests.platforms.discord.refusing import Wrong
 from tests.platforms.discord.shapes import Path, boolean, choice, fields, several, snowflake
-from tests.platforms.discord.world import EPHEMERAL, SUPPRESS_EMBEDS, V2, Message, World
+from tests.platforms.discord.state import EPHEMERAL, MENTION_EVERYONE, SUPPRESS_EMBEDS, V2, Message, State, permissions
 
 _USER, _ROLE, _ALL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"@(?:everyone|here)")
 _URL = re.compile(r"(?<!<)https?://[^\s<>\])]+")
@@ -33,17 +32,17 @@ def allowed_mentions(value: Any, path: Path) -> Iterator[Wrong]:
             yield Wrong(path, "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", message)
 
 
-def ping(world: World, message: Message, allowed: Mapping[str, Any] | None) -> None:
+def ping(state: State, message: Message, allowed: Mapping[str, Any] | None) -> None:
     """Note on a message whom it pings, whom it names and what it unfurls."""
     text = "\n".join([message.content, *texts(message.components)])
-    users = [one for one in _USER.findall(text) if one in world.users and _may(allowed, "users", one)]
+    users = [one for one in _USER.findall(text) if one in state.users and _may(allowed, "users", one)]
     named = list(dict.fromkeys(users))
-    replied = _replied(world, message)
+    replied = _replied(state, message)
     if replied and (allowed is None or allowed.get("replied_user", False)):
         named = list(dict.fromkeys([*named, replied]))
     message.mentions = named
-    message.roles = _roles(world, message, text, allowed)
-    pinged = [*named, *_groups(world, message, text, allowed)]
+    message.roles = _roles(state, message, text, allowed)
+    pinged = [*named, *_groups(state, message, text, allowed)]
     message.notified = [] if message.flags & EPHEMERAL else pinged
     silent = message.flags & (SUPPRESS_EMBEDS | V2)
     message.unfurls = [] if silent else _URL.findall(message.content)
@@ -53,24 +52,24 @@ def _may(allowed: Mapping[str, Any] | None, kind: str, one: str) -> bool:
     return allowed is None or kind in allowed.get("parse", ()) or one in map(str, allowed.get(kind) or ())
 
 
-def _groups(world: World, message: Message, text: str, allowed: Mapping[str, Any] | None) -> list[str]:
-    channel = world.channels[message.channel]
+def _groups(state: State, message: Message, text: str, allowed: Mapping[str, Any] | None) -> list[str]:
+    channel = state.channels[message.channel]
     if not channel.guild:
         return []
     # An app that is installed for its user alone has no rights of its own there.
-    everyone = bool(permissions(world, message.user, channel) & MENTION_EVERYONE)
-    roles = world.guilds[channel.guild].roles
+    everyone = bool(permissions(state, message.user, channel) & MENTION_EVERYONE)
+    roles = state.guilds[channel.guild].roles
     named = [f"&{one}" for one in message.roles if everyone or roles[one].mentionable]
     every = everyone and _ALL.search(text) and (allowed is None or "everyone" in allowed.get("parse", ()))
     return [*named, *(["everyone"] if every else [])]
 
 
-def _roles(world: World, message: Message, text: str, allowed: Mapping[str, Any] | None) -> list[str]:
-    guild = world.guilds.get(world.channels[message.channel].guild)
+def _roles(state: State, message: Message, text: str, allowed: Mapping[str, Any] | None) -> list[str]:
+    guild = state.guilds.get(state.channels[message.channel].guild)
     found = [one for one in _ROLE.findall(text) if guild and one in guild.roles and _may(allowed, "roles", one)]
     return list(dict.fromkeys(found))
 
 
-def _replied(world: World, message: Message) -> str:
-    root = world.messages.get((message.reference or {}).get("message_id", ""))
+def _replied(state: State, message: Message) -> str:
+    root = state.messages.get((message.reference or {}).get("message_id", ""))
     return root.user if root and message.kind == 19 else ""

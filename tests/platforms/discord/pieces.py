@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.platforms import markup
 from tests.platforms.discord.components import nested
-from tests.platforms.discord.world import Message
+from tests.platforms.discord.state import Message
 from tests.platforms.reading import discord
 
 

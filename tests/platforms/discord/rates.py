@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from tests.platforms.clock import Clock
 from tests.platforms.discord import limits
 from tests.platforms.discord.calls import Call
-from tests.platforms.slack.clock import Clock
 
 _MAJOR = ("channel", "guild", "token")
 

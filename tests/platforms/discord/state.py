@@ -1,220 +1,260 @@
-"""The fake Discord's state: what there is, what came, what was refused, and what requests do to it."""
+"""What is in the fake Discord: people, guilds, channels, messages. Plain data, which the server changes."""
 
-import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+import itertools
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-from tests.platforms.discord import limits
-from tests.platforms.discord.acts import Acts
-from tests.platforms.discord.calls import Received, Refused
-from tests.platforms.discord.faults import Fault
-from tests.platforms.discord.gateway import Gateway
-from tests.platforms.discord.jsons import channel_json, guild_json, member_json, message_json
-from tests.platforms.discord.mentions import ping
-from tests.platforms.discord.permissions import VIEW, permissions
-from tests.platforms.discord.pieces import Piece, of_message, of_modal
-from tests.platforms.discord.rates import Rates
-from tests.platforms.discord.seeing import transcript
-from tests.platforms.discord.sessions import (
-    DIRECT_MESSAGES,
-    DIRECT_TYPING,
-    GUILD_MESSAGES,
-    GUILD_TYPING,
-    GUILDS,
-    MESSAGE_CONTENT,
-)
-from tests.platforms.discord.world import BOT, Channel, Interaction, Message, World
-from tests.platforms.slack.clock import Clock
-from tests.platforms.waiting import until
+from tests.platforms.clock import Clock
+
+ADMIN_ROLE, HELPER_ROLE, OUR_ROLE = "401", "402", "403"
+GUILD, OTHER_GUILD, FOREIGN_GUILD = "301", str((1 << 22) + 302), "303"
+"""The second is another shard's where there are two; the bot is no member of the third."""
+BOT, OTHER_BOT, APP = "501", "502", "601"
+"""The bot's user and its application have different ids, as those of older apps have."""
+BOT_TOKEN = "FAKE.BOT.TOKENNEVERLOGGED"
+SECRETS = (BOT_TOKEN, "FAKEINTERACTIONNEVERLOGGED")
+"""Whoever finds one of these in a log has found a leak; the last stands in interactions' tokens."""
+VIEW, SEND, MANAGE_MESSAGES, EMBED, HISTORY = 1 << 10, 1 << 11, 1 << 13, 1 << 14, 1 << 16
+MENTION_EVERYONE, ADMINISTRATOR, REACT = 1 << 17, 1 << 3, 1 << 6
+USE_COMMANDS, MANAGE_THREADS, PUBLIC_THREADS, PRIVATE_THREADS = 1 << 31, 1 << 34, 1 << 35, 1 << 36
+SEND_IN_THREADS = 1 << 38
+ALL = (1 << 53) - 1
+USUAL = VIEW | SEND | EMBED | HISTORY | REACT | USE_COMMANDS | PUBLIC_THREADS | SEND_IN_THREADS
+"""The rights of everybody by default."""
+EPOCH = 1_420_070_400_000
+STARTER = 21
+"""The type of the message in a thread that stands for the one that it was begun at."""
+TEXT, DM, NEWS_THREAD, THREAD, PRIVATE_THREAD, FORUM = 0, 1, 10, 11, 12, 15
+SUPPRESS_EMBEDS, EPHEMERAL, LOADING, HAS_THREAD, SILENT, V2 = 1 << 2, 1 << 6, 1 << 7, 1 << 5, 1 << 12, 1 << 15
 
 
 @dataclass
-class FakeDiscord:
-    """The server's state. What people do is in `acts`, what there is in `world`."""
+class User:
+    id: str
+    name: str
+    bot: bool = False
+    locale: str = "en-US"
+    closed: bool = False
+    """Whether they take no DMs."""
+
+
+@dataclass
+class Role:
+    id: str
+    name: str
+    permissions: int = 0
+    mentionable: bool = False
+    bot: str = ""
+    """Whose own role it is, which Discord made when the bot was invited."""
+
+
+@dataclass
+class Member:
+    user: str
+    roles: set[str] = field(default_factory=set)
+    nick: str = ""
+
+
+@dataclass
+class Guild:
+    id: str
+    name: str
+    owner: str
+    roles: dict[str, Role] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    locale: str = "en-US"
+    joined: str = "2024-05-01T00:00:00+00:00"
+    """When the bot entered."""
+    system: str = ""
+    """The channel in which Discord greets who enters."""
+
+
+@dataclass
+class Channel:
+    id: str
+    name: str
+    kind: int = TEXT
+    guild: str = ""
+    """Empty for DMs."""
+    members: set[str] = field(default_factory=set)
+    """Of DMs and threads."""
+    overwrites: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By role or user what is denied and allowed."""
+    parent: str = ""
+    owner: str = ""
+    archived: bool = False
+    locked: bool = False
+    archive_minutes: int = 1440
+    topic: str = ""
+
+    @property
+    def is_thread(self) -> bool:
+        return self.kind in {NEWS_THREAD, THREAD, PRIVATE_THREAD}
+
+
+@dataclass
+class Message:
+    id: str
+    channel: str
+    user: str
+    content: str = ""
+    kind: int = 0
+    flags: int = 0
+    components: list[dict[str, Any]] = field(default_factory=list)
+    embeds: list[dict[str, Any]] = field(default_factory=list)
+    reference: dict[str, Any] | None = None
+    nonce: str | int | None = None
+    webhook: str = ""
+    interaction: str = ""
+    """The interaction that it answers."""
+    only: str = ""
+    """Who alone sees it; empty for all."""
+    wrote: float = 0.0
+    edited: float | None = None
+    thread: str = ""
+    notified: list[str] = field(default_factory=list)
+    """Whom it pinged: users, `&role`s, `everyone`."""
+    mentions: list[str] = field(default_factory=list)
+    """Whom it names, as Discord lists them: users that are pinged or would be."""
+    roles: list[str] = field(default_factory=list)
+    """The roles that it names, pinged or not."""
+    unfurls: list[str] = field(default_factory=list)
+    """The addresses of which a preview is fetched."""
+
+
+@dataclass
+class Interaction:
+    id: str
+    token: str
+    kind: int
+    user: str
+    channel: str
+    guild: str
+    data: dict[str, Any]
+    at: float
+    message: str = ""
+    name: str = ""
+    acked: int = 0
+    """The type of its answer; 0 while there is none."""
+    original: str = ""
+    """The id of the message that `@original` is."""
+    follow_ups: int = 0
+    modal: dict[str, Any] | None = None
+    told: int = 0
+    """How many sessions of the bot were told."""
+
+
+@dataclass
+class State:
+    """Everything there is, and how it is found."""
 
     clock: Clock
-    world: World
-    gateway: Gateway
-    rates: Rates
-    url: str = ""
-    ack_seconds: float = limits.ACK_SECONDS
-    token_seconds: float = limits.TOKEN_SECONDS
-    faults: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
-    """By a route's name how its next requests fail, one after the other."""
-    received: list[Received] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
-    limited: list[Received] = field(default_factory=list)
-    """What came too soon."""
-    posts: int = 0
-    """How many messages the bot ever wrote, ephemeral ones among them."""
-    texts: dict[Piece, None] = field(default_factory=dict)
-    """All that a client ever got, as it stood after each change, each once."""
-    notified: list[tuple[str, str]] = field(default_factory=list)
-    """Whom the bot's messages really pinged: the message, and the user, `&role` or `everyone`."""
-    unfurled: list[str] = field(default_factory=list)
-    """The addresses of which Discord would have fetched a preview for the bot."""
-    modals: dict[str, Interaction] = field(default_factory=dict)
-    """By user the interaction whose modal they have open."""
-    errors: list[BaseException] = field(default_factory=list)
-    """What went wrong in the server itself: tests hold it empty."""
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    users: dict[str, User] = field(default_factory=dict)
+    guilds: dict[str, Guild] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    messages: dict[str, Message] = field(default_factory=dict)
+    gone: dict[str, Message] = field(default_factory=dict)
+    interactions: dict[str, Interaction] = field(default_factory=dict)
+    commands: list[dict[str, Any]] = field(default_factory=list)
+    typing: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By channel and user until when."""
+    tokens: dict[str, str] = field(default_factory=lambda: {BOT_TOKEN: BOT})
+    _numbers: Any = field(default_factory=itertools.count)
 
-    def __post_init__(self) -> None:
-        self.acts = Acts(self)
+    def snowflake(self) -> str:
+        """Return an id that none had before; it tells the time."""
+        return str((int(self.clock.now() * 1000) - EPOCH << 22) | next(self._numbers) & 0x3FFFFF)
 
-    @property
-    def api(self) -> str:
-        """The base of the API, for clients."""
-        return f"{self.url}/api/v10"
+    def time(self, seconds: float | None = None) -> str:
+        """Return a time as Discord writes it."""
+        return datetime.fromtimestamp(self.clock.now() if seconds is None else seconds, UTC).isoformat()
 
-    # What tests look at.
+    def parent(self, channel: Channel) -> Channel:
+        """Return the channel that a thread is in; any other is its own."""
+        return self.channels[channel.parent] if channel.is_thread else channel
 
-    def calls(self, route: str) -> list[Received]:
-        """Return every request of a route, in order."""
-        return [one for one in self.received if one.name == route]
+    def dm(self, user: str, other: str = BOT) -> Channel:
+        """Return the DM of two, open or opened now."""
+        made = Channel(f"7{int(user):03}{other}", "", DM, members={user, other})
+        return self.channels.setdefault(made.id, made)
 
-    def seen(self, channel: str, *, by: str) -> str:
-        """Return what somebody sees in a channel, as plain text."""
-        return transcript(self, channel, by)
+    def here(self, channel: str) -> list[Message]:
+        """Return the messages of a channel, oldest first."""
+        return sorted((one for one in self.messages.values() if one.channel == channel), key=lambda one: int(one.id))
 
-    def sees(self, channel: Channel, user: str = BOT) -> bool:
-        """Return whether somebody sees a channel."""
-        return bool(permissions(self.world, user, channel) & VIEW)
+    def ours(self) -> list[Message]:
+        """Return what the bot wrote and is there, oldest first."""
+        found = [one for one in self.messages.values() if one.user == BOT and one.kind != STARTER]
+        return sorted(found, key=lambda one: int(one.id))
 
-    @property
-    def pings(self) -> list[str]:
-        """Everybody that a client could have pinged for the bot, at worst, once for each message."""
-        return [ping for _, ping in dict.fromkeys((one.where, ping) for one in self.texts for ping in one.pings)]
-
-    @property
-    def links(self) -> list[str]:
-        """Every address that a client could have linked to for the bot, at worst, once for each message."""
-        return [link for _, link in dict.fromkeys((one.where, link) for one in self.texts for link in one.links)]
-
-    async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
-        """Wait until something holds, looked at again after everything that happens here."""
-        await until(holds, self._changed, seconds, self._happened)
-
-    def _happened(self) -> str:
-        """Return what tests are told who waited in vain."""
-        ours = [(one.channel, one.id, one.content or one.components) for one in self.world.ours()]
-        last = [(one.name, one.names, one.body) for one in self.received[-10:]]
-        return f"we posted {ours}; refused {list(map(str, self.refused[-5:]))}; requests {last}"
-
-    def notify(self) -> None:
-        """Wake whoever waits for a change."""
-        self._changed.set()
-
-    def too_late(self, interaction: Interaction) -> bool:
-        """Return whether an interaction was not answered in time: the person reads so."""
-        return not interaction.acked and self.clock.now() > interaction.at + self.ack_seconds
-
-    # What requests do.
-
-    def json(self, message: Message) -> dict[str, Any]:
-        """Return a message as the API gives it to the bot."""
-        return message_json(self.world, message, readable=bool(self.gateway.granted & MESSAGE_CONTENT))
-
-    def earlier(self, body: Mapping[str, Any]) -> Message | None:
-        """Return the message of the last minutes that has the same nonce, if that is enforced."""
-        nonce = body.get("nonce")
-        if nonce is None or not body.get("enforce_nonce"):
-            return None
-        since = self.clock.now() - limits.NONCE_SECONDS
-        known = [*self.world.ours(), *self.world.gone.values()]
-        found = [one for one in known if one.user == BOT and one.nonce is not None and str(one.nonce) == str(nonce)]
-        return next((one for one in found if one.wrote >= since), None)
-
-    def write(self, message: Message, allowed: Mapping[str, Any] | None) -> Message:
-        """Let everybody know of a new message, of the bot's or of a person's."""
-        message.wrote = self.clock.now()
-        self.world.messages[message.id] = message
-        ping(self.world, message, allowed)
-        self.world.typing.pop((message.channel, message.user), None)
-        if message.user == BOT:
-            self.posts += 1
-            self.notified += [(message.id, one) for one in message.notified]
-            self._showed(message)
-        if not message.only:
-            self.tell_message("MESSAGE_CREATE", message)
-        self.notify()
-        return message
-
-    def changed(self, message: Message, allowed: Mapping[str, Any] | None = None) -> None:
-        """Let everybody know that a message was changed; it pings nobody anew, but what it unfurls may be new."""
-        before = message.notified
-        ping(self.world, message, allowed)
-        message.notified = before
-        self._showed(message)
-        if not message.only:
-            self.tell_message("MESSAGE_UPDATE", message)
-        self.notify()
-
-    def _showed(self, message: Message) -> None:
-        if message.user == BOT:
-            self.texts |= dict.fromkeys(of_message(message))
-            self.unfurled += [one for one in message.unfurls if one not in self.unfurled]
-
-    def showed_modal(self, modal: dict[str, Any]) -> None:
-        """Keep what a modal says."""
-        self.texts |= dict.fromkeys(of_modal(modal, f"modal {len(self.texts)}"))
-
-    def remove(self, message: Message) -> None:
-        """Take a message away, by whomever."""
-        self.world.gone[message.id] = self.world.messages.pop(message.id)
-        if message.only:
-            self.notify()
-            return
-        channel = self.world.channels[message.channel]
-        body = {"id": message.id, "channel_id": channel.id, **_guild(channel)}
-        self.tell("MESSAGE_DELETE", body, channel)
-
-    # What the gateway tells.
-
-    def tell_message(self, name: str, message: Message) -> None:
-        """Tell of a message."""
-        channel = self.world.channels[message.channel]
-        if not self.sees(channel):
-            return
-        more: dict[str, Any] = _guild(channel)
-        if channel.guild and not message.webhook:
-            more["member"] = member_json(self.world, channel.guild, message.user, whole=False)
-        needed = GUILD_MESSAGES if channel.guild else DIRECT_MESSAGES
-
-        def body(readable: bool) -> dict[str, Any]:  # noqa: FBT001  the gateway asks
-            return {**message_json(self.world, message, readable=readable), **more}
-
-        self.gateway.tell(name, body, needed=needed, guild=channel.guild)
-
-    def tell_channel(self, name: str, channel: Channel, **more: Any) -> None:
-        """Tell of a channel or thread."""
-        body = {**channel_json(self.world, channel), **more}
-        if self.sees(channel):
-            self.gateway.tell(name, lambda _: body, needed=GUILDS, guild=channel.guild)
-
-    def tell(self, name: str, body: dict[str, Any], channel: Channel) -> None:
-        """Tell of something else that happened to messages of a channel."""
-        needed = GUILD_MESSAGES if channel.guild else DIRECT_MESSAGES
-        if self.sees(channel):
-            self.gateway.tell(name, lambda _: body, needed=needed, guild=channel.guild)
-        self.notify()
-
-    def tell_guild(self, guild: str) -> None:
-        """Tell of a guild that the bot is in."""
-        body = guild_json(self.world, self.world.guilds[guild])
-        self.gateway.tell("GUILD_CREATE", lambda _: body, needed=GUILDS, guild=guild)
-
-    def typed(self, channel: str, user: str) -> None:
-        """Tell that somebody types."""
-        place = self.world.channels[channel]
-        body = {"channel_id": channel, "user_id": user, "timestamp": int(self.clock.now()), **_guild(place)}
-        if place.guild:
-            body["member"] = member_json(self.world, place.guild, user)
-        needed = GUILD_TYPING if place.guild else DIRECT_TYPING
-        self.gateway.tell("TYPING_START", lambda _: body, needed=needed, guild=place.guild)
+    def start(self, thread: Channel) -> None:
+        """Put into a thread what stands there for the message that it was begun at."""
+        root = self.messages[thread.id]
+        reference = {"message_id": root.id, "channel_id": root.channel, "guild_id": thread.guild}
+        starter = Message(self.snowflake(), thread.id, root.user, kind=STARTER, reference=reference)
+        self.messages[starter.id] = starter
 
 
-def _guild(channel: Channel) -> dict[str, Any]:
-    return {"guild_id": channel.guild} if channel.guild else {}
+def permissions(state: State, user: str, channel: Channel) -> int:
+    """Return the rights of a user in a channel, or in a thread's parent, as Discord computes them."""
+    if not channel.guild:
+        return ALL if user in channel.members else 0
+    guild, place = state.guilds[channel.guild], state.parent(channel)
+    member = guild.members.get(user)
+    if member is None:
+        return 0
+    base = guild.roles[guild.id].permissions
+    for role in member.roles:
+        base |= guild.roles[role].permissions
+    if guild.owner == user or base & ADMINISTRATOR:
+        return ALL
+    deny = allow = 0
+    for role in member.roles:
+        denied, allowed = place.overwrites.get(role, (0, 0))
+        deny, allow = deny | denied, allow | allowed
+    for denied, allowed in (place.overwrites.get(guild.id, (0, 0)), (deny, allow), place.overwrites.get(user, (0, 0))):
+        base = (base & ~denied) | allowed
+    if not base & VIEW:
+        return 0
+    hidden = channel.kind == PRIVATE_THREAD and user not in channel.members and not base & MANAGE_THREADS
+    return 0 if hidden else base
+
+
+def sends(channel: Channel) -> int:
+    """Return the right that writing to a channel needs."""
+    return SEND_IN_THREADS if channel.is_thread else SEND
+
+
+def make_state(clock: Clock) -> State:
+    """Return 101, 102, 103 in 201, 202, 203 of guild 301, its admin 109, and one channel of each other kind."""
+    state = State(clock)
+    names = {"101": "ana", "102": "ben", "103": "cleo", "104": "dora", "109": "admin"}
+    state.users = {user: User(user, name) for user, name in names.items()}
+    state.users |= {BOT: User(BOT, "Footnote", bot=True), OTHER_BOT: User(OTHER_BOT, "Reminder", bot=True)}
+    _guild(state, Guild(GUILD, "Skarholm", "109"), ["101", "102", "103", "109", BOT, OTHER_BOT])
+    _guild(state, Guild(OTHER_GUILD, "Elsewhere", "104"), ["102", "104", BOT])
+    _guild(state, Guild(FOREIGN_GUILD, "Not ours", "104"), ["101", "104"])
+    skarholm = state.guilds[GUILD]
+    skarholm.roles[ADMIN_ROLE] = Role(ADMIN_ROLE, "admins", ADMINISTRATOR)
+    skarholm.roles[HELPER_ROLE] = Role(HELPER_ROLE, "helpers", 0, mentionable=True)
+    skarholm.roles[OUR_ROLE] = Role(OUR_ROLE, "Footnote", bot=BOT)
+    skarholm.members[BOT].roles.add(OUR_ROLE)
+    skarholm.members["109"].roles.add(ADMIN_ROLE)
+    for channel, name in {"201": "general", "202": "harbour", "203": "random"}.items():
+        state.channels[channel] = Channel(channel, name, guild=GUILD)
+    state.channels["204"] = Channel("204", "not-ours", guild=GUILD, overwrites={BOT: (VIEW, 0)})
+    state.channels["205"] = Channel("205", "read-only", guild=GUILD, overwrites={BOT: (SEND, 0)})
+    state.channels["206"] = Channel("206", "questions", FORUM, guild=GUILD)
+    state.channels["207"] = Channel("207", "tidied", guild=GUILD, overwrites={BOT: (0, MANAGE_MESSAGES)})
+    state.channels["208"] = Channel("208", "private", guild=GUILD, overwrites={GUILD: (VIEW, 0), BOT: (0, VIEW)})
+    state.channels["208"].overwrites["101"] = (0, VIEW)
+    state.channels["211"] = Channel("211", "general", guild=OTHER_GUILD)
+    state.channels["221"] = Channel("221", "general", guild=FOREIGN_GUILD)
+    return state
+
+
+def _guild(state: State, guild: Guild, members: list[str]) -> None:
+    guild.roles[guild.id] = Role(guild.id, "@everyone", USUAL)
+    guild.members = {user: Member(user) for user in members}
+    state.guilds[guild.id] = guild

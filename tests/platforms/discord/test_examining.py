@@ -9,7 +9,7 @@ from bot.platforms.discord.client import DiscordRateLimit
 from bot.platforms.discord.health_check import check_application, check_discord, check_names
 from bot.settings.tables.settings_tables import Settings
 from tests.platforms.discord.server import serve
-from tests.platforms.discord.world import BOT_TOKEN, GUILD, OTHER_GUILD, SECRETS
+from tests.platforms.discord.state import BOT_TOKEN, GUILD, OTHER_GUILD, SECRETS
 
 NO_CHANNEL = "Discord has no channel of that name that the bot can see"
 
@@ -47,7 +47,7 @@ async def test_all_is_well_where_the_token_is_taken_and_the_bot_may_answer() -> 
 async def test_what_lacks_is_named() -> None:
     """A right, a server, an intent that is given and not used."""
     async with serve() as discord:
-        discord.world.guilds[GUILD].roles[GUILD].permissions &= ~(1 << 16)
+        discord.state.guilds[GUILD].roles[GUILD].permissions &= ~(1 << 16)
         told = await found(discord, servers=[GUILD, "303"], message_content=False)
         none = await found(discord, servers=[])
 
@@ -81,7 +81,7 @@ async def test_a_reader_in_a_server_that_is_not_named_reads_nothing() -> None:
 async def test_it_is_told_which_channel_a_name_means() -> None:
     """In one of the servers alone where that is named."""
     async with serve() as discord:
-        discord.world.channels["202"].kind = 2
+        discord.state.channels["202"].kind = 2
         told = await found(discord, ["discord:#random", "discord:#harbour", f"discord:{GUILD}/#general"])
         both = await found(discord, ["discord:#general"], servers=[GUILD, OTHER_GUILD])
 

@@ -7,12 +7,11 @@ import discord as sdk
 import pytest
 from discord.http import Route
 
+from tests.platforms.clock import ManualClock
 from tests.platforms.discord import limits
 from tests.platforms.discord.apps import client, connected
-from tests.platforms.discord.permissions import HISTORY, MENTION_EVERYONE
-from tests.platforms.discord.server import serve
-from tests.platforms.discord.state import FakeDiscord
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.state import HISTORY, MENTION_EVERYONE
 
 POST = Route("POST", "/channels/{channel_id}/messages", channel_id=201)
 
@@ -38,8 +37,8 @@ async def test_a_mention_is_answered_by_a_reply(discord: FakeDiscord) -> None:
             await message.reply(view=view, nonce=7)
 
     async with connected(bot, discord):
-        asked = await discord.acts.mention("When was it built?", user="102")
-        await discord.until(lambda: discord.acts.answers(asked))
+        asked = await discord.people.mention("When was it built?", user="102")
+        await discord.until(lambda: discord.people.answers(asked))
 
     assert discord.seen("201", by="101") == (
         "#general\n"
@@ -54,9 +53,9 @@ async def test_the_rest_of_what_a_person_sees(discord: FakeDiscord) -> None:
     """Threads at their messages, forum posts, buttons, edits, what is disabled, and who is typing."""
     bot = client(discord)
     async with connected(bot, discord):
-        asked = await discord.acts.mention("When?")
-        thread = await discord.acts.thread("When?", message=asked)
-        await discord.acts.say("Anybody?", user="102", channel=thread)
+        asked = await discord.people.mention("When?")
+        thread = await discord.people.thread("When?", message=asked)
+        await discord.people.say("Anybody?", user="102", channel=thread)
         place = await bot.fetch_channel(int(thread))
         assert isinstance(place, sdk.Thread)
         assert place.parent_id == 201
@@ -69,7 +68,7 @@ async def test_the_rest_of_what_a_person_sees(discord: FakeDiscord) -> None:
         await place.typing()
         kinds = [one.type async for one in place.history(oldest_first=True)]
         assert kinds[0] is sdk.MessageType.thread_starter_message
-        post = await discord.acts.post("Boats", "Which boats?", user="103")
+        post = await discord.people.post("Boats", "Which boats?", user="103")
 
     assert discord.seen("201", by="102") == (
         "#general\n"
@@ -81,7 +80,7 @@ async def test_the_rest_of_what_a_person_sees(discord: FakeDiscord) -> None:
         "  … Footnote is typing"
     )
     assert discord.seen("206", by="102") == "#questions\n  # Boats\n  Cleo: Which boats?"
-    assert discord.world.messages[post].channel == post
+    assert discord.state.messages[post].channel == post
     assert discord.seen("208", by="102") == ""
 
 
@@ -104,14 +103,14 @@ async def test_a_history_is_read_in_pages(discord: FakeDiscord) -> None:
     """However many there are, before and after a message; without the right to read, there is nothing."""
     bot = client(discord)
     for number in range(limits.PAGE + 7):
-        await discord.acts.say(str(number))
+        await discord.people.say(str(number))
     async with connected(bot, discord):
         here = await bot.fetch_channel(201)
         assert isinstance(here, sdk.TextChannel)
         found = [one.content async for one in here.history(limit=None, oldest_first=True)]
-        middle = discord.world.here("201")[3]
+        middle = discord.state.here("201")[3]
         around = [one.content async for one in here.history(limit=3, around=sdk.Object(int(middle.id)))]
-        await discord.acts.deny("201", HISTORY)
+        await discord.people.deny("201", HISTORY)
         nothing = [one async for one in here.history()]
 
     assert found == [str(number) for number in range(limits.PAGE + 7)]
@@ -136,7 +135,7 @@ async def test_who_is_pinged_is_what_allowed_mentions_says(
 ) -> None:
     """With none, all are, and whoever is replied to; everyone only with the right to that."""
     bot = client(discord)
-    asked = await discord.acts.say("?")
+    asked = await discord.people.say("?")
     text = "\\<@102> `<@&402>` <@&401> @everyone https://a.example <https://b.example>"
     body = {"content": text, "message_reference": {"message_id": asked}}
     body |= {} if allowed is None else {"allowed_mentions": allowed}
@@ -158,17 +157,17 @@ async def test_the_role_that_is_the_bots_own_is_known(discord: FakeDiscord) -> N
         discord.notify()
 
     async with connected(bot, discord):
-        await discord.acts.say("<@&403> When?")
+        await discord.people.say("<@&403> When?")
         await discord.until(lambda: heard)
 
     (named,) = heard[0].role_mentions
     assert named.is_bot_managed()
-    assert discord.acts.find(str(heard[0].id)).notified == []
+    assert discord.people.find(str(heard[0].id)).notified == []
 
 
 async def test_who_may_pings_everyone(discord: FakeDiscord) -> None:
     """And every role, if allowed_mentions lets it."""
-    discord.world.guilds["301"].roles["301"].permissions |= MENTION_EVERYONE
+    discord.state.guilds["301"].roles["301"].permissions |= MENTION_EVERYONE
     bot = client(discord)
     async with connected(bot, discord):
         await bot.http.request(POST, json={"content": "@here <@&401>"})
@@ -190,10 +189,10 @@ async def test_what_is_deleted_is_told(discord: FakeDiscord) -> None:
         gone.extend(sorted(event.message_ids))
 
     async with connected(bot, discord):
-        asked = [await discord.acts.say("?") for _ in range(3)]
+        asked = [await discord.people.say("?") for _ in range(3)]
         reply = await bot.get_partial_messageable(201).get_partial_message(int(asked[0])).reply("!")
-        await discord.acts.delete(asked[0])
-        await discord.acts.delete_many(*asked[1:])
+        await discord.people.delete(asked[0])
+        await discord.people.delete_many(*asked[1:])
         await bot.wait_for("socket_event_type", check=lambda name: name == "MESSAGE_DELETE_BULK", timeout=60)
         found = await bot.get_partial_messageable(201).fetch_message(reply.id)
 

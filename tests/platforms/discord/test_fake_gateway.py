@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator
 import discord as sdk
 import pytest
 
+from tests.platforms.clock import ManualClock
 from tests.platforms.discord.apps import INTENTS, client, connected
-from tests.platforms.discord.server import serve
-from tests.platforms.discord.state import FakeDiscord
-from tests.platforms.discord.world import BOT, OTHER_GUILD
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.state import BOT, OTHER_GUILD
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ async def test_what_was_missed_is_replayed_when_a_session_is_resumed(discord: Fa
     listener = Listener(discord, heartbeat_timeout=0.2)
     gateway = discord.gateway
     async with connected(listener.bot, discord):
-        await discord.acts.say("before")
+        await discord.people.say("before")
         await discord.until(lambda: listener.heard)
         match how:
             case "op 7":
@@ -58,9 +57,9 @@ async def test_what_was_missed_is_replayed_when_a_session_is_resumed(discord: Fa
                 await gateway.close(4000)
             case "zombie":
                 gateway.deafen()
-        await discord.acts.say("meanwhile")
+        await discord.people.say("meanwhile")
         await discord.until(lambda: listener.resumed)
-        await discord.acts.say("after")
+        await discord.people.say("after")
         await discord.until(lambda: len(listener.heard) >= 3)
 
     assert listener.heard == ["before", "meanwhile", "after"]
@@ -73,9 +72,9 @@ async def test_a_session_that_is_over_is_begun_anew(discord: FakeDiscord) -> Non
     listener = Listener(discord)
     async with connected(listener.bot, discord):
         discord.gateway.invalidate(resumable=False)
-        await discord.acts.say("lost")
+        await discord.people.say("lost")
         await discord.until(lambda: discord.gateway.identifies == 2 and discord.gateway.connected)
-        await discord.acts.say("heard")
+        await discord.people.say("heard")
         await discord.until(lambda: listener.heard)
 
     assert listener.heard == ["heard"]
@@ -88,9 +87,9 @@ async def test_contents_are_told_by_intent(discord: FakeDiscord, intends: str) -
     intents = sdk.Intents(**{**dict(INTENTS), "message_content": intends == "reads"})
     listener = Listener(discord, intents=intents)
     async with connected(listener.bot, discord):
-        await discord.acts.say("overheard")
-        await discord.acts.mention("asked")
-        await discord.acts.dm("told")
+        await discord.people.say("overheard")
+        await discord.people.mention("asked")
+        await discord.people.dm("told")
         await listener.bot.get_partial_messageable(201).send("own")
         await discord.until(lambda: len(listener.heard) == 4)
 
@@ -99,7 +98,7 @@ async def test_contents_are_told_by_intent(discord: FakeDiscord, intends: str) -
 
 async def test_what_the_portal_did_not_give_is_not_had(discord: FakeDiscord) -> None:
     """A disallowed intent ends with 4014, and over the API contents are empty too."""
-    asked = await discord.acts.say("overheard")
+    asked = await discord.people.say("overheard")
     discord.gateway.granted = 0
     with pytest.raises(sdk.PrivilegedIntentsRequired):
         async with connected(client(discord), discord):
@@ -121,7 +120,7 @@ async def test_a_token_that_is_good_no_more_ends_it(discord: FakeDiscord) -> Non
     async with bot:
         running = asyncio.create_task(bot.start("FAKE.BOT.TOKENNEVERLOGGED"))
         await discord.until(lambda: discord.gateway.connected)
-        await discord.acts.revoke()
+        await discord.people.revoke()
         with pytest.raises(sdk.ConnectionClosed) as caught:
             await running
 
@@ -132,10 +131,10 @@ async def test_where_the_bot_sees_nothing_it_hears_nothing(discord: FakeDiscord)
     """Channels and guilds that it is not in; an event that comes twice comes twice."""
     listener = Listener(discord)
     async with connected(listener.bot, discord):
-        await discord.acts.say("hidden", channel="204")
-        await discord.acts.say("foreign", channel="221")
-        seen = await discord.acts.say("seen", channel="208")
-        await discord.acts.again(seen)
+        await discord.people.say("hidden", channel="204")
+        await discord.people.say("foreign", channel="221")
+        seen = await discord.people.say("seen", channel="208")
+        await discord.people.again(seen)
         await discord.until(lambda: len(listener.heard) >= 2)
 
     assert listener.heard == ["seen", "seen"]
@@ -151,9 +150,9 @@ async def test_guilds_are_parted_among_shards(discord: FakeDiscord) -> None:
             one.shard: [event["d"]["id"] for event in one.sent if event["t"] == "GUILD_CREATE"]
             for one in discord.gateway.connected
         }
-        await discord.acts.say("here")
-        await discord.acts.say("there", channel="211", user="102")
-        await discord.acts.dm("alone")
+        await discord.people.say("here")
+        await discord.people.say("there", channel="211", user="102")
+        await discord.people.dm("alone")
         await discord.until(lambda: len(listener.heard) == 3)
 
     assert shards == {(0, 2): ["301"], (1, 2): [OTHER_GUILD]}
@@ -171,14 +170,13 @@ async def test_channels_and_guilds_come_and_go(discord: FakeDiscord) -> None:
 
     async with connected(bot, discord):
         heard.clear()
-        thread = await discord.acts.thread("A thread")
-        await discord.acts.archive(thread)
-        await discord.acts.rename("201", "lobby")
-        await discord.acts.deny("201")
-        await discord.acts.remove_channel(thread)
-        await discord.acts.type()
-        await discord.acts.invite("303")
-        await discord.acts.kick("303")
+        thread = await discord.people.thread("A thread")
+        await discord.people.archive(thread)
+        await discord.people.rename("201", "lobby")
+        await discord.people.deny("201")
+        await discord.people.remove_channel(thread)
+        await discord.people.invite("303")
+        await discord.people.kick("303")
         await discord.until(lambda: "GUILD_DELETE" in heard)
 
     updated = ["THREAD_CREATE", "THREAD_UPDATE", "CHANNEL_UPDATE", "CHANNEL_UPDATE", "THREAD_DELETE"]

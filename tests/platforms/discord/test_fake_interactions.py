@@ -7,13 +7,12 @@ import discord as sdk
 import pytest
 from discord import app_commands
 
+from tests.platforms.clock import ManualClock
 from tests.platforms.discord import limits
 from tests.platforms.discord.apps import Client, client, code, connected
-from tests.platforms.discord.seeing import modal
-from tests.platforms.discord.server import serve
-from tests.platforms.discord.state import FakeDiscord
-from tests.platforms.discord.world import BOT
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.state import BOT
+from tests.platforms.discord.transcript import modal
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ async def test_a_command_is_deferred_and_answered_for_who_used_it_alone(discord:
     bot, heard = listening(discord)
     async with connected(bot, discord):
         await register(bot)
-        used = await discord.acts.command("ask", user="102", question="When?")
+        used = await discord.people.command("ask", user="102", question="When?")
         await discord.until(lambda: heard)
         (one,) = heard
         assert one.data["options"] == [{"name": "question", "type": 3, "value": "When?"}]  # type: ignore[index,typeddict-item]
@@ -93,8 +92,8 @@ async def test_an_interaction_waits_three_seconds_and_its_token_is_good_for_fift
     bot, heard = listening(discord)
     async with connected(bot, discord):
         await register(bot)
-        await discord.acts.command("ask", question="1")
-        await discord.acts.command("ask", question="2")
+        await discord.people.command("ask", question="1")
+        await discord.people.command("ask", question="2")
         await discord.until(lambda: len(heard) == 2)
         first, late = heard
         assert await code(first.edit_original_response(content="too soon")) == 10015
@@ -117,13 +116,13 @@ async def test_a_button_opens_a_modal_that_is_submitted(discord: FakeDiscord) ->
     view.add_item(sdk.ui.Button(label="👎", custom_id="footnote:down:7"))
     async with connected(bot, discord):
         sent = await bot.get_partial_messageable(201).send("In 1887.", view=view)
-        await discord.acts.press("footnote:down:7", str(sent.id), user="102")
+        await discord.people.press("footnote:down:7", str(sent.id), user="102")
         await discord.until(lambda: heard)
         form = sdk.ui.Modal(title="Feedback", custom_id="footnote:comment:7")
         form.add_item(sdk.ui.TextInput(label="What was wrong?", custom_id="comment", max_length=500))
         response = await heard[0].response.send_modal(form)
-        assert modal(discord.acts.modal("102"), discord.world) == "= Feedback =\nWhat was wrong?: [_____]\n[Submit]"
-        await discord.acts.submit(user="102", comment="The year")
+        assert modal(discord.people.modal("102"), discord.state) == "= Feedback =\nWhat was wrong?: [_____]\n[Submit]"
+        await discord.people.submit(user="102", comment="The year")
         await discord.until(lambda: len(heard) == 2)
         await heard[1].response.edit_message(content="In 1888.", view=None)
 
@@ -137,9 +136,9 @@ async def test_a_context_menu_carries_what_the_bot_may_not_read_otherwise(discor
     bot, heard = listening(discord)
     async with connected(bot, discord):
         await register(bot)
-        asked = await discord.acts.say("When was it built?", user="103")
-        await discord.acts.menu("Ask about this", asked)
-        await discord.acts.command("footnote scope", what="all")
+        asked = await discord.people.say("When was it built?", user="103")
+        await discord.people.menu("Ask about this", asked)
+        await discord.people.command("footnote scope", what="all")
         await discord.until(lambda: len(heard) == 2)
 
     data: Any = heard[0].data
@@ -153,9 +152,9 @@ async def test_where_the_bot_is_not_it_answers_by_its_users_installation(discord
     bot, heard = listening(discord)
     async with connected(bot, discord):
         await register(bot)
-        await discord.acts.command("ask", channel="221", question="When?")
+        await discord.people.command("ask", channel="221", question="When?")
         await discord.until(lambda: heard)
-        assert BOT not in discord.world.guilds["303"].members
+        assert BOT not in discord.state.guilds["303"].members
         assert not heard[0].is_guild_integration()
         assert heard[0].is_user_integration()
         await heard[0].response.send_message("0")
@@ -173,7 +172,7 @@ async def test_the_first_follow_up_fills_in_what_was_put_off(discord: FakeDiscor
     bot, heard = listening(discord)
     async with connected(bot, discord):
         await register(bot)
-        await discord.acts.command("ask", question="When?")
+        await discord.people.command("ask", question="When?")
         await discord.until(lambda: heard)
         await heard[0].response.defer(ephemeral=True, thinking=True)
         message = await heard[0].followup.send("In 1887.", wait=True)
@@ -202,9 +201,9 @@ async def test_commands_are_registered_all_or_none(discord: FakeDiscord, command
     bot = client(discord)
     async with connected(bot, discord):
         await register(bot)
-        before = list(discord.world.commands)
+        before = list(discord.state.commands)
         good = {"name": "good", "description": "d"}
         assert await code(bot.http.bulk_upsert_global_commands(bot.application_id or 0, [good, command])) == 50035  # type: ignore[list-item]
 
-    assert discord.world.commands == before
-    assert where in discord.refused[-1].body["errors"]["1"]
+    assert discord.state.commands == before
+    assert where in discord.refused[-1].detail["errors"]["1"]

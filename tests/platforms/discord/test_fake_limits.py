@@ -8,12 +8,12 @@ import aiohttp
 import discord as sdk
 import pytest
 
-from tests.platforms.discord import faults, limits
+from tests.platforms import fake_server as faults
+from tests.platforms.clock import FastClock, ManualClock
+from tests.platforms.discord import limits
 from tests.platforms.discord.apps import client, connected
-from tests.platforms.discord.server import serve
-from tests.platforms.discord.state import FakeDiscord
-from tests.platforms.discord.world import BOT_TOKEN
-from tests.platforms.slack.clock import FastClock, ManualClock
+from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.state import BOT_TOKEN
 
 KNOWN = {"Authorization": f"Bot {BOT_TOKEN}"}
 

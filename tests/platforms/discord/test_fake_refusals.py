@@ -8,12 +8,10 @@ import discord as sdk
 import pytest
 from discord.http import Route
 
+from tests.platforms.clock import ManualClock
 from tests.platforms.discord.apps import client, code, connected
-from tests.platforms.discord.permissions import HISTORY, PUBLIC_THREADS
-from tests.platforms.discord.server import serve
-from tests.platforms.discord.state import FakeDiscord
-from tests.platforms.discord.world import BOT_TOKEN, V2
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.state import BOT_TOKEN, HISTORY, PUBLIC_THREADS, V2
 
 
 @pytest.fixture
@@ -135,8 +133,8 @@ async def test_what_fits_is_taken(discord: FakeDiscord) -> None:
 
 async def test_who_may_not_is_told_so(discord: FakeDiscord) -> None:
     """Channels that are not there, not seen, not writable; others' messages; people who take no DMs."""
-    bot, acts = client(discord), discord.acts
-    theirs = await acts.say("?", user="102")
+    bot, people = client(discord), discord.people
+    theirs = await people.say("?", user="102")
     async with connected(bot, discord):
 
         def send(channel: int) -> Any:
@@ -151,15 +149,15 @@ async def test_who_may_not_is_told_so(discord: FakeDiscord) -> None:
         assert await code(message.edit(content="mine")) == 50005
         assert await code(message.delete()) == 50013
         assert await code(bot.get_partial_messageable(201).fetch_message(7)) == 10008
-        discord.world.users["103"].closed = True
+        discord.state.users["103"].closed = True
         assert await code((await bot.fetch_user(103)).send("x")) == 50007
-        await acts.deny("202", HISTORY)
-        asked = await acts.say("?", channel="202")
+        await people.deny("202", HISTORY)
+        asked = await people.say("?", channel="202")
         body = {"content": "x", "message_reference": {"message_id": asked}}
         assert await code(bot.http.request(Route("POST", "/channels/202/messages"), json=body)) == 160002
-        tidied = await acts.say("?", channel="207")
+        tidied = await people.say("?", channel="207")
         await bot.get_partial_messageable(207).get_partial_message(int(tidied)).delete()
-        await acts.kick()
+        await people.kick()
         assert await code(send(201)) == 50001
 
     assert discord.posts == 0
@@ -167,23 +165,23 @@ async def test_who_may_not_is_told_so(discord: FakeDiscord) -> None:
 
 async def test_threads_have_rules_of_their_own(discord: FakeDiscord) -> None:
     """One at a message, a name that fits, a right to begin it; a post opens what is archived, an edit does not."""
-    bot, acts = client(discord), discord.acts
-    asked = await acts.say("?")
+    bot, people = client(discord), discord.people
+    asked = await people.say("?")
     async with connected(bot, discord):
         message = bot.get_partial_messageable(201, guild_id=301).get_partial_message(int(asked))
         assert await code(message.create_thread(name="x" * 101)) == 50035
         thread = await message.create_thread(name="x" * 100)
         assert await code(message.create_thread(name="again")) == 160004
         sent = await thread.send("x")
-        await acts.archive(asked)
+        await people.archive(asked)
         assert await code(sent.edit(content="y")) == 50083
         assert await code(sent.delete()) == 50083
         await thread.send("open again")
-        assert not discord.world.channels[asked].archived
-        await acts.archive(asked, lock=True)
+        assert not discord.state.channels[asked].archived
+        await people.archive(asked, lock=True)
         assert await code(thread.send("z")) == 50083
-        await acts.deny("202", PUBLIC_THREADS)
-        other = await acts.say("?", channel="202")
+        await people.deny("202", PUBLIC_THREADS)
+        other = await people.say("?", channel="202")
         elsewhere = bot.get_partial_messageable(202, guild_id=301).get_partial_message(int(other))
         assert await code(elsewhere.create_thread(name="x")) == 50013
         forum = await bot.fetch_channel(206)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.platforms.discord.faults import BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, LOST_500, RESET, UNAVAILABLE
-from tests.platforms.discord.talking import actions, talking
-from tests.platforms.discord.world import LOADING, Message
-from tests.platforms.world import ANSWERS, BUILT
+from tests.platforms.bots import bot_in
+from tests.platforms.discord.state import LOADING, Message
+from tests.platforms.discord.workspace import actions, workspaces
+from tests.platforms.example_app import ANSWERS, BUILT
+from tests.platforms.fake_server import BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, LOST_500, RESET, UNAVAILABLE
 
 SERIES = (
     [LOST_500, LOST_500, LOST_500],
@@ -25,42 +26,42 @@ SERIES = (
 @pytest.mark.parametrize("route", ["create_message", "edit_message"])
 async def test_a_mention_is_answered_once_whatever_fails(filled: Path, tmp_path: Path, route: str) -> None:
     """500s of which some were done: of one nonce there is one message; 429s by route and over all are waited for."""
-    async with talking(tmp_path / "home", filled, times=60) as talk:
-        await talk.start()
+    async with bot_in(workspaces(speed=60)(), filled, tmp_path / "home", every=False) as bot:
+        await bot.start()
         for number, faults in enumerate(SERIES):
-            talk.discord.faults[route] = list(faults)
+            bot.server.faults[route] = list(faults)
             # An answer that takes no time is posted once, and never edited.
-            talk.system.shut |= {BUILT} if route == "edit_message" else set()
-            asked = await talk.acts.mention(BUILT, channel=f"20{number % 3 + 1}")
-            if talk.system.shut:
-                await talk.discord.until(lambda asked=asked: talk.acts.answers(asked))
-                await talk.system.open()
-            await talk.discord.until(lambda asked=asked: _whole(talk.acts.answers(asked)), seconds=10)
-            await talk.outcome(number + 1, "delivered")
-            assert len(talk.acts.answers(asked)) == 1
-            assert talk.discord.faults[route] == []
+            bot.system.shut |= {BUILT} if route == "edit_message" else set()
+            asked = await bot.people.mention(BUILT, channel=f"20{number % 3 + 1}")
+            if bot.system.shut:
+                await bot.server.until(lambda asked=asked: bot.people.answers(asked))
+                await bot.system.open()
+            await bot.server.until(lambda asked=asked: _whole(bot.people.answers(asked)), seconds=10)
+            await bot.outcome(number + 1, "delivered")
+            assert len(bot.people.answers(asked)) == 1
+            assert bot.server.faults[route] == []
 
-        assert talk.discord.posts == len(SERIES)
-        assert talk.discord.refused == []
+        assert bot.server.posts == len(SERIES)
+        assert bot.server.refused == []
 
 
 @pytest.mark.parametrize("private", [True, False])
 async def test_a_command_is_answered_once_whatever_fails(filled: Path, tmp_path: Path, *, private: bool) -> None:
     """Its deferral and its edits; nothing is said anywhere else."""
-    async with talking(tmp_path / "home", filled, times=20) as talk:
-        await talk.start()
+    async with bot_in(workspaces(speed=20)(), filled, tmp_path / "home", every=False) as bot:
+        await bot.start()
         for number, faults in enumerate((SERIES[0], SERIES[3], SERIES[4])):
-            talk.discord.faults["edit_response"] = list(faults)
-            talk.discord.faults["callback"] = [faults[0]]
-            used = await talk.acts.command("ask", question=BUILT, private=private)
+            bot.server.faults["edit_response"] = list(faults)
+            bot.server.faults["callback"] = [faults[0]]
+            used = await bot.people.command("ask", question=BUILT, private=private)
 
             def answers(used: Any = used) -> list[Message]:
-                return [one for one in talk.discord.world.ours() if one.interaction == used.id]
+                return [one for one in bot.server.state.ours() if one.interaction == used.id]
 
-            await talk.discord.until(lambda answers=answers: _whole(answers()), seconds=10)
-            await talk.outcome(number + 1, "delivered")
-            assert len(answers()) == talk.discord.posts - number == 1
-            assert talk.discord.faults["edit_response"] == talk.discord.faults["callback"] == []
+            await bot.server.until(lambda answers=answers: _whole(answers()), seconds=10)
+            await bot.outcome(number + 1, "delivered")
+            assert len(answers()) == bot.server.posts - number == 1
+            assert bot.server.faults["edit_response"] == bot.server.faults["callback"] == []
 
 
 def _whole(found: list[Message]) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.platforms.mattermost.world import BOT, Channel, Post, User
+from tests.platforms.mattermost.state import BOT, Channel, Post, User
 
 MAX_MESSAGE, MAX_PAGE, DEFAULT_PAGE = 16_383, 200, 60
 _EMOJI = frozenset(
@@ -16,15 +16,15 @@ _EMOJI = frozenset(
 _ID = re.compile(r"[a-z0-9]{26}")
 
 
-class Refused(Exception):
-    """A call that the server refuses, with its own word for why."""
+class Refusal(Exception):
+    """A call that the server refuses, with its error."""
 
     def __init__(self, status: int, code: str) -> None:
         super().__init__(code)
         self.status, self.code = status, code
 
 
-DENIED = Refused(403, "api.context.permissions.app_error")
+DENIED = Refusal(403, "api.context.permissions.app_error")
 Handler = Callable[["Call"], Awaitable[Any]]
 
 
@@ -32,66 +32,66 @@ class Call:
     """A call, and the server that answers it."""
 
     def __init__(self, server: Any, request: web.Request, body: Any) -> None:
-        if request.headers.get("Authorization", "").removeprefix("Bearer ") not in server.world.tokens:
-            raise Refused(401, "api.context.session_expired.app_error")
-        self.server, self.world, self.body, self.query = server, server.world, body, request.query
+        if request.headers.get("Authorization", "").removeprefix("Bearer ") not in server.state.tokens:
+            raise Refusal(401, "api.context.session_expired.app_error")
+        self.server, self.state, self.body, self.query = server, server.state, body, request.query
         self.ids = {name: BOT if value == "me" else value for name, value in request.match_info.items()}
         if wrong := next(
             (name for name, value in self.ids.items() if name != "emoji" and not _ID.fullmatch(value)), ""
         ):
-            raise Refused(400, f"api.context.invalid_url_param.app_error.{wrong}")
+            raise Refusal(400, f"api.context.invalid_url_param.app_error.{wrong}")
 
     def channel(self, number: str, *, writes: bool = False) -> Channel:
         """Return a channel that the bot is in."""
-        found: Channel | None = self.world.channels.get(number)
+        found: Channel | None = self.state.channels.get(number)
         if found is None:
-            raise Refused(404, "app.channel.get.existing.app_error")
-        if BOT not in found.members or (writes and self.server.silenced):
+            raise Refusal(404, "app.channel.get.existing.app_error")
+        if BOT not in found.members or (writes and self.server.is_silenced):
             raise DENIED
         return found
 
     def post(self) -> Post:
         """Return a post that stands there."""
-        found: Post | None = self.world.posts.get(self.ids["post"])
+        found: Post | None = self.state.posts.get(self.ids["post"])
         if found is None or found.delete_at:
-            raise Refused(404, "app.post.get.app_error")
+            raise Refusal(404, "app.post.get.app_error")
         self.channel(found.channel)
         return found
 
     def number(self, name: str, otherwise: int) -> int:
         value = self.query.get(name, str(otherwise))
         if not value.isdigit():
-            raise Refused(400, "api.context.invalid_url_param.app_error")
+            raise Refusal(400, "api.context.invalid_url_param.app_error")
         return int(value)
 
 
 async def me(call: Call) -> Any:
-    return user_json(call.world.users[BOT])
+    return user_json(call.state.users[BOT])
 
 
 async def my_teams(call: Call) -> Any:
-    return [{"id": team, "name": team.rstrip("0")} for team, members in call.world.teams.items() if BOT in members]
+    return [{"id": team, "name": team.rstrip("0")} for team, members in call.state.teams.items() if BOT in members]
 
 
 async def my_channels(call: Call) -> Any:
     """All that the bot is in of a team, and its DMs."""
-    mine = [one for one in call.world.channels.values() if BOT in one.members]
+    mine = [one for one in call.state.channels.values() if BOT in one.members]
     return [channel_json(one) for one in mine if one.team in {"", call.ids["team"]}]
 
 
 async def user(call: Call) -> Any:
-    found = call.world.users.get(call.ids["user"])
+    found = call.state.users.get(call.ids["user"])
     if found is None:
-        raise Refused(404, "app.user.missing_account.const")
+        raise Refusal(404, "app.user.missing_account.const")
     return user_json(found)
 
 
 async def team_member(call: Call) -> Any:
     team, who = call.ids["team"], call.ids["user"]
-    if BOT not in call.world.teams.get(team, ()):
+    if BOT not in call.state.teams.get(team, ()):
         raise DENIED
-    if who not in call.world.teams[team]:
-        raise Refused(404, "app.team.get_member.missing.app_error")
+    if who not in call.state.teams[team]:
+        raise Refusal(404, "app.team.get_member.missing.app_error")
     return {"team_id": team, "user_id": who, "delete_at": 0, "roles": "team_user"}
 
 
@@ -102,23 +102,23 @@ async def channel(call: Call) -> Any:
 async def channel_member(call: Call) -> Any:
     found, who = call.channel(call.ids["channel"]), call.ids["user"]
     if who not in found.members:
-        raise Refused(404, "app.channel.get_member.missing.app_error")
+        raise Refusal(404, "app.channel.get_member.missing.app_error")
     return {"channel_id": found.id, "user_id": who, "roles": "channel_user", "scheme_admin": who in found.admins}
 
 
 async def direct(call: Call) -> Any:
     if not isinstance(call.body, list) or len(call.body) != 2 or BOT not in call.body:
-        raise Refused(400, "api.context.invalid_body_param.app_error")
-    if not set(call.body) <= set(call.world.users):
-        raise Refused(404, "app.user.missing_account.const")
-    return channel_json(call.world.direct(*call.body))
+        raise Refusal(400, "api.context.invalid_body_param.app_error")
+    if not set(call.body) <= set(call.state.users):
+        raise Refusal(404, "app.user.missing_account.const")
+    return channel_json(call.state.direct(*call.body))
 
 
 async def read(call: Call) -> Any:
     """A page of a channel, newest first, replies among them."""
-    here = call.world.here(call.channel(call.ids["channel"]).id)[::-1]
+    here = call.state.here(call.channel(call.ids["channel"]).id)[::-1]
     if before := call.query.get("before"):
-        anchor = call.world.posts[before].create_at
+        anchor = call.state.posts[before].create_at
         here = [one for one in here if one.create_at < anchor]
     size = min(call.number("per_page", DEFAULT_PAGE), MAX_PAGE, call.server.page)
     start = call.number("page", 0) * size
@@ -133,11 +133,11 @@ async def thread(call: Call) -> Any:
     """The post that is asked for first, then its thread in the direction that is asked for, from a post on."""
     asked, size = call.post(), call.number("perPage", 0)
     if size > MAX_PAGE or ("fromPost" in call.query) != ("fromCreateAt" in call.query):
-        raise Refused(400, "api.context.invalid_url_param.app_error")
+        raise Refusal(400, "api.context.invalid_url_param.app_error")
     up = {"up": True, "down": False}.get(call.query.get("direction", "down"))
     if up is None:
-        raise Refused(400, "api.context.invalid_url_param.app_error")
-    rest = [one for one in call.world.thread(asked.root or asked.id) if one.id != asked.id]
+        raise Refusal(400, "api.context.invalid_url_param.app_error")
+    rest = [one for one in call.state.thread(asked.root or asked.id) if one.id != asked.id]
     if call.query.get("fromPost"):
         at = (call.number("fromCreateAt", 0), call.query["fromPost"])
         rest = [one for one in rest if ((one.create_at, one.id) < at if up else (one.create_at, one.id) > at)]
@@ -150,38 +150,38 @@ async def create(call: Call) -> Any:
     """A post, which is made once of those with one `pending_post_id`."""
     body = call.body
     if body.get("id") or not _ID.fullmatch(str(body.get("channel_id", ""))):
-        raise Refused(400, "api.context.invalid_body_param.app_error")
+        raise Refusal(400, "api.context.invalid_body_param.app_error")
     where = call.channel(body["channel_id"], writes=True)
     if where.archived:
-        raise Refused(400, "api.post.create_post.can_not_post_to_deleted.error")
+        raise Refusal(400, "api.post.create_post.can_not_post_to_deleted.error")
     pending = str(body.get("pending_post_id", ""))
-    if pending and pending in call.server.seen:
-        first = call.world.posts[call.server.seen[pending]]
+    if pending and pending in call.server.pending_ids:
+        first = call.state.posts[call.server.pending_ids[pending]]
         if first.delete_at:
-            raise Refused(500, "api.post.deduplicate_create_post.failed_to_get")
+            raise Refusal(500, "api.post.deduplicate_create_post.failed_to_get")
         return post_json(first)
-    root = call.world.posts.get(body.get("root_id", ""))
+    root = call.state.posts.get(body.get("root_id", ""))
     if body.get("root_id") and (root is None or root.delete_at or root.root):
-        raise Refused(400, "api.post.create_post.root_id.app_error")
+        raise Refusal(400, "api.post.create_post.root_id.app_error")
     if root and root.channel != where.id:
-        raise Refused(400, "api.post.create_post.channel_root_id.app_error")
+        raise Refusal(400, "api.post.create_post.channel_root_id.app_error")
     _check(body.get("message", ""), body.get("props", {}))
     made = call.server.write(BOT, where, body["message"], root=body.get("root_id", ""), props=body.get("props", {}))
     if pending:
-        call.server.seen[pending] = made.id
-    call.server.posted += 1
+        call.server.pending_ids[pending] = made.id
+    call.server.posts += 1
     return {**post_json(made), "pending_post_id": pending}
 
 
 async def patch(call: Call) -> Any:
     """Other words of a post of ours; `props` takes the place of all that there were."""
-    found = call.world.posts.get(call.ids["post"])
+    found = call.state.posts.get(call.ids["post"])
     if found is None or found.delete_at or found.user != BOT:
         raise DENIED
     if call.channel(found.channel, writes=True).archived:
-        raise Refused(400, "api.post.patch_post.can_not_update_post_in_deleted.error")
-    if call.server.edit_limit is not None and call.world.now() > found.create_at + call.server.edit_limit * 1000:
-        raise Refused(400, "api.post.update_post.permissions_time_limit.app_error")
+        raise Refusal(400, "api.post.patch_post.can_not_update_post_in_deleted.error")
+    if call.server.edit_limit is not None and call.state.now() > found.create_at + call.server.edit_limit * 1000:
+        raise Refusal(400, "api.post.update_post.permissions_time_limit.app_error")
     _check(call.body.get("message", found.message), call.body.get("props", found.props))
     call.server.rewrite(found, call.body.get("message", found.message), call.body.get("props", found.props))
     return post_json(found)
@@ -192,7 +192,7 @@ async def delete(call: Call) -> Any:
     if found.user != BOT:
         raise DENIED
     if call.channel(found.channel).archived:
-        raise Refused(400, "api.post.delete_post.can_not_delete_post_in_deleted.error")
+        raise Refusal(400, "api.post.delete_post.can_not_delete_post_in_deleted.error")
     call.server.erase(found, by=BOT)
     return {"status": "OK"}
 
@@ -200,13 +200,13 @@ async def delete(call: Call) -> Any:
 async def react(call: Call) -> Any:
     body = call.body
     if body.get("user_id") != BOT:
-        raise Refused(403, "api.reaction.save_reaction.user_id.app_error")
+        raise Refusal(403, "api.reaction.save_reaction.user_id.app_error")
     if body.get("emoji_name") not in _EMOJI:
-        raise Refused(404, "app.emoji.get_by_name.no_result")
+        raise Refusal(404, "app.emoji.get_by_name.no_result")
     call.ids["post"] = body["post_id"]
     found = call.post()
     if call.channel(found.channel).archived:
-        raise Refused(403, "api.reaction.save.archived_channel.app_error")
+        raise Refusal(403, "api.reaction.save.archived_channel.app_error")
     call.server.react(BOT, found, body["emoji_name"])
     return {"user_id": BOT, "post_id": found.id, "emoji_name": body["emoji_name"]}
 
@@ -225,12 +225,12 @@ async def typing(call: Call) -> Any:
 
 def _check(message: str, props: Any) -> None:
     if not isinstance(message, str) or not isinstance(props, dict):
-        raise Refused(400, "api.context.invalid_body_param.app_error")
+        raise Refusal(400, "api.context.invalid_body_param.app_error")
     if len(message) > MAX_MESSAGE:
-        raise Refused(400, "model.post.is_valid.message_length.app_error")
+        raise Refusal(400, "model.post.is_valid.message_length.app_error")
     for one in (one for attached in props.get("attachments", ()) for one in attached.get("actions", ())):
         if not re.fullmatch(r"[A-Za-z0-9]+", one["id"]) or not one["name"] or "url" not in one["integration"]:
-            raise Refused(400, "model.post.is_valid.props.app_error")
+            raise Refusal(400, "model.post.is_valid.props.app_error")
 
 
 ROUTES: tuple[tuple[str, str, str, Handler], ...] = (

@@ -1,182 +1,144 @@
-"""A strict fake Mattermost on 127.0.0.1: its API v4 and its WebSocket, over real HTTP.
+"""A strict fake Mattermost on 127.0.0.1, made from its documents and its source: its API v4 and its WebSocket."""
 
-Made from its documents and its source. A message is one post, whatever is edited; each state of it is read.
-"""
-
-import asyncio
 import json
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
 
-from tests.platforms.mattermost import seeing
-from tests.platforms.mattermost.api import ROUTES, Call, Handler, Refused, post_json
+from tests.platforms.clock import Clock, FastClock
+from tests.platforms.fake_server import FakeServer, Fault, Refused, serving
+from tests.platforms.mattermost.api import ROUTES, Call, Handler, Refusal, post_json
 from tests.platforms.mattermost.sockets import Sockets
-from tests.platforms.mattermost.world import BOT, Channel, Post, World, town
-from tests.platforms.slack.clock import Clock, FastClock
-from tests.platforms.waiting import until
+from tests.platforms.mattermost.state import BOT, Channel, Post, State, make_state
+from tests.platforms.mattermost.transcript import of_post
+
+_LIMITED = {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1", "Retry-After": "1"}
 
 
-@dataclass(frozen=True)
-class Fault:
-    """How one call fails."""
+@dataclass(kw_only=True)
+class FakeMattermost(FakeServer):
+    """The server."""
 
-    status: int = 0
-    """0 cuts the connection."""
-    code: str = ""
-    """The server's own word for it; without one it is a page, as of a proxy before it."""
-    done: bool = False
-    """Whether it has its effect all the same."""
-
-
-LIMITED, BROKEN, LOST = Fault(429), Fault(503), Fault(done=True)
-
-
-@dataclass
-class FakeMattermost:
-    """The server, as tests see it."""
-
-    clock: Clock
-    world: World
-    url: str = ""
+    state: State
     page: int = 200
-    """How many posts a page has at most."""
-    silenced: bool = False
+    """Posts on a page at most."""
+    is_silenced: bool = False
     """Whether the bot may write nowhere."""
     edit_limit: float | None = None
     """For how many seconds a post may be edited."""
-    posted: int = 0
-    seen: dict[str, str] = field(default_factory=dict)
+    pending_ids: dict[str, str] = field(default_factory=dict)
     """The posts that were made by `pending_post_id`."""
     typed: list[str] = field(default_factory=list)
-    calls: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    states: list[tuple[str, str]] = field(default_factory=list)
-    """All that a post of the bot's ever said, and in which channel."""
-    pings: list[str] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    faults: defaultdict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
-    reached: str = ""
-    """Where the bot listens, if it is reached over HTTP: another address after each start of a test's."""
+    post_states: list[tuple[str, str]] = field(default_factory=list)
+    """The channel and content of each state of the bot's posts."""
+    bot_url: str = ""
+    """Where the bot listens, if it is reached over HTTP."""
     whispered: list[tuple[str, str, str]] = field(default_factory=list)
-    """What somebody alone was shown in a channel for a while."""
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """User, channel and text that the user alone was shown for a while."""
 
     def __post_init__(self) -> None:
-        self.sockets = Sockets(self.world, self._changed.set)
+        self.sockets = Sockets(self.state, self.notify)
 
     def write(self, user: str, channel: Channel, message: str, *, silent: bool = False, **facts: Any) -> Post:
-        """Post, and tell of it."""
-        made = Post(self.world.new_id(), user, channel.id, message, create_at=self.world.now(), **facts)
-        self.world.posts[made.id], channel.last_post_at = made, made.create_at
-        self._read(made)
+        """Add a post, and send its event unless `silent`."""
+        made = Post(self.state.new_id(), user, channel.id, message, create_at=self.state.now(), **facts)
+        self.state.posts[made.id], channel.last_post_at = made, made.create_at
+        self._showed(made)
         if not silent:
             self.tell_posted(made)
         return made
 
     def tell_posted(self, post: Post) -> None:
-        channel, sender = self.world.channels[post.channel], self.world.users[post.user]
+        channel, sender = self.state.channels[post.channel], self.state.users[post.user]
         facts = {"channel_name": channel.name, "channel_type": channel.kind, "team_id": channel.team}
-        told = {**facts, "sender_name": f"@{sender.name}", "post": json.dumps(post_json(post)), "set_online": True}
-        self.sockets.tell("posted", told, post.channel, by=post.user)
+        data = {**facts, "sender_name": f"@{sender.name}", "post": json.dumps(post_json(post)), "set_online": True}
+        self.sockets.tell("posted", data, post.channel, by=post.user)
 
     def rewrite(self, post: Post, message: str, props: dict[str, Any]) -> None:
-        post.edit_at = self.world.now() if message != post.message else post.edit_at
+        post.edit_at = self.state.now() if message != post.message else post.edit_at
         post.message, post.props = message, props
-        self._read(post)
+        self._showed(post)
         self.sockets.tell("post_edited", {"post": json.dumps(post_json(post))}, post.channel, by=post.user)
 
     def erase(self, post: Post, *, by: str = "") -> None:
-        """Delete a post, and with one that begins a thread all of that; one event tells of it, as the post was."""
-        told = json.dumps(post_json(post))
-        for one in self.world.thread(post.id) if not post.root else [post]:
-            one.delete_at = self.world.now()
-        self.sockets.tell("post_deleted", {"post": told}, post.channel, by=by)
+        """Delete a post, and with a root its thread; one event tells of it, with the post as it was."""
+        data = json.dumps(post_json(post))
+        for one in self.state.thread(post.id) if not post.root else [post]:
+            one.delete_at = self.state.now()
+        self.sockets.tell("post_deleted", {"post": data}, post.channel, by=by)
 
     def react(self, user: str, post: Post, emoji: str) -> None:
         if (user, emoji) not in post.reactions:
             post.reactions.append((user, emoji))
-        told = {"user_id": user, "post_id": post.id, "emoji_name": emoji, "channel_id": post.channel}
-        self.sockets.tell("reaction_added", {"reaction": json.dumps(told)}, post.channel, by=user)
+        data = {"user_id": user, "post_id": post.id, "emoji_name": emoji, "channel_id": post.channel}
+        self.sockets.tell("reaction_added", {"reaction": json.dumps(data)}, post.channel, by=user)
 
     def whisper(self, user: str, channel: str, text: str) -> None:
         self.whispered.append((user, channel, text))
-        self._changed.set()
+        self.notify()
 
-    async def until(self, holds: Callable[[], object]) -> None:
-        """Wait until something holds, looked at again after everything that happens there."""
-        await until(holds, self._changed, 20, lambda: f"{self.calls[-12:]} {self.refused} {self.errors}")
+    def describe(self) -> str:
+        return f"the bot wrote {[one.message for one in self.state.posts.values() if one.user == BOT]}; {self.errors}"
 
-    def _read(self, post: Post) -> None:
-        """Read a state of a post of the bot's at its worst."""
+    def _showed(self, post: Post) -> None:
         if post.user == BOT:
-            self.states.append((post.channel, f"{post.message} {post.props}"))
-            people = {one.name: one.id for one in self.world.users.values()}
-            self.pings += seeing.pings(post, people)
-            self.links += seeing.links(post)
-        self._changed.set()
+            self.post_states.append((post.channel, f"{post.message} {post.props}"))
+            self.texts[of_post(post, {one.name: one.id for one in self.state.users.values()})] = None
+        self.notify()
 
     async def answer(self, request: web.Request, kind: str, handler: Handler) -> web.StreamResponse:
-        """Answer one call."""
-        self.calls.append(f"{request.method} {request.path.removeprefix('/api/v4')}")
-        fault = self.faults[kind].pop(0) if self.faults[kind] else None
+        body = await request.json() if request.can_read_body else None
+        fault = self.log(kind, body, {"path": request.path.removeprefix("/api/v4")})
         if fault and not fault.done:
-            return _failed(request, fault)
+            return _fail(request, fault)
         try:
-            body = await request.json() if request.can_read_body else None
             answered = await handler(Call(self, request, body))
-        except Refused as refused:
-            self.refused.append(refused.code)
-            self._changed.set()
-            return _refused(refused.status, refused.code)
-        except Exception as error:  # noqa: BLE001 - the test is told
-            self.errors.append(repr(error))
+        except Refusal as refusal:
+            self.refused.append(Refused(kind, refusal.code, refusal.status))
+            self.notify()
+            return _refuse(refusal.status, refusal.code)
+        except Exception as error:  # noqa: BLE001 - the test reads it
+            self.errors.append(error)
             return web.Response(status=500, text="broken")
-        self._changed.set()
+        self.notify()
         if fault:
-            return _failed(request, fault)
+            return _fail(request, fault)
         return web.json_response(answered, status=201 if request.method == "POST" else 200)
 
+    def application(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/api/v4/websocket", self.sockets.connect)
+        for verb, path, kind, handler in ROUTES:
 
-def _refused(status: int, code: str) -> web.Response:
+            async def answer(request: web.Request, kind: str = kind, handler: Handler = handler) -> web.StreamResponse:
+                return await self.answer(request, kind, handler)
+
+            app.router.add_route(verb, f"/api/v4{path}", answer)
+        return app
+
+    async def close(self) -> None:
+        await self.sockets.close()
+
+
+def _refuse(status: int, code: str) -> web.Response:
     return web.json_response({"id": code, "message": code, "request_id": "", "status_code": status}, status=status)
 
 
-def _failed(request: web.Request, fault: Fault) -> web.StreamResponse:
-    if not fault.status:
-        if request.transport:
-            request.transport.abort()
-        return web.Response()
+def _fail(request: web.Request, fault: Fault) -> web.StreamResponse:
     if fault.code:
-        return _refused(fault.status, fault.code)
-    limits = {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1", "Retry-After": "1"}
-    return web.Response(status=fault.status, text="limit exceeded", headers=limits if fault.status == 429 else {})
+        return _refuse(fault.status or 500, str(fault.code))
+    if fault.status == 429:
+        return web.Response(status=429, text="limit exceeded", headers=_LIMITED)
+    return fault.respond_with_page(request)
 
 
 @asynccontextmanager
-async def serve(*, clock: Clock | None = None) -> AsyncIterator[FakeMattermost]:
-    """Serve on a free port until the block is left."""
+async def serve(*, clock: Clock | None = None, leisure: float = 1) -> AsyncIterator[FakeMattermost]:
+    """Serve until the block is left. Mattermost waits for nothing, so that `leisure` has no effect."""
+    del leisure
     clock = clock or FastClock()
-    server = FakeMattermost(clock, town(clock))
-    app = web.Application()
-    app.router.add_get("/api/v4/websocket", server.sockets.connect)
-    for verb, path, kind, handler in ROUTES:
-
-        async def answer(request: web.Request, kind: str = kind, handler: Handler = handler) -> web.StreamResponse:
-            return await server.answer(request, kind, handler)
-
-        app.router.add_route(verb, f"/api/v4{path}", answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with serving(FakeMattermost(clock=clock, state=make_state(clock))) as server:
         yield server
-    finally:
-        await server.sockets.close()
-        await runner.cleanup()

@@ -8,7 +8,8 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from tests.platforms.mattermost.world import BOT, World
+from tests.platforms.fake_server import abort
+from tests.platforms.mattermost.state import BOT, State
 
 KEPT = 128
 """How many events of a connection that broke off are kept."""
@@ -43,8 +44,8 @@ class Link:
 class Sockets:
     """The bot's connections."""
 
-    def __init__(self, world: World, notify: Callable[[], None]) -> None:
-        self._world, self._notify = world, notify
+    def __init__(self, state: State, notify: Callable[[], None]) -> None:
+        self._world, self._notify = state, notify
         self.links: dict[str, Link] = {}
         self.resumed, self.greeted = 0, 0
         self.bare = False
@@ -72,9 +73,8 @@ class Sockets:
     def cut(self) -> None:
         """Cut every connection without a word."""
         for link in self.links.values():
-            transport = link.socket._req.transport if link.socket and link.socket._req else None
-            if transport:
-                transport.abort()
+            if link.socket:
+                abort(link.socket)
 
     async def close(self) -> None:
         for link in list(self.links.values()):

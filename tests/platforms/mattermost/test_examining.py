@@ -8,7 +8,7 @@ from bot.doctor.diagnosis import Inspection, run_checks
 from bot.platforms.mattermost.health_check import check_mattermost
 from bot.settings.tables.settings_tables import Settings
 from tests.platforms.mattermost.server import serve
-from tests.platforms.mattermost.world import BOT, OTHER_TEAM, TEAM, TOKEN
+from tests.platforms.mattermost.state import BOT, OTHER_TEAM, TEAM, TOKEN
 
 
 async def found(url: str, readers: Sequence[str] = (), **changes: Any) -> list[tuple[str, str]]:
@@ -35,7 +35,7 @@ async def test_all_is_well_where_the_token_is_taken_and_a_team_is_answered() -> 
 async def test_what_lacks_is_named() -> None:
     """No team, one that the bot is not in, a reader whose team is not answered, a person's account."""
     async with serve() as server:
-        server.world.users[BOT].bot = False
+        server.state.users[BOT].bot = False
         none, strange = await found(server.url, teams=[]), await found(server.url, teams=["acme"])
         deaf = await found(server.url, ["*", f"mattermost:{TEAM}/x", f"mattermost:{OTHER_TEAM}/x", "slack:T1/C1"])
 

@@ -1,8 +1,6 @@
 """What people meet in Mattermost besides what they meet everywhere: teams, threads, DMs, commands, the socket."""
 
-import shutil
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,47 +14,28 @@ from bot.types import DeliveryOutcome
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction
 from storage.record.record_search import RecordFilter, RecordSearch
-from tests.platforms.bots import Bot, text
-from tests.platforms.desks import SOONER
-from tests.platforms.mattermost import acts
-from tests.platforms.mattermost.house import MattermostStreet
-from tests.platforms.mattermost.seeing import words
-from tests.platforms.mattermost.server import FakeMattermost, Fault, serve
-from tests.platforms.mattermost.world import ANA, BEN, BOT, ELSEWHERE, FEW, GENERAL, TEAM, TOKEN
-from tests.platforms.slack.clock import FastClock
-from tests.platforms.systems import Gated
-from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
-
-
-class Town(Bot):
-    """A bot on the street, of which the server is known."""
-
-    street: Any
-
-    @property
-    def server(self) -> FakeMattermost:
-        return self.street.server
-
-    async def told(self, user: str, said: str) -> None:
-        """Wait until somebody was told something in their DM."""
-        direct = self.server.world.direct(user, BOT).id
-        await self.street.until(lambda: any(said in words(one.message) for one in acts.ours(self.server, direct)))
-
-    def silent(self) -> bool:
-        """Return whether the bot wrote nowhere."""
-        return not any(one.user == BOT for one in self.server.world.posts.values())
+from tests.platforms.bots import Bot, bot_in, text
+from tests.platforms.example_app import ANSWERS, BUILT, MADE, RISES
+from tests.platforms.fake_server import Fault
+from tests.platforms.mattermost.state import ANA, BEN, ELSEWHERE, FEW, GENERAL, TEAM, TOKEN
+from tests.platforms.mattermost.workspace import workspaces
 
 
 @pytest.fixture(params=[False])
-async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Town]:
-    home = Path(shutil.copytree(filled, tmp_path / "home"))
-    async with serve(clock=FastClock(SOONER)) as server, AsyncExitStack() as stack:
-        yield Town(MattermostStreet(server, request.param), home, Gated(), stack)
+async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
+    """Return a bot, reached over HTTP or not."""
+    async with bot_in(workspaces(http=request.param)(), filled, tmp_path / "home") as opened:
+        yield opened
 
 
-async def test_who_was_answered_in_a_thread_asks_on_without_a_mention(bot: Town) -> None:
+async def until_told(bot: Bot, user: str, words: str) -> None:
+    """Wait until a user has a text in their DM."""
+    await bot.workspace.until(lambda: any(words in one.text for one in bot.workspace.seen(GENERAL, by=user)))
+
+
+async def test_who_was_answered_in_a_thread_asks_on_without_a_mention(bot: Bot) -> None:
     """What is said to somebody else there is left alone, and so is what nobody says to it elsewhere."""
-    bot.street.every = False
+    bot.workspace.every = False
     await bot.start()
     asks = await bot.ask()
     await bot.answered(asks)
@@ -65,21 +44,21 @@ async def test_who_was_answered_in_a_thread_asks_on_without_a_mention(bot: Town)
     follows = await bot.ask(MADE, thread=asks, unasked=True)
 
     assert ANSWERS[MADE] in text(await bot.answered(follows))
-    assert bot.street.answer(to_ben) == bot.street.answer(aside) == ()
-    assert bot.server.world.posts[bot.street.answer(follows)[0].id].root == asks
+    assert bot.workspace.answer(to_ben) == bot.workspace.answer(aside) == ()
+    assert bot.server.state.posts[bot.workspace.answer(follows)[0].id].root == asks
 
 
-async def test_nothing_is_answered_where_settings_name_no_team(bot: Town) -> None:
+async def test_nothing_is_answered_where_settings_name_no_team(bot: Bot) -> None:
     """In another team, or among a few people, who stand in none; nor are integrations and the server answered."""
     await bot.start()
     for channel in (ELSEWHERE, FEW):
-        await acts.say(bot.server, f"@footnote {BUILT}", user=BEN, channel=channel)
+        await bot.workspace.write(f"@footnote {BUILT}", user=BEN, channel=channel)
     made = {"props": {"from_webhook": "true"}}
-    await acts.say(bot.server, f"@footnote {BUILT}", user=BEN, channel=GENERAL, **made)
-    await acts.say(bot.server, f"@footnote {BUILT}", user=BEN, channel=GENERAL, kind="system_join_channel")
-    await bot.street.until(lambda: not bot.street.pending)
+    await bot.workspace.write(f"@footnote {BUILT}", user=BEN, channel=GENERAL, **made)
+    await bot.workspace.write(f"@footnote {BUILT}", user=BEN, channel=GENERAL, kind="system_join_channel")
+    await bot.workspace.until(lambda: not bot.workspace.pending)
 
-    assert bot.silent()
+    assert bot.posted() == []
     assert bot.system.asked == []
 
 
@@ -94,21 +73,23 @@ async def test_nothing_is_answered_where_settings_name_no_team(bot: Town) -> Non
     ],
 )
 async def test_a_dm_reads_what_settings_open_to_whoever_it_is(
-    bot: Town, readers: list[str], change: dict[str, Any], reads: str
+    bot: Bot, readers: list[str], change: dict[str, Any], reads: str
 ) -> None:
     """By the teams that they are in; guests and people of other servers are not the team's own."""
     for name, value in change.items():
-        setattr(bot.server.world.users[ANA], name, value)
+        setattr(bot.server.state.users[ANA], name, value)
     await bot.start(corpus=[{"name": "handbook", "visible_to": readers}])
     asks = await bot.ask(dm=True)
-    await bot.street.until(lambda: bot.street.answer(asks) and "stop" not in bot.street.answer(asks)[-1].buttons)
+    await bot.workspace.until(
+        lambda: bot.workspace.answer(asks) and "stop" not in bot.workspace.answer(asks)[-1].buttons
+    )
 
-    assert (ANSWERS[BUILT] in text(bot.street.answer(asks))) is bool(reads)
+    assert (ANSWERS[BUILT] in text(bot.workspace.answer(asks))) is bool(reads)
 
 
-async def test_a_channel_shared_with_other_servers_is_not_the_teams_own(bot: Town) -> None:
+async def test_a_channel_shared_with_other_servers_is_not_the_teams_own(bot: Bot) -> None:
     """Until settings name it."""
-    bot.server.world.channels[GENERAL].shared = True
+    bot.server.state.channels[GENERAL].shared = True
     await bot.start()
     closed = text(await bot.answered(await bot.ask()))
     await bot.stop()
@@ -118,73 +99,72 @@ async def test_a_channel_shared_with_other_servers_is_not_the_teams_own(bot: Tow
     assert (ANSWERS[BUILT] in closed, ANSWERS[BUILT] in named) == (False, True)
 
 
-async def test_with_a_post_that_begins_a_thread_all_questions_in_it_are_gone(bot: Town) -> None:
+async def test_with_a_post_that_begins_a_thread_all_questions_in_it_are_gone(bot: Bot) -> None:
     """The server tells of the one post alone."""
     await bot.start()
-    root = await bot.street.say("Lunch?", user=BEN, channel=GENERAL, silent=True)
+    root = await bot.workspace.say("Lunch?", user=BEN, channel=GENERAL, silent=True)
     asks = await bot.ask(thread=root)
     await bot.answered(asks)
-    await bot.street.erase(root)
+    await bot.workspace.erase(root)
 
     await bot.done(asks, DeliveryOutcome.RETRACTED)
 
 
-async def test_where_posts_cannot_be_edited_any_more_the_answer_is_posted_anew(bot: Town) -> None:
+async def test_where_posts_cannot_be_edited_any_more_the_answer_is_posted_anew(bot: Bot) -> None:
     """And what stood there is deleted."""
     bot.system.shut.add(BUILT)
     await bot.start()
     asks = await bot.ask()
     await bot.system.until_asked()
-    await bot.street.until(lambda: bot.street.answer(asks))
-    (before,) = bot.street.answer(asks)
+    await bot.workspace.until(lambda: bot.workspace.answer(asks))
+    (before,) = bot.workspace.answer(asks)
     bot.server.edit_limit = 0
     await bot.system.open()
     (after,) = await bot.answered(asks)
 
     assert ANSWERS[BUILT] in after.text
-    assert bot.server.world.posts[before.id].delete_at
-    bot.server.refused.clear()
+    assert bot.server.state.posts[before.id].delete_at
 
 
-async def test_admins_change_a_channel_by_a_message_and_nobody_else_does(bot: Town) -> None:
+async def test_admins_change_a_channel_by_a_message_and_nobody_else_does(bot: Bot) -> None:
     """Each is told alone."""
     await bot.start(mattermost={"admins": [f"mattermost:{TEAM}/{ANA}"]})
     await bot.ask("!footnote paused on", person=1)
-    await bot.told(BEN, translate("channel_admins", "en"))
+    await until_told(bot, BEN, translate("channel_admins", "en"))
     await bot.ask("!footnote paused on")
-    await bot.told(ANA, "paused is now: on")
+    await until_told(bot, ANA, "paused is now: on")
     await bot.ask("!footnote")
-    await bot.told(ANA, "!footnote KEY VALUE")
+    await until_told(bot, ANA, "!footnote KEY VALUE")
 
     assert translate("channel_paused", "en") in text(await bot.answered(await bot.ask()))
 
 
-async def test_commands_check_list_pages_and_tell_what_there_is(bot: Town) -> None:
+async def test_commands_check_list_pages_and_tell_what_there_is(bot: Bot) -> None:
     """Written after the mention, or in a DM without one."""
     await bot.start()
     checks = await bot.ask(f"!check {ANSWERS[BUILT]}")
     assert translate("verdict_supports", "en") in text(await bot.answered(checks))
     await bot.ask("!sources", thread=checks)
-    await bot.told(ANA, "Skarholm lighthouse")
+    await until_told(bot, ANA, "Skarholm lighthouse")
     await bot.ask("!help", dm=True)
-    await bot.told(ANA, "!private")
+    await until_told(bot, ANA, "!private")
 
 
-async def test_a_mark_that_somebody_else_made_up_does_nothing(bot: Town) -> None:
+async def test_a_mark_that_somebody_else_made_up_does_nothing(bot: Bot) -> None:
     """Of posts with marks only our own count."""
     await bot.start()
     asks = await bot.ask()
     (answer,) = await bot.answered(asks)
-    props = bot.server.world.posts[answer.id].props
-    forged = await acts.say(bot.server, "Press here.", user=BEN, channel=GENERAL, props=props)
-    await acts.press(bot.server, "retract", forged, user=ANA)
-    await bot.street.until(lambda: not bot.street.pending)
+    props = bot.server.state.posts[answer.id].props
+    forged = await bot.workspace.write("Press here.", user=BEN, channel=GENERAL, props=props)
+    bot.workspace.press_anyway("retract", bot.server.state.posts[forged], ANA)
+    await bot.workspace.until(lambda: not bot.workspace.pending)
 
-    assert bot.street.answer(asks) == (answer,)
+    assert bot.workspace.answer(asks) == (answer,)
 
 
 @pytest.mark.parametrize("bot", [True], indirect=True)
-async def test_a_press_that_the_server_did_not_hand_on_is_refused(bot: Town) -> None:
+async def test_a_press_that_the_server_did_not_hand_on_is_refused(bot: Bot) -> None:
     """What proves a button ours stands nowhere that anybody could read it."""
     await bot.start()
     asks = await bot.ask()
@@ -194,16 +174,16 @@ async def test_a_press_that_the_server_did_not_hand_on_is_refused(bot: Town) -> 
     async with aiohttp.ClientSession() as http:
         for context in ({"action": "retract", "ticket": 1, "proof": guessed}, {"action": "retract"}, "retract"):
             body = {"user_id": ANA, "channel_id": GENERAL, "context": context}
-            async with http.post(bot.server.reached + PATH, json=body) as answer:
+            async with http.post(bot.server.bot_url + PATH, json=body) as answer:
                 statuses.append(answer.status)
-        async with http.post(bot.server.reached + PATH, data=b"{") as answer:
+        async with http.post(bot.server.bot_url + PATH, data=b"{") as answer:
             statuses.append(answer.status)
 
     assert statuses == [401, 401, 401, 400]
-    assert bot.street.answer(asks)
+    assert bot.workspace.answer(asks)
 
 
-async def test_a_connection_that_breaks_off_goes_on_where_it_did(bot: Town) -> None:
+async def test_a_connection_that_breaks_off_goes_on_where_it_did(bot: Bot) -> None:
     """What was said meanwhile arrives, once."""
     await bot.start()
     bot.server.sockets.cut()
@@ -215,43 +195,26 @@ async def test_a_connection_that_breaks_off_goes_on_where_it_did(bot: Town) -> N
 
 
 @pytest.mark.parametrize("loses", ["the connection", "an event"])
-async def test_what_a_server_lost_is_caught_up_with(bot: Town, loses: str) -> None:
+async def test_what_a_server_lost_is_caught_up_with(bot: Bot, loses: str) -> None:
     """In channels and in DMs; an event that is missing is noticed by the next."""
     await bot.start()
     await bot.answered(await bot.ask(RISES))
     if loses == "the connection":
         bot.server.sockets.forgets = True
         bot.server.sockets.cut()
-        await bot.street.until(lambda: not any(one.socket for one in bot.server.sockets.links.values()))
+        await bot.workspace.until(lambda: not any(one.socket for one in bot.server.sockets.links.values()))
     missed = [await bot.ask(silent=True, channel=1), await bot.ask(MADE, dm=True, silent=True)]
-    bot.server.world.posts[missed[0]].message = f"@footnote {BUILT}"
+    bot.server.state.posts[missed[0]].message = f"@footnote {BUILT}"
     if loses == "an event":
         bot.server.sockets.skip()
-        await acts.say(bot.server, "Hello all", user=BEN, channel=GENERAL)
+        await bot.workspace.write("Hello all", user=BEN, channel=GENERAL)
 
     assert ANSWERS[BUILT] in text(await bot.answered(missed[0]))
     assert ANSWERS[MADE] in text(await bot.answered(missed[1]))
     assert bot.server.sockets.greeted == 2
 
 
-async def test_what_was_asked_edited_and_deleted_meanwhile_is_known_at_the_next_start(bot: Town) -> None:
-    """Nobody listened."""
-    await bot.start()
-    edited, deleted = await bot.ask(), await bot.ask(RISES, person=1)
-    await bot.answered(edited)
-    await bot.answered(deleted)
-    await bot.stop()
-    missed = await bot.ask(MADE, channel=1)
-    await bot.street.rewrite(edited, RISES)
-    await bot.street.erase(deleted)
-    await bot.start()
-
-    assert ANSWERS[MADE] in text(await bot.answered(missed))
-    await bot.street.until(lambda: ANSWERS[RISES] in text(bot.street.answer(edited)))
-    await bot.done(deleted, DeliveryOutcome.RETRACTED)
-
-
-async def test_a_token_that_is_revoked_ends_the_connection_for_good_and_trouble_does_not(bot: Town) -> None:
+async def test_a_token_that_is_revoked_ends_the_connection_for_good_and_trouble_does_not(bot: Bot) -> None:
     """What opens no socket is asked why; where a header does not come through the challenge does."""
     await bot.start()
     assert bot.platform
@@ -259,17 +222,16 @@ async def test_a_token_that_is_revoked_ends_the_connection_for_good_and_trouble_
     bot.server.sockets.cut()
     asks = await bot.ask()
     await bot.answered(asks)
-    bot.server.world.tokens.clear()
+    bot.server.state.tokens.clear()
     bot.server.sockets.cut()
 
     assert "token" in str(await bot.platform.refused())  # type: ignore[attr-defined]
     assert "token" in bot.platform.ready
-    bot.server.refused.clear()
 
 
-async def test_a_token_that_is_not_taken_is_told_and_not_tried_for_ever(bot: Town) -> None:
+async def test_a_token_that_is_not_taken_is_told_and_not_tried_for_ever(bot: Bot) -> None:
     """At the start; the token stands in no word of it."""
-    bot.server.faults["me"].append(Fault(401, "api.context.session_expired.app_error"))
+    bot.server.faults["me"].append(Fault(401, code="api.context.session_expired.app_error"))
     with pytest.raises(CannotPost) as refused:
         await bot.start()
 
@@ -277,16 +239,16 @@ async def test_a_token_that_is_not_taken_is_told_and_not_tried_for_ever(bot: Tow
     assert TOKEN not in f"{refused.value} {refused.value.hint}"
 
 
-async def test_a_reaction_that_means_something_else_is_nobodys_order(bot: Town) -> None:
+async def test_a_reaction_that_means_something_else_is_nobodys_order(bot: Bot) -> None:
     """Nor is one to what people wrote."""
     await bot.start()
     asks = await bot.ask()
     (answer,) = await bot.answered(asks)
-    bot.server.react(BEN, bot.server.world.posts[answer.id], "tada")
-    bot.server.react(BEN, bot.server.world.posts[asks], "wastebasket")
-    await bot.street.until(lambda: not bot.street.pending)
+    bot.server.react(BEN, bot.server.state.posts[answer.id], "tada")
+    bot.server.react(BEN, bot.server.state.posts[asks], "wastebasket")
+    await bot.workspace.until(lambda: not bot.workspace.pending)
 
-    assert bot.street.answer(asks) == (answer,)
+    assert bot.workspace.answer(asks) == (answer,)
     assert bot.server.refused == []
     (turn,) = await RecordSearch(bot.app.audit.database).find(RecordFilter())  # type: ignore[union-attr]
     assert not turn.retracted

@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.platforms.slack.state import FakeSlack
-from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
+from tests.platforms.slack.server import FakeSlack
+from tests.platforms.slack.state import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
 
 
 def client(slack: FakeSlack, token: str = BOT_TOKEN) -> AsyncWebClient:

@@ -102,21 +102,3 @@ def need(token: Token, scopes: frozenset[str] | set[str]) -> None:
     """Refuse a token that has none of these scopes, if any are needed."""
     if scopes and not scopes & token.scopes:
         raise Refusal("missing_scope", needed=",".join(sorted(scopes)), provided=",".join(sorted(token.scopes)))
-
-
-@dataclass(frozen=True)
-class Received:
-    """A call that came, and when by the server's clock."""
-
-    method: str
-    arguments: dict[str, Any]
-    at: float
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A call that was refused, and why."""
-
-    method: str
-    error: str
-    messages: tuple[str, ...] = ()

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from tests.platforms.clock import Clock
 from tests.platforms.slack import limits
-from tests.platforms.slack.clock import Clock
 
 Kind = Literal["events_api", "interactive", "slash_commands"]
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tests.platforms.slack.world import APP, BOT, BOT_ID, OTHER_BOT, TEAM, Channel, Message, View, World
+from tests.platforms.slack.state import APP, BOT, BOT_ID, OTHER_BOT, TEAM, Channel, Message, State, View
 
 TYPES = {"public": "channel", "private": "group", "dm": "im", "mpim": "mpim"}
 
 
-def message_json(message: Message, world: World, *, metadata: bool = True) -> dict[str, Any]:
+def message_json(message: Message, state: State, *, metadata: bool = True) -> dict[str, Any]:
     """Return a message as history and events have it."""
     body: dict[str, Any] = {"type": "message", "user": message.user, "ts": message.ts, "text": message.text}
     if message.user == BOT:
@@ -18,7 +18,7 @@ def message_json(message: Message, world: World, *, metadata: bool = True) -> di
         body |= {"client_msg_id": f"client-{message.ts}"}
     if subtype := message.subtype or ("thread_broadcast" if message.broadcast else ""):
         body["subtype"] = subtype
-    user = world.users.get(message.user)
+    user = state.users.get(message.user)
     body |= {"team": user.team if user else TEAM}
     if user and user.team != TEAM:
         body |= {"user_team": user.team, "source_team": user.team}
@@ -30,14 +30,14 @@ def message_json(message: Message, world: World, *, metadata: bool = True) -> di
         body["edited"] = {"user": message.user, "ts": message.edited}
     if metadata and message.metadata:
         body["metadata"] = message.metadata
-    return body | _thread(message, world)
+    return body | _thread(message, state)
 
 
-def _thread(message: Message, world: World) -> dict[str, Any]:
+def _thread(message: Message, state: State) -> dict[str, Any]:
     if message.thread:
-        root = world.messages.get((message.channel, message.thread))
+        root = state.messages.get((message.channel, message.thread))
         return {"thread_ts": message.thread, "parent_user_id": root.user if root else "USLACKBOT"}
-    replies = world.thread(message.channel, message.ts)[1:]
+    replies = state.thread(message.channel, message.ts)[1:]
     if not replies:
         return {}
     people = list(dict.fromkeys(one.user for one in replies))
@@ -71,37 +71,37 @@ def channel_json(channel: Channel) -> dict[str, Any]:
     return body | {"name": channel.name, "is_member": member, "previous_names": channel.old_names}
 
 
-def message_event(message: Message, world: World, **more: Any) -> dict[str, Any]:
+def message_event(message: Message, state: State, **more: Any) -> dict[str, Any]:
     """Return the event that a message was written."""
-    kind = TYPES[world.channels[message.channel].kind]
+    kind = TYPES[state.channels[message.channel].kind]
     where = {"channel": message.channel, "event_ts": message.ts, "channel_type": kind}
-    found = message_json(message, world)
+    found = message_json(message, state)
     return {name: value for name, value in found.items() if not name.startswith("reply_")} | where | more
 
 
-def changed_event(message: Message, before: Message, world: World) -> dict[str, Any]:
+def changed_event(message: Message, before: Message, state: State) -> dict[str, Any]:
     """Return the event that a message was edited, by whomever."""
-    now = {"message": message_json(message, world), "previous_message": message_json(before, world)}
-    return _hidden("message_changed", message, world) | now
+    now = {"message": message_json(message, state), "previous_message": message_json(before, state)}
+    return _hidden("message_changed", message, state) | now
 
 
-def deleted_event(message: Message, world: World) -> dict[str, Any]:
+def deleted_event(message: Message, state: State) -> dict[str, Any]:
     """Return the event that a message was deleted."""
-    gone = {"deleted_ts": message.ts, "previous_message": message_json(message, world)}
-    return _hidden("message_deleted", message, world) | gone
+    gone = {"deleted_ts": message.ts, "previous_message": message_json(message, state)}
+    return _hidden("message_deleted", message, state) | gone
 
 
-def _hidden(subtype: str, message: Message, world: World) -> dict[str, Any]:
-    ts, kind = world.ts(), TYPES[world.channels[message.channel].kind]
+def _hidden(subtype: str, message: Message, state: State) -> dict[str, Any]:
+    ts, kind = state.ts(), TYPES[state.channels[message.channel].kind]
     where = {"channel": message.channel, "channel_type": kind, "hidden": True, "ts": ts, "event_ts": ts}
     return {"type": "message", "subtype": subtype, **where}
 
 
-def callback(event: dict[str, Any], world: World, *, event_id: str = "") -> dict[str, Any]:
+def callback(event: dict[str, Any], state: State, *, event_id: str = "") -> dict[str, Any]:
     """Return what an event comes in."""
-    number = world.number()
+    number = state.number()
     channel = event.get("channel")
-    shared = isinstance(channel, str) and channel in world.channels and world.channels[channel].externally
+    shared = isinstance(channel, str) and channel in state.channels and state.channels[channel].externally
     installed = {"enterprise_id": None, "team_id": TEAM, "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
     return {
         "token": "deprecated",
@@ -112,7 +112,7 @@ def callback(event: dict[str, Any], world: World, *, event_id: str = "") -> dict
         "event": event,
         "type": "event_callback",
         "event_id": event_id or f"Ev{number:08}",
-        "event_time": int(world.clock.now()),
+        "event_time": int(state.clock.now()),
         "authorizations": [installed],
         "is_ext_shared_channel": shared,
         "event_context": f"4-{number}",

@@ -5,12 +5,12 @@ from typing import Any
 
 from tests.platforms.slack.events import message_json, view_json
 from tests.platforms.slack.responding import made
-from tests.platforms.slack.world import APP, TEAM, Message, View
+from tests.platforms.slack.state import APP, TEAM, Message, View
 
 
 def common(slack: Any, kind: str, user: str) -> dict[str, Any]:
     """Return what every interaction has."""
-    person = slack.world.users[user]
+    person = slack.state.users[user]
     return {
         "type": kind,
         "user": {"id": user, "username": person.name, "name": person.name, "team_id": person.team},
@@ -25,7 +25,7 @@ def common(slack: Any, kind: str, user: str) -> dict[str, Any]:
 
 def pressed(slack: Any, user: str, message: Message, action: dict[str, Any]) -> dict[str, Any]:
     """Return the interaction that something in a message was pressed."""
-    channel = slack.world.channels[message.channel]
+    channel = slack.state.channels[message.channel]
     where = {"message_ts": message.ts, "channel_id": channel.id, "is_ephemeral": bool(message.only)}
     if message.thread:
         where["thread_ts"] = message.thread
@@ -37,7 +37,7 @@ def pressed(slack: Any, user: str, message: Message, action: dict[str, Any]) -> 
         "actions": [action],
     }
     # The message itself is not there if only one sees it.
-    shown = {} if message.only else {"message": message_json(message, slack.world)}
+    shown = {} if message.only else {"message": message_json(message, slack.state)}
     return common(slack, "block_actions", user) | body | shown
 
 
@@ -50,12 +50,12 @@ def pressed_in_view(slack: Any, view: View, action: dict[str, Any], values: dict
 
 def shortcut(slack: Any, user: str, callback_id: str, message: Message) -> dict[str, Any]:
     """Return the interaction that somebody chose a shortcut of a message's menu."""
-    channel = slack.world.channels[message.channel]
+    channel = slack.state.channels[message.channel]
     return common(slack, "message_action", user) | {
         "callback_id": callback_id,
-        "action_ts": slack.world.ts(),
+        "action_ts": slack.state.ts(),
         "message_ts": message.ts,
-        "message": message_json(message, slack.world),
+        "message": message_json(message, slack.state),
         "channel": {"id": channel.id, "name": channel.name or "directmessage"},
         "response_url": made(slack, channel.id, user),
     }
@@ -63,7 +63,7 @@ def shortcut(slack: Any, user: str, callback_id: str, message: Message) -> dict[
 
 def command(slack: Any, user: str, channel: str, name: str, text: str) -> dict[str, Any]:
     """Return the form of a slash command."""
-    place = slack.world.channels[channel]
+    place = slack.state.channels[channel]
     return {
         "token": "deprecated",
         "team_id": TEAM,
@@ -71,7 +71,7 @@ def command(slack: Any, user: str, channel: str, name: str, text: str) -> dict[s
         "channel_id": channel,
         "channel_name": {"dm": "directmessage", "private": "privategroup"}.get(place.kind, place.name),
         "user_id": user,
-        "user_name": slack.world.users[user].name,
+        "user_name": slack.state.users[user].name,
         "command": name,
         "text": text,
         "api_app_id": APP,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from tests.platforms import markup
 from tests.platforms.reading import slack
-from tests.platforms.slack.world import Message
+from tests.platforms.slack.state import Message
 
 Dialect = Literal["mrkdwn", "markdown", "plain", "rich", "link", "ping"]
 """The last two are what elements of their own link to, and whom they mention."""

@@ -8,7 +8,7 @@ from tests.platforms.slack import limits
 from tests.platforms.slack.blocks import Surface, objections, too_long
 from tests.platforms.slack.calls import Call, Refusal, need
 from tests.platforms.slack.shapes import units
-from tests.platforms.slack.world import BOT, Channel, World
+from tests.platforms.slack.state import BOT, Channel, State
 
 READ = {"public": "channels:read", "private": "groups:read", "dm": "im:read", "mpim": "mpim:read"}
 HISTORY = {"public": "channels:history", "private": "groups:history", "dm": "im:history", "mpim": "mpim:history"}
@@ -24,20 +24,20 @@ class Content:
     metadata: dict[str, Any] | None
 
 
-def visible(world: World, channel: str, error: str = "channel_not_found") -> Channel:
+def visible(state: State, channel: str, error: str = "channel_not_found") -> Channel:
     """Return a channel that the bot can see: its own, and all public ones. Raises `Refusal`."""
-    found = world.channels.get(channel)
+    found = state.channels.get(channel)
     if found is None or (found.kind != "public" and BOT not in found.members):
         raise Refusal(error)
     return found
 
 
-def writable(world: World, call: Call, channel: str) -> Channel:
+def writable(state: State, call: Call, channel: str) -> Channel:
     """Return a channel that the bot may write to; somebody's id stands for the DM with them. Raises `Refusal`."""
-    user = world.users.get(channel)
+    user = state.users.get(channel)
     if user and not user.bot:
-        return world.dm(channel)
-    found = visible(world, channel)
+        return state.dm(channel)
+    found = visible(state, channel)
     if found.archived:
         raise Refusal("is_archived")
     if BOT not in found.members and "chat:write.public" not in call.token.scopes:
@@ -47,22 +47,22 @@ def writable(world: World, call: Call, channel: str) -> Channel:
     return found
 
 
-def readable(world: World, call: Call, channel: str) -> Channel:
+def readable(state: State, call: Call, channel: str) -> Channel:
     """Return a channel whose messages the bot may read. Raises `Refusal`."""
-    found = visible(world, channel)
+    found = visible(state, channel)
     need(call.token, {HISTORY[found.kind]})
     if BOT not in found.members:
         raise Refusal("not_in_channel")
     return found
 
 
-def thread_of(world: World, channel: str, thread: Any) -> str:
+def thread_of(state: State, channel: str, thread: Any) -> str:
     """Return the root's ts that a message is written under. Raises `Refusal`."""
     if not thread:
         return ""
-    if world.channels[channel].threadless:
+    if state.channels[channel].threadless:
         raise Refusal("restricted_action_non_threadable_channel")
-    root = world.messages.get((channel, str(thread)))
+    root = state.messages.get((channel, str(thread)))
     if root is None or root.only:
         raise Refusal("thread_not_found")
     if root.thread:
@@ -71,9 +71,9 @@ def thread_of(world: World, channel: str, thread: Any) -> str:
     return root.ts
 
 
-def unbegun(world: World, channel: str, thread: str) -> bool:
+def unbegun(state: State, channel: str, thread: str) -> bool:
     """Return whether a thread has no reply yet: what is for one person alone is not shown in it then."""
-    replies = (one for one in world.messages.values() if one.channel == channel and one.thread == thread)
+    replies = (one for one in state.messages.values() if one.channel == channel and one.thread == thread)
     return bool(thread) and all(one.only for one in replies)
 
 

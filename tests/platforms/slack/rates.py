@@ -5,8 +5,8 @@ from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tests.platforms.clock import Clock
 from tests.platforms.slack import limits
-from tests.platforms.slack.clock import Clock
 
 _MINUTE = 60
 

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 import aiohttp
 
+from tests.platforms.clock import Clock
 from tests.platforms.slack import limits
-from tests.platforms.slack.clock import Clock
 from tests.platforms.slack.delivery import Delivery, first
 from tests.platforms.slack.signing import signed
 

@@ -8,10 +8,10 @@ from typing import Any
 from aiohttp import web
 
 from tests.platforms.slack import limits
-from tests.platforms.slack.api import failure
-from tests.platforms.slack.calls import Call, Received, Refusal, Refused, Token
+from tests.platforms.slack.api import failure, refuse
+from tests.platforms.slack.calls import Call, Refusal, Token
 from tests.platforms.slack.posting import content, thread_of, unbegun
-from tests.platforms.slack.world import BOT, Message
+from tests.platforms.slack.state import BOT, Message
 
 _KNOWN = {
     "text",
@@ -41,7 +41,7 @@ class Hook:
 
 def made(slack: Any, channel: str, user: str, message: str = "") -> str:
     """Return a response_url."""
-    name = f"{slack.world.number()}-FAKEHOOKNEVERLOGGED"
+    name = f"{slack.state.number()}-FAKEHOOKNEVERLOGGED"
     slack.hooks[name] = Hook(channel, user, slack.clock.now() + limits.RESPONSE_SECONDS, message)
     return f"{slack.url}/hook/{name}"
 
@@ -53,14 +53,11 @@ async def respond(slack: Any, request: web.Request) -> web.StreamResponse:
         body = json.loads(text)
     except ValueError:
         body = None
-    slack.received.append(Received("response_url", body if isinstance(body, dict) else {}, slack.clock.now()))
-    fault = slack.faults["response_url"].pop(0) if slack.faults.get("response_url") else None
+    fault = slack.log("response_url", body if isinstance(body, dict) else {})
     if fault and not fault.done and (failed := failure(slack, request, fault, "response_url")):
         return failed
     answer = _answer(slack, request.match_info["name"], body)
-    if fault and fault.done and (failed := failure(slack, request, fault, "response_url")):
-        return failed
-    return answer
+    return (fault and fault.done and failure(slack, request, fault, "response_url")) or answer
 
 
 def _answer(slack: Any, name: str, body: Any) -> web.Response:
@@ -68,9 +65,8 @@ def _answer(slack: Any, name: str, body: Any) -> web.Response:
         _use(slack, slack.hooks.get(name), body)
         return web.json_response({"ok": True})
     except Refusal as refusal:
-        slack.refused.append(Refused("response_url", str(refusal), tuple(refusal.more.get("errors", ()))))
         # [K] the statuses
-        return web.json_response(refusal.body(), status=404 if str(refusal).endswith("_url") else 400)
+        return refuse(slack, "response_url", refusal, 404 if str(refusal).endswith("_url") else 400)
     finally:
         slack.notify()
 
@@ -88,12 +84,12 @@ def _use(slack: Any, hook: Hook | None, body: Any) -> None:
 
 def take(slack: Any, hook: Hook, body: dict[str, Any]) -> None:
     """Show what an answer says. Raises `Refusal`."""
-    world = slack.world
-    original = world.messages.get((hook.channel, hook.message))
+    state = slack.state
+    original = state.messages.get((hook.channel, hook.message))
     if body.get("delete_original"):
         if original is None or original.user != BOT:
             raise Refusal("message_not_found")
-        slack.removed(original) if not original.only else world.messages.pop((hook.channel, hook.message))
+        slack.removed(original) if not original.only else state.messages.pop((hook.channel, hook.message))
         return
     said = content(Call("response_url", body, Token("", "bot", set())), weighed=False)
     if body.get("replace_original") and original is not None and original.user == BOT:
@@ -103,11 +99,11 @@ def take(slack: Any, hook: Hook, body: dict[str, Any]) -> None:
         (slack.showed(original) if original.only else slack.changed(original, before))
         return
     everybody = body.get("response_type") == "in_channel"
-    if everybody and world.channels[hook.channel].archived:
+    if everybody and state.channels[hook.channel].archived:
         raise Refusal("is_archived")
-    thread = thread_of(world, hook.channel, body.get("thread_ts") or (original.thread if original else ""))
-    message = Message(world.ts(), hook.channel, BOT, said.text, thread, blocks=said.blocks or [])
+    thread = thread_of(state, hook.channel, body.get("thread_ts") or (original.thread if original else ""))
+    message = Message(state.ts(), hook.channel, BOT, said.text, thread, blocks=said.blocks or [])
     message.metadata, message.only = said.metadata, "" if everybody else hook.user
-    message.unshown = bool(message.only) and unbegun(world, hook.channel, thread)
+    message.unshown = bool(message.only) and unbegun(state, hook.channel, thread)
     message.unfurls = everybody and (body.get("unfurl_links") is not False or body.get("unfurl_media") is not False)
-    (slack.wrote if everybody else slack.showed)(world.add(message))
+    (slack.wrote if everybody else slack.showed)(state.add(message))

@@ -3,11 +3,12 @@
 import asyncio
 from typing import Any
 
-from tests.platforms.slack.calls import Refusal, Refused
+from tests.platforms.fake_server import Refused
+from tests.platforms.slack.calls import Refusal
 from tests.platforms.slack.delivery import Delivery
 from tests.platforms.slack.methods.views import checked
 from tests.platforms.slack.responding import Hook, take
-from tests.platforms.slack.world import Message, View
+from tests.platforms.slack.state import Message, View
 
 SLACKBOT = "USLACKBOT"
 
@@ -60,12 +61,12 @@ class Settling:
 
     def _tell(self, channel: str, user: str, text: str) -> None:
         if channel:
-            world = self._slack.world
-            world.add(Message(world.ts(), channel, SLACKBOT, text, only=user))
+            state = self._slack.state
+            state.add(Message(state.ts(), channel, SLACKBOT, text, only=user))
             self._slack.notify()
 
     def _submitted(self, view: View, answer: dict[str, Any]) -> None:
-        stack = self._slack.world.views.get(view.user, [])
+        stack = self._slack.state.views.get(view.user, [])
         match answer.get("response_action"):
             case None:
                 stack.pop()

@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from aiohttp import WSMsgType, web
 
+from tests.platforms.clock import Clock
+from tests.platforms.fake_server import abort
 from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Refusal
-from tests.platforms.slack.clock import Clock
 from tests.platforms.slack.delivery import Delivery, first
 
 Deafness = Literal["", "silent", "mute"]
@@ -183,8 +184,7 @@ class Sockets:
     async def cut(self) -> None:
         """End all connections without a word."""
         for link in list(self.links):
-            if link.socket._req and link.socket._req.transport:
-                link.socket._req.transport.abort()
+            abort(link.socket)
             await link.closed.wait()
 
     async def close(self) -> None:

@@ -1,214 +1,212 @@
-"""The fake Slack's state: what there is, what came, what was refused, and what methods do to it."""
+"""What is in a workspace: people, channels, messages, streams, views. Plain data, which the server changes."""
 
-import asyncio
-import copy
-from collections import defaultdict
-from collections.abc import Callable
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.platforms.slack import limits
-from tests.platforms.slack.acts import Acts
-from tests.platforms.slack.calls import Received, Refusal, Refused
-from tests.platforms.slack.clock import Clock
-from tests.platforms.slack.delivery import Courier
-from tests.platforms.slack.events import callback, changed_event, deleted_event, message_event
-from tests.platforms.slack.faults import Fault
-from tests.platforms.slack.pieces import Piece, of_message, of_view
-from tests.platforms.slack.rates import Rates
-from tests.platforms.slack.request_url import RequestUrl
-from tests.platforms.slack.responding import Hook
-from tests.platforms.slack.seeing import transcript
-from tests.platforms.slack.socket_mode import Sockets
-from tests.platforms.slack.world import BOT, Message, View, World
-from tests.platforms.waiting import until
+from tests.platforms.clock import Clock
+from tests.platforms.slack.calls import Token
 
-Mode = Literal["socket", "http"]
-_CHANNELS = ("archive", "unarchive", "rename", "left", "deleted")
-EVENTS = frozenset(
+TEAM, APP, BOT, BOT_ID = "T1", "A0FOOTNOTE", "U0BOT", "B0BOT"
+OTHER_TEAM, OTHER_BOT = "T2", "U8BOT"
+BOT_TOKEN = "xoxb-111-222-FAKEBOTTOKENNEVERLOGGED"
+APP_TOKEN = "xapp-1-A0FOOTNOTE-333-FAKEAPPTOKENNEVERLOGGED"
+SIGNING_SECRET = "fakesigningsecretneverlogged0000"
+SECRETS = (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, "FAKETRIGGERNEVERLOGGED", "FAKEHOOKNEVERLOGGED")
+"""Whoever finds one of these in a log has found a leak; the last two stand in trigger ids and response_urls."""
+SCOPES = frozenset(
     {
-        *("app_mention", "app_home_opened", "app_uninstalled", "tokens_revoked", "agent_session_stopped"),
-        *("message.channels", "message.groups", "message.im", "message.mpim"),
-        *("channel_shared", "channel_unshared", "member_joined_channel", "member_left_channel"),
-        *(f"{kind}_{what}" for kind in ("channel", "group") for what in _CHANNELS),
+        *("app_mentions:read", "assistant:write", "chat:write", "commands", "im:write", "team:read"),
+        *("usergroups:read", "users:read"),
+        *(f"{kind}:{what}" for kind in ("channels", "groups", "im", "mpim") for what in ("history", "read")),
+        *("reactions:read", "reactions:write"),
     }
 )
+"""What the bot's token may do; tests take scopes away."""
+Kind = Literal["public", "private", "dm", "mpim"]
 
 
 @dataclass
-class FakeSlack:
-    """The server's state. What people do is in `acts`, what there is in `world`."""
+class User:
+    id: str
+    name: str
+    team: str = TEAM
+    bot: bool = False
+    admin: bool = False
+    guest: str = ""
+    """restricted or ultra_restricted; empty for a member."""
+    deleted: bool = False
+    locale: str = "en-US"
+
+
+@dataclass
+class Group:
+    """A user group."""
+
+    id: str
+    members: list[str] = field(default_factory=list)
+    disabled: bool = False
+
+
+@dataclass
+class Channel:
+    id: str
+    name: str
+    kind: Kind = "public"
+    members: set[str] = field(default_factory=set)
+    archived: bool = False
+    externally: bool = False
+    """Whether it is shared with other organisations."""
+    within: bool = False
+    """Whether it is shared with other workspaces of the same organisation."""
+    old_names: list[str] = field(default_factory=list)
+    locked: bool = False
+    """Whether only admins may post."""
+    threadless: bool = False
+    """Whether admins let nobody reply in threads."""
+
+
+@dataclass
+class Stream:
+    """What a streamed message is besides a message."""
+
+    began: float
+    display: str = "timeline"
+    mode: str = ""
+    """markdown_text or chunks: what it began with."""
+    state: Literal["streaming", "complete", "expired", "stopped_by_user"] = "streaming"
+    plan: str = ""
+    parts: list[tuple[str, Any]] = field(default_factory=list)
+    """In order: ("text", Markdown), ("task", its id), ("blocks", blocks)."""
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass
+class Message:
+    ts: str
+    channel: str
+    user: str
+    text: str = ""
+    thread: str = ""
+    """The root's ts; empty for messages of the channel itself."""
+    markdown: str = ""
+    """What was given as markdown_text."""
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    metadata: dict[str, Any] | None = None
+    only: str = ""
+    """Who alone sees it; empty for all."""
+    unshown: bool = False
+    """Whether nobody ever sees it: it is for one person alone, in a thread that nobody had begun."""
+    edited: str = ""
+    """When, as a ts, if readers are shown that it was."""
+    edits: int = 0
+    stream: Stream | None = None
+    unfurls: bool = False
+    """Whether a client would fetch previews of its links."""
+    broadcast: bool = False
+    subtype: str = ""
+    """Such as `channel_join`; empty for what somebody wrote."""
+    reactions: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def root(self) -> str:
+        return self.thread or self.ts
+
+
+@dataclass
+class View:
+    id: str
+    user: str
+    body: dict[str, Any]
+    hash: str
+    root: str
+    previous: str = ""
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Status:
+    text: str
+    loading: list[str]
+    until: float
+
+
+@dataclass
+class State:
+    """Everything there is, and how it is found."""
 
     clock: Clock
-    world: World
-    sockets: Sockets
-    courier: Courier
-    rates: Rates
-    requests: RequestUrl
-    url: str = ""
-    mode: Mode = "socket"
-    trigger_seconds: float = limits.TRIGGER_SECONDS
-    page: int = limits.PAGE
-    """How many items a page of a list holds at most, whatever was asked for."""
-    subscribed: set[str] = field(default_factory=lambda: set(EVENTS))
-    """The events that the app wants."""
-    echoes: bool = True
-    """Whether the app hears of its own messages, as it does in truth."""
-    faults: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
-    """By method how its next calls fail, one after the other; `response_url` is a method here."""
-    received: list[Received] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
-    limited: list[Received] = field(default_factory=list)
-    """What came too soon."""
-    posts: int = 0
-    """How many messages the bot ever wrote for everybody, streams among them."""
-    texts: dict[Piece, None] = field(default_factory=dict)
-    """All that a client ever got, as it stood after each change, each once."""
-    hooks: dict[str, Hook] = field(default_factory=dict)
-    errors: list[BaseException] = field(default_factory=list)
-    """What went wrong in the server itself: tests hold it empty."""
-    _triggers: dict[str, tuple[str, float]] = field(default_factory=dict)
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    users: dict[str, User] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    messages: dict[tuple[str, str], Message] = field(default_factory=dict)
+    """By channel and ts."""
+    gone: dict[tuple[str, str], Message] = field(default_factory=dict)
+    views: dict[str, list[View]] = field(default_factory=dict)
+    """By user what is open, the topmost last."""
+    homes: dict[str, View] = field(default_factory=dict)
+    statuses: dict[tuple[str, str], Status] = field(default_factory=dict)
+    """By channel and thread."""
+    sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    prompts: dict[tuple[str, str], list[dict[str, str]]] = field(default_factory=dict)
+    titles: dict[tuple[str, str], str] = field(default_factory=dict)
+    tokens: dict[str, Token] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.acts = Acts(self)
+        self._numbers = itertools.count(1)
 
-    @property
-    def api(self) -> str:
-        """The base of the Web API, for clients."""
-        return f"{self.url}/api/"
+    def number(self) -> int:
+        return next(self._numbers)
 
-    # What tests look at.
+    def ts(self) -> str:
+        """Return a timestamp that none had before."""
+        return f"{int(self.clock.now())}.{self.number():06}"
 
-    def calls(self, method: str) -> list[dict[str, Any]]:
-        """Return the arguments of every call of a method, in order."""
-        return [one.arguments for one in self.received if one.method == method]
+    def dm(self, user: str) -> Channel:
+        """Return the bot's DM with somebody, open or opened now."""
+        made = Channel(f"D{user}", "", "dm", {user, BOT})
+        return self.channels.setdefault(made.id, made)
 
-    def seen(self, channel: str, *, by: str) -> str:
-        """Return what somebody sees in a channel, as plain text."""
-        return transcript(self.world, channel, by)
+    def add(self, message: Message) -> Message:
+        self.messages[message.channel, message.ts] = message
+        return message
 
-    @property
-    def pings(self) -> list[str]:
-        """Everybody that a client would ever have pinged for the bot, once for each message."""
-        return [ping for _, ping in dict.fromkeys((one.where, ping) for one in self.texts for ping in one.pings)]
+    def thread(self, channel: str, root: str) -> list[Message]:
+        """Return a root and its replies that everybody sees, oldest first."""
+        found = [one for one in self._here(channel) if one.root == root]
+        return [one for one in found if not one.only]
 
-    @property
-    def links(self) -> list[str]:
-        """Every address that a client would ever have linked to for the bot, once for each message."""
-        return [link for _, link in dict.fromkeys((one.where, link) for one in self.texts for link in one.links)]
+    def top(self, channel: str) -> list[Message]:
+        """Return what everybody sees in a channel outside of threads, oldest first."""
+        return [one for one in self._here(channel) if (not one.thread or one.broadcast) and not one.only]
 
-    async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
-        """Wait until something holds, looked at again after everything that happens here."""
-        await until(holds, self._changed, seconds, self._happened)
+    def _here(self, channel: str) -> Iterator[Message]:
+        # They are in the order of their timestamps, for they were added when they got them.
+        return (one for (where, _), one in self.messages.items() if where == channel)
 
-    def _happened(self) -> str:
-        """Return what tests are told who waited in vain."""
-        ours = [(one.channel, one.ts, one.text or one.blocks) for one in self.world.ours()]
-        last = [(one.method, one.arguments) for one in self.received[-10:]]
-        unacked = [(one.kind, one.payload.get("event", one.payload)) for one in self.courier.unacked]
-        return f"we posted {ours}; refused {self.refused[-5:]}; calls {last}; unacked {unacked}"
+    def ours(self) -> list[Message]:
+        """Return what the bot wrote and is there, oldest first."""
+        return [one for one in self.messages.values() if one.user == BOT]
 
-    def notify(self) -> None:
-        """Wake whoever waits for a change."""
-        self._changed.set()
 
-    # What methods do.
-
-    def wrote(self, message: Message) -> None:
-        """Let everybody know of a new message of the bot's."""
-        self.posts += 1
-        self.world.statuses.pop((message.channel, message.root), None)
-        self.showed(message)
-        if self.echoes:
-            self.tell(message_event(message, self.world))
-
-    def showed(self, message: Message) -> None:
-        """Keep what a message says now."""
-        self.texts |= dict.fromkeys(of_message(message))
-        self.notify()
-
-    def displayed(self, view: dict[str, Any]) -> None:
-        """Keep what a view says."""
-        self.texts |= dict.fromkeys(of_view(view, f"view {len(self.texts)}"))
-        self.notify()
-
-    def changed(self, message: Message, before: Message) -> None:
-        """Let everybody know that a message was changed by the bot."""
-        self.showed(message)
-        if self.echoes:
-            self.tell(changed_event(message, before, self.world))
-
-    def removed(self, message: Message) -> None:
-        """Take a message away, by whomever."""
-        key = message.channel, message.ts
-        self.world.gone[key] = self.world.messages[key]
-        event = deleted_event(message, self.world)
-        if self.world.thread(*key)[1:]:
-            # A root with replies stays as a tombstone.
-            stone = copy.deepcopy(message)
-            stone.text, stone.blocks, stone.user = "This message was deleted.", [], "USLACKBOT"
-            stone.stream, stone.metadata, stone.markdown, stone.subtype = None, None, "", "tombstone"
-            event = changed_event(stone, message, self.world)
-            event["message"]["subtype"] = "tombstone"
-            self.world.messages[key] = stone
-        else:
-            del self.world.messages[key]
-        self.tell(event)
-        self.notify()
-
-    def streaming(self, message: Message) -> bool:
-        """Return whether a message takes more text; its time may be over."""
-        stream = message.stream
-        if stream and stream.state == "streaming" and self.clock.now() >= stream.began + limits.STREAM_SECONDS:
-            stream.state = "expired"
-        return bool(stream and stream.state == "streaming")
-
-    def trigger(self, user: str) -> str:
-        """Return an id with which a modal can be opened for somebody, once and soon."""
-        made = f"{self.world.number()}.FAKETRIGGERNEVERLOGGED"
-        self._triggers[made] = (user, self.clock.now() + self.trigger_seconds)
-        return made
-
-    def triggered(self, trigger: Any) -> str:
-        """Return whose trigger it is; it is used up then. Raises `Refusal`."""
-        if trigger not in self._triggers:
-            raise Refusal("invalid_trigger_id")
-        user, until = self._triggers[trigger]
-        if until == 0:
-            raise Refusal("exchanged_trigger_id")
-        if self.clock.now() > until:
-            raise Refusal("expired_trigger_id")
-        self._triggers[trigger] = (user, 0)
-        return user
-
-    def place(self, user: str, body: dict[str, Any], below: list[View]) -> View:
-        """Open a view for somebody, on top of others. Raises `Refusal`."""
-        if len(below) >= limits.VIEWS_STACKED:
-            raise Refusal("push_limit_reached")
-        name, number = f"V{self.world.number()}", self.world.number()
-        root, previous = (below[0].id, below[-1].id) if below else (name, "")
-        view = View(name, user, body, f"{number}.hash", root, previous)
-        self.world.views[user] = [*below, view]
-        self.displayed(body)
-        return view
-
-    def replace(self, view: View, body: dict[str, Any]) -> None:
-        """Let an open view show something else."""
-        view.body, view.hash, view.errors = body, f"{self.world.number()}.hash", {}
-        self.displayed(body)
-
-    def tell(self, event: dict[str, Any], *, event_id: str = "") -> dict[str, Any]:
-        """Hand an event out if the app wants it, and return what it came in."""
-        name, kind = event["type"], event.get("channel_type")
-        if name == "message":
-            name = {"channel": "message.channels", "group": "message.groups"}.get(str(kind), f"message.{kind}")
-        made = callback(event, self.world, event_id=event_id)
-        if name in self.subscribed and self._hears(event):
-            self.courier.hand_out("events_api", made)
-        return made
-
-    def _hears(self, event: dict[str, Any]) -> bool:
-        """Return whether the bot is where something is said: elsewhere it hears nothing."""
-        said = event["type"] in {"message", "app_mention"}
-        return not said or BOT in self.world.channels[event["channel"]].members
+def make_state(clock: Clock) -> State:
+    """Return a workspace with three people and an admin, three channels of theirs, and one of each other kind."""
+    state = State(clock)
+    names = {"U1": "ana", "U2": "ben", "U3": "cleo", "U9": "admin", "UX": "xenia"}
+    for user, name in names.items():
+        state.users[user] = User(user, name, OTHER_TEAM if user == "UX" else TEAM, admin=user == "U9")
+    state.users[BOT] = User(BOT, "footnote", bot=True)
+    state.users[OTHER_BOT] = User(OTHER_BOT, "reminder", bot=True)
+    everybody = {"U1", "U2", "U3", "U9", BOT, OTHER_BOT}
+    for channel, name in {"C1": "general", "C2": "harbour", "C3": "random"}.items():
+        state.channels[channel] = Channel(channel, name, members=set(everybody))
+    state.channels["C4"] = Channel("C4", "elsewhere", members={"U1", "U2"})
+    state.channels["C5"] = Channel("C5", "with-others", members={*everybody, "UX"}, externally=True)
+    state.channels["C6"] = Channel("C6", "closed", members=set(everybody), archived=True)
+    state.channels["G1"] = Channel("G1", "secret", "private", {"U1", "U2", BOT})
+    state.channels["G2"] = Channel("G2", "not-ours", "private", {"U1", "U2"})
+    state.channels["G3"] = Channel("G3", "mpdm-ana--ben--footnote-1", "mpim", {"U1", "U2", BOT})
+    state.tokens[BOT_TOKEN] = Token(BOT_TOKEN, "bot", set(SCOPES))
+    state.tokens[APP_TOKEN] = Token(APP_TOKEN, "app", {"connections:write"})
+    return state

@@ -10,8 +10,9 @@ from typing import Any
 from pipeline.kit import Kit
 from pipeline.systems import extractive
 from pipeline.types import Conversation, Status
-from tests.platforms.slack.talking import Talk, talking
-from tests.platforms.world import ANSWERS, BUILT
+from tests.platforms.bots import Bot, bot_in
+from tests.platforms.example_app import ANSWERS, BUILT
+from tests.platforms.slack.workspace import workspaces
 from tests.thorough import THOROUGH
 
 AT_ONCE, MODEL_SECONDS = 100 if THOROUGH else 40, 20
@@ -19,37 +20,37 @@ AT_ONCE, MODEL_SECONDS = 100 if THOROUGH else 40, 20
 
 async def test_many_questions_at_once_are_all_answered_inside_the_limits(filled: Path, tmp_path: Path) -> None:
     """Some stream; where Slack allows no more of that, the others do not wait for it."""
-    async with talking(tmp_path / "home", filled) as talk:
-        talk.system.inner = _slow(talk)
-        await talk.start(desk={"at_once": AT_ONCE, "per_channel": AT_ONCE})
-        began = talk.slack.clock.now()
+    async with bot_in(workspaces()(), filled, tmp_path / "home", every=False) as bot:
+        bot.system.inner = _slow(bot)
+        await bot.start(desk={"at_once": AT_ONCE, "per_channel": AT_ONCE})
+        began = bot.server.clock.now()
         asked = [
-            await talk.acts.mention(BUILT, user=f"U{number % 3 + 1}", channel=f"C{number % 3 + 1}")
+            await bot.people.mention(BUILT, user=f"U{number % 3 + 1}", channel=f"C{number % 3 + 1}")
             for number in range(AT_ONCE)
         ]
-        await talk.slack.until(lambda: all(_whole(talk, one) for one in asked), seconds=60)
-        minutes = (talk.slack.clock.now() - began) / 60
-        await talk.settled()
-        streamed = len(talk.slack.calls("chat.startStream"))
-        took = sorted(delivery.took for delivery in talk.slack.courier.done)
+        await bot.server.until(lambda: all(_whole(bot, one) for one in asked), seconds=60)
+        minutes = (bot.server.clock.now() - began) / 60
+        await bot.workspace.settled()
+        streamed = len(bot.server.calls("chat.startStream"))
+        took = sorted(delivery.took for delivery in bot.server.courier.done)
         late = took[int(len(took) * 0.99)]
         print(f"\nstreamed {streamed}, updated {AT_ONCE - streamed}, {minutes:.1f} minutes to the last")  # noqa: T201
         print(f"acknowledged within {late:.3f} s (p99 of {len(took)}, all at once)")  # noqa: T201
 
-        assert talk.slack.refused == talk.slack.courier.lost == []
-        assert all(len(talk.acts.answers(one)) == 1 for one in asked)
+        assert bot.server.refused == bot.server.courier.lost == []
+        assert all(len(bot.people.answers(one)) == 1 for one in asked)
         assert streamed > 0
 
 
-def _slow(talk: Talk) -> Any:
+def _slow(bot: Bot) -> Any:
     async def answer(conversation: Conversation, kit: Kit) -> Status:
-        await talk.slack.clock.sleep(MODEL_SECONDS)
+        await bot.server.clock.sleep(MODEL_SECONDS)
         return await extractive.answer(conversation, kit)
 
     return answer
 
 
-def _whole(talk: Talk, asked: str) -> bool:
+def _whole(bot: Bot, asked: str) -> bool:
     """Return whether an answer stands there with its buttons."""
-    shown = [f"{one.text} {one.blocks}" for one in talk.acts.answers(asked)]
+    shown = [f"{one.text} {one.blocks}" for one in bot.people.answers(asked)]
     return any(ANSWERS[BUILT] in one and "footnote:evidence" in one for one in shown)

@@ -10,7 +10,7 @@ from bot.doctor.diagnosis import Inspection, run_checks
 from bot.platforms.slack.health_check import check_slack as check
 from bot.settings.tables.settings_tables import Settings
 from tests.platforms.slack.server import serve
-from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_SECRET
+from tests.platforms.slack.state import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_SECRET
 
 NO_NAMES: Mapping[str, str] = {}
 
@@ -39,7 +39,7 @@ async def test_all_is_well_where_both_tokens_are_taken_and_no_scope_is_missing()
 async def test_a_missing_scope_is_named() -> None:
     """Each of them, and what it is for."""
     async with serve() as slack:
-        slack.world.tokens[BOT_TOKEN].scopes -= {"groups:history", "users:read"}
+        slack.state.tokens[BOT_TOKEN].scopes -= {"groups:history", "users:read"}
         told = await found(slack)
 
     assert ("fail", "Slack: the scope groups:history was not given.") in told
@@ -50,7 +50,7 @@ async def test_a_missing_scope_is_named() -> None:
 async def test_the_scope_for_user_groups_is_missed_where_settings_name_one() -> None:
     """Whose app was made without it needs it for nothing else."""
     async with serve() as slack:
-        slack.world.tokens[BOT_TOKEN].scopes -= {"usergroups:read"}
+        slack.state.tokens[BOT_TOKEN].scopes -= {"usergroups:read"}
         unneeded, needed = await found(slack, ["*", "slack:T1/U1"]), await found(slack, ["slack:T1/S1"])
 
     missing = ("fail", "Slack: the scope usergroups:read was not given.")

@@ -10,13 +10,12 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
+from tests.platforms.clock import ManualClock
+from tests.platforms.fake_server import BROKEN, LIMITED, LOST, RESET, Fault
 from tests.platforms.slack import limits
 from tests.platforms.slack.apps import client, error, section, view
-from tests.platforms.slack.clock import ManualClock
-from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, RESET, Fault
-from tests.platforms.slack.server import serve
-from tests.platforms.slack.state import FakeSlack
-from tests.platforms.slack.world import BOT, BOT_TOKEN, SECRETS
+from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.state import BOT, BOT_TOKEN, SECRETS
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ async def slack() -> AsyncIterator[FakeSlack]:
 
 async def test_calls_over_the_limit_of_a_minute_are_asked_to_wait(slack: FakeSlack) -> None:
     """Each method has its own, which is full again a minute later."""
-    web, asked = client(slack), await slack.acts.dm("When?")
+    web, asked = client(slack), await slack.people.dm("When?")
     for _ in range(limits.TIER_2):
         await web.chat_startStream(channel="DU1", thread_ts=asked, markdown_text="x")
     with pytest.raises(SlackApiError) as caught:
@@ -85,7 +84,7 @@ async def test_triggers_and_response_urls_wear_out(slack: FakeSlack) -> None:
     assert await error(web.views_open(trigger_id=late, view=shown)) == "expired_trigger_id"
     assert await error(web.views_open(trigger_id="1.2.3", view=shown)) == "invalid_trigger_id"
     for uses in (6, 1):
-        form = (await slack.acts.command("/ask", "When?")).payload
+        form = (await slack.people.command("/ask", "When?")).payload
         hook = AsyncWebhookClient(form["response_url"])
         if uses == 1:
             await slack.clock.advance(1_801)
@@ -117,7 +116,7 @@ async def test_views_that_slack_does_not_take(slack: FakeSlack, shown: dict[str,
 
 async def test_pings_links_and_previews_are_seen(slack: FakeSlack) -> None:
     """In every dialect and in streamed pieces that are harmless alone; previews unless they are switched off."""
-    web, asked = client(slack), await slack.acts.dm("When?")
+    web, asked = client(slack), await slack.people.dm("When?")
     rich = [{"type": "user", "user_id": "U2"}, {"type": "link", "url": "https://a.example/"}]
     await web.chat_postMessage(channel="C1", text="<!here>", unfurl_links=False, unfurl_media=False)
     await web.chat_postMessage(
@@ -132,7 +131,7 @@ async def test_pings_links_and_previews_are_seen(slack: FakeSlack) -> None:
     assert slack.links == ["https://a.example/"]
     await web.assistant_threads_setStatus(channel_id="DU1", thread_ts=asked, status="asks <@U4>")
     assert "<@U4>" in slack.pings
-    assert [one.unfurls for one in slack.world.ours()] == [False, True, False]
+    assert [one.unfurls for one in slack.state.ours()] == [False, True, False]
 
 
 async def test_no_token_is_kept(slack: FakeSlack) -> None:

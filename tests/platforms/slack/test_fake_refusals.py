@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 from slack_sdk.errors import SlackApiError
 
+from tests.platforms.clock import ManualClock
+from tests.platforms.fake_server import refused
 from tests.platforms.slack.apps import button, client, error, section
-from tests.platforms.slack.clock import ManualClock
-from tests.platforms.slack.faults import refused
-from tests.platforms.slack.server import serve
-from tests.platforms.slack.state import FakeSlack
-from tests.platforms.slack.world import BOT_TOKEN, TEAM
+from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.state import BOT_TOKEN, TEAM
 
 TO = {"recipient_team_id": TEAM, "recipient_user_id": "U1"}
 
@@ -27,13 +26,13 @@ async def test_tokens_and_scopes_are_checked(slack: FakeSlack) -> None:
     """With Slack's own words for what is missing."""
     assert await error(client(slack, "xoxb-nobody").auth_test()) == "invalid_auth"
     assert await error(client(slack).apps_connections_open(app_token=BOT_TOKEN)) == "not_allowed_token_type"
-    slack.world.tokens[BOT_TOKEN].scopes.discard("chat:write")
+    slack.state.tokens[BOT_TOKEN].scopes.discard("chat:write")
     with pytest.raises(SlackApiError) as caught:
         await client(slack).chat_postMessage(channel="C1", text="Hello")
     assert caught.value.response["error"] == "missing_scope"
     assert caught.value.response["needed"] == "chat:write"
     assert "users:read" in caught.value.response["provided"]
-    await slack.acts.revoke()
+    await slack.people.revoke()
     assert await error(client(slack).auth_test()) == "token_revoked"
 
 
@@ -64,7 +63,7 @@ async def test_posts_that_slack_does_not_take(slack: FakeSlack, arguments: dict[
     """Nothing of them stands there."""
     given = {name: value for name, value in ({"channel": "C1", "text": "Hi"} | arguments).items() if value}
     assert await error(client(slack).api_call("chat.postMessage", json=given)) == expected
-    assert slack.world.messages == {}
+    assert slack.state.messages == {}
 
 
 async def test_blocks_are_refused_with_where_and_why(slack: FakeSlack) -> None:
@@ -82,10 +81,10 @@ async def test_blocks_are_refused_with_where_and_why(slack: FakeSlack) -> None:
 
 async def test_what_one_person_is_to_see_in_a_thread_is_shown_once_the_thread_has_replies(slack: FakeSlack) -> None:
     """Slack takes it all the same."""
-    web, root = client(slack), await slack.acts.say("Hello")
+    web, root = client(slack), await slack.people.say("Hello")
     at = {"channel": "C1", "user": "U1", "thread_ts": root}
     await web.chat_postEphemeral(text="Too early", **at)
-    await slack.acts.say("Hello to you", thread=root, user="U2")
+    await slack.people.say("Hello to you", thread=root, user="U2")
     await web.chat_postEphemeral(text="In time", **at)
 
     assert "Too early" not in slack.seen("C1", by="U1")
@@ -95,7 +94,7 @@ async def test_what_one_person_is_to_see_in_a_thread_is_shown_once_the_thread_ha
 async def test_only_what_is_ours_and_there_is_changed(slack: FakeSlack) -> None:
     """Neither others' messages nor what one person saw, nor in archived channels."""
     web = client(slack)
-    theirs = await slack.acts.say("Hello")
+    theirs = await slack.people.say("Hello")
     whispered = (await web.chat_postEphemeral(channel="C1", user="U1", text="Hi"))["message_ts"]
     ours = (await web.chat_postMessage(channel="C1", text="Hi"))["ts"]
 
@@ -109,14 +108,14 @@ async def test_only_what_is_ours_and_there_is_changed(slack: FakeSlack) -> None:
     assert await error(web.chat_update(channel="C1", ts=ours, text="x")) == "edit_window_closed"
     await web.chat_update(channel="C1", ts=ours, text="x")
     assert "Footnote: x (edited)" in slack.seen("C1", by="U2")
-    await slack.acts.archive("C1")
+    await slack.people.archive("C1")
     assert await error(web.chat_update(channel="C1", ts=ours, text="y")) == "is_inactive"
 
 
 async def test_metadata_stays_over_updates_and_is_read_back(slack: FakeSlack) -> None:
     """Only where it is asked for, and until it is taken away."""
     web, mark = client(slack), {"event_type": "footnote_answer", "event_payload": {"key": "k"}}
-    asked = await slack.acts.say("When?")
+    asked = await slack.people.say("When?")
     ts = (await web.chat_postMessage(channel="C1", thread_ts=asked, text="a", metadata=mark))["ts"]
     await web.chat_update(channel="C1", ts=ts, text="b")
     plain = await web.conversations_replies(channel="C1", ts=asked)
@@ -131,10 +130,10 @@ async def test_metadata_stays_over_updates_and_is_read_back(slack: FakeSlack) ->
 
 async def test_threads_and_channels_are_read_page_by_page(slack: FakeSlack) -> None:
     """A thread oldest first, a channel newest first; a cursor of somebody else's is refused."""
-    web, root = client(slack), await slack.acts.say("0")
+    web, root = client(slack), await slack.people.say("0")
     for number in range(1, 6):
-        await slack.acts.say(f"{number}", thread=root)
-    await slack.acts.say("top")
+        await slack.people.say(f"{number}", thread=root)
+    await slack.people.say("top")
     slack.page, found, cursor = 2, list[str](), ""
     while page := await web.conversations_replies(channel="C1", ts=root, cursor=cursor):
         found += [one["text"] for one in page["messages"] if one["ts"] != root or not cursor]
@@ -152,9 +151,9 @@ async def test_threads_and_channels_are_read_page_by_page(slack: FakeSlack) -> N
 
 async def test_a_deleted_root_leaves_a_stone(slack: FakeSlack) -> None:
     """As long as there are replies under it."""
-    root = await slack.acts.say("When?")
+    root = await slack.people.say("When?")
     await client(slack).chat_postMessage(channel="C1", thread_ts=root, text="1887.")
-    await slack.acts.delete(root)
+    await slack.people.delete(root)
 
     assert "Slackbot: This message was deleted." in slack.seen("C1", by="U1")
     changed = slack.courier.unacked[-1].payload["event"]
@@ -166,7 +165,7 @@ async def test_a_deleted_root_leaves_a_stone(slack: FakeSlack) -> None:
 
 async def test_a_stream_is_read_while_it_is_written(slack: FakeSlack) -> None:
     """Task cards, text, and blocks at its end; the status that was shown before goes."""
-    web, asked = client(slack), await slack.acts.mention("When?", silent=True)
+    web, asked = client(slack), await slack.people.mention("When?", silent=True)
     await web.assistant_threads_setStatus(channel_id="C1", thread_ts=asked, status="is reading…")
     assert slack.seen("C1", by="U1").endswith("  … Footnote is reading…")
     card = {"type": "task_update", "id": "1", "title": "Claim 1", "status": "in_progress"}
@@ -191,12 +190,12 @@ async def test_a_stream_is_read_while_it_is_written(slack: FakeSlack) -> None:
     assert slack.seen("C1", by="U1") == half.replace("▌", "[Evidence]")
     assert await error(web.chat_appendStream(markdown_text="x", **at)) == "message_not_in_streaming_state"
     await web.chat_update(text="In 1887.", **at)
-    assert slack.acts.answers(asked)[0].text == "In 1887."
+    assert slack.people.answers(asked)[0].text == "In 1887."
 
 
 async def test_slacks_own_class_streams(slack: FakeSlack) -> None:
     """Buffered, in a DM without a recipient."""
-    asked = await slack.acts.dm("When?")
+    asked = await slack.people.dm("When?")
     stream = await client(slack).chat_stream(channel="DU1", thread_ts=asked, buffer_size=5)
     for text in ("In ", "1887", "."):
         await stream.append(markdown_text=text)
@@ -228,16 +227,16 @@ async def test_slacks_own_class_streams(slack: FakeSlack) -> None:
 )
 async def test_streams_that_slack_does_not_begin(slack: FakeSlack, arguments: dict[str, Any], expected: str) -> None:
     """And no message stands there."""
-    asked = await slack.acts.say("When?")
+    asked = await slack.people.say("When?")
     given = {"channel": "C1", "thread_ts": asked, **TO} | arguments
     given = {name: value for name, value in given.items() if value is not None}
     assert await error(client(slack).api_call("chat.startStream", json=given)) == expected
-    assert slack.acts.answers(asked) == []
+    assert slack.people.answers(asked) == []
 
 
 async def test_streams_end(slack: FakeSlack) -> None:
     """After five minutes, by the asker, and by growing too long; the other mode is refused."""
-    web, asked = client(slack), await slack.acts.say("When?")
+    web, asked = client(slack), await slack.people.say("When?")
 
     async def begun() -> dict[str, Any]:
         stream = await web.chat_startStream(channel="C1", thread_ts=asked, markdown_text="x", **TO)
@@ -249,7 +248,7 @@ async def test_streams_end(slack: FakeSlack) -> None:
     assert await error(web.chat_stopStream(**old)) == "message_not_in_streaming_state"
     await web.chat_update(text="whole", **old)
     stopped = await begun()
-    await slack.acts.stop("C1", asked)
+    await slack.people.stop("C1", asked)
     assert await error(web.chat_appendStream(markdown_text="y", **stopped)) == "stopped_by_user"
     told = slack.courier.unacked[-1].payload["event"]
     assert (told["type"], told["streaming_message_ts"]) == ("agent_session_stopped", [stopped["ts"]])

@@ -9,15 +9,14 @@ import aiohttp
 import pytest
 from slack_bolt.async_app import AsyncApp
 
+from tests.platforms.clock import ManualClock
 from tests.platforms.slack import limits
 from tests.platforms.slack.apps import bolt, button, client, error, over_http, over_socket, section, view
-from tests.platforms.slack.clock import ManualClock
 from tests.platforms.slack.request_url import verification
-from tests.platforms.slack.seeing import modal
-from tests.platforms.slack.server import serve
+from tests.platforms.slack.server import FakeSlack, serve
 from tests.platforms.slack.signing import FORGERIES, signed
-from tests.platforms.slack.state import FakeSlack
-from tests.platforms.slack.world import APP_TOKEN, OTHER_BOT, SIGNING_SECRET
+from tests.platforms.slack.state import APP_TOKEN, OTHER_BOT, SIGNING_SECRET
+from tests.platforms.slack.transcript import modal
 
 
 @pytest.fixture
@@ -56,8 +55,8 @@ async def test_a_mention_arrives_as_two_events_and_is_answered_in_its_thread(eit
         await say(blocks=[section(text), button(value="7")], text="…", thread_ts=body["event"]["ts"])
 
     async with connected(app, either):
-        asked = await either.acts.mention("When was it built?", user="U2")
-        await either.until(lambda: either.acts.answers(asked) and len(heard) == 2 and not either.courier.unacked)
+        asked = await either.people.mention("When was it built?", user="U2")
+        await either.until(lambda: either.people.answers(asked) and len(heard) == 2 and not either.courier.unacked)
 
     assert either.seen("C1", by="U1") == (
         "#general\n"
@@ -94,15 +93,15 @@ async def test_a_button_opens_a_modal_that_is_submitted(either: FakeSlack) -> No
         channel="C1", text="…", blocks=[button("footnote:down", "👎", value="7")]
     )
     async with connected(app, either):
-        await either.acts.press("footnote:down", posted["ts"])
-        await either.until(lambda: either.world.views.get("U1"))
-        await either.acts.submit(comment="")
-        await either.until(lambda: either.acts.view().errors)
-        assert modal(either.acts.view(), either.world) == (
+        await either.people.press("footnote:down", posted["ts"])
+        await either.until(lambda: either.state.views.get("U1"))
+        await either.people.submit(comment="")
+        await either.until(lambda: either.people.view().errors)
+        assert modal(either.people.view(), either.state) == (
             "= Evidence =\nWhat was wrong?: [_____]\n! Say something\n[Send]"
         )
-        await either.acts.submit(comment="The year")
-        await either.until(lambda: not either.world.views["U1"])
+        await either.people.submit(comment="The year")
+        await either.until(lambda: not either.state.views["U1"])
 
     assert got == ["", "The year"]
 
@@ -118,8 +117,8 @@ async def test_a_command_is_answered_to_who_typed_it_alone(either: FakeSlack) ->
         await respond("Shared", response_type="in_channel")
 
     async with connected(app, either):
-        await either.acts.command("/ask", "When?", user="U2")
-        await either.until(lambda: len(either.world.messages) == 3)
+        await either.people.command("/ask", "When?", user="U2")
+        await either.until(lambda: len(either.state.messages) == 3)
 
     assert either.seen("C1", by="U1") == "#general\nFootnote: Shared"
     assert "Footnote (only you see this): Looking…" in either.seen("C1", by="U2")
@@ -146,16 +145,16 @@ async def test_a_shortcut_brings_its_message(either: FakeSlack) -> None:
     async def on_event() -> None: ...
 
     async with connected(app, either):
-        said = await either.acts.say("It is 5 m high.")
-        await either.acts.shortcut("check", said, user="U2")
-        await either.acts.edit(said, "It is 6 m high.")
-        await either.acts.delete(said)
-        await either.acts.open_home()
-        await either.acts.rename("C2", "port")
-        await either.acts.share("C2")
-        await either.acts.archive("C2")
+        said = await either.people.say("It is 5 m high.")
+        await either.people.shortcut("check", said, user="U2")
+        await either.people.edit(said, "It is 6 m high.")
+        await either.people.delete(said)
+        await either.people.open_home()
+        await either.people.rename("C2", "port")
+        await either.people.share("C2")
+        await either.people.archive("C2")
         await either.until(lambda: not either.courier.unacked and "It is 5 m high." in heard)
-        await either.acts.uninstall()
+        await either.people.uninstall()
         await either.until(lambda: not either.courier.unacked)
 
     told = {"message", "message_changed", "message_deleted", "app_home_opened", "message_action"}
@@ -178,7 +177,7 @@ async def test_what_is_not_acknowledged_comes_again_at_once_after_one_and_after_
             slack.notify()
 
         handler.client.socket_mode_request_listeners = [listen]
-        await slack.acts.say("Hello")
+        await slack.people.say("Hello")
         for number, seconds in enumerate([3, 60 + 3, 300 + 3, 10], 1):
             await slack.until(lambda number=number: len(heard) == number)
             await slack.clock.advance(seconds - 0.5)
@@ -207,7 +206,7 @@ async def test_over_http_attempts_are_numbered_in_headers(slack: FakeSlack) -> N
     async def on_message() -> None: ...
 
     async with over_http(app, slack):
-        await slack.acts.say("Hello")
+        await slack.people.say("Hello")
         await slack.until(lambda: slack.courier.done)
 
     assert heard == [(None, None), (["1"], ["http_error"])]
@@ -223,7 +222,7 @@ async def test_a_bot_that_dies_before_it_acknowledges_is_told_again(slack: FakeS
 
     async with over_socket(app, slack) as handler:
         handler.client.socket_mode_request_listeners = []
-        await slack.acts.say("Hello")
+        await slack.people.say("Hello")
         await slack.until(lambda: slack.courier.unacked[0].sent)
     assert slack.courier.unacked
     async with over_socket(app, slack):
@@ -244,7 +243,7 @@ async def test_a_client_that_is_told_to_connects_anew(slack: FakeSlack, reason: 
     async with over_socket(app, slack):
         leaving = asyncio.create_task(slack.sockets.disconnect(reason))
         await slack.until(lambda: slack.sockets.made == 2)
-        await slack.acts.say("Hello")
+        await slack.people.say("Hello")
         await slack.until(lambda: heard == ["Hello"])
         await slack.clock.advance(10)
         await leaving
@@ -259,8 +258,8 @@ async def test_a_connection_that_is_cut_is_made_anew(slack: FakeSlack) -> None:
 
 async def test_bots_and_joins_look_like_what_they_are(slack: FakeSlack) -> None:
     """In events and in history alike; a mention by another bot is one."""
-    await slack.acts.mention("When?", user=OTHER_BOT)
-    await slack.acts.invite("C1", "UX")
+    await slack.people.mention("When?", user=OTHER_BOT)
+    await slack.people.invite("C1", "UX")
     bot, mention, joined, _ = (one.payload["event"] for one in slack.courier.unacked)
     history = (await client(slack).conversations_history(channel="C1"))["messages"]
 
@@ -275,7 +274,7 @@ async def test_a_deaf_socket_answers_no_ping_or_only_pings(slack: FakeSlack) -> 
 
     async with over_socket(app, slack):
         slack.sockets.deafen("mute")
-        await slack.acts.say("Hello")
+        await slack.people.say("Hello")
         await slack.until(lambda: slack.courier.unacked[0].sent)
         assert slack.courier.done == []
         slack.sockets.deafen("silent")
@@ -300,7 +299,7 @@ async def test_several_connections_take_turns(slack: FakeSlack) -> None:
     async with over_socket(first, slack), over_socket(second, slack):
         await slack.until(lambda: len(slack.sockets.links) == 2)
         for number in range(4):
-            await slack.acts.say(f"{number}")
+            await slack.people.say(f"{number}")
         await slack.until(lambda: len(slack.courier.done) == 4 and sum(counts) == 4)
         assert counts == [2, 2]
 
@@ -324,9 +323,9 @@ async def test_an_address_connects_once_and_the_eleventh_connection_is_sent_away
 
 async def test_what_is_said_where_the_bot_is_not_it_does_not_hear(slack: FakeSlack) -> None:
     """Not even that it was mentioned."""
-    await slack.acts.mention("When?", channel="C4")
-    await slack.acts.kick("C2")
-    await slack.acts.mention("When?", channel="C2")
+    await slack.people.mention("When?", channel="C4")
+    await slack.people.kick("C2")
+    await slack.people.mention("When?", channel="C2")
     assert [one.payload["event"]["type"] for one in slack.courier.unacked] == ["channel_left"]
 
 
@@ -340,9 +339,9 @@ async def test_the_same_event_comes_again_as_asked(slack: FakeSlack) -> None:
         slack.notify()
 
     async with over_socket(app, slack):
-        said = await slack.acts.say("Hello")
-        await slack.acts.again(said, same_id=True)
-        await slack.acts.again(said)
+        said = await slack.people.say("Hello")
+        await slack.people.again(said, same_id=True)
+        await slack.people.again(said)
         await slack.until(lambda: len(heard) == 3)
 
     assert len({event for event, _ in heard}) == 2
@@ -353,7 +352,7 @@ async def test_what_is_pressed_comes_once_and_silence_is_told(slack: FakeSlack) 
     """Whoever typed a command that nobody took is told so, alone."""
     async with over_socket(bolt(slack), slack) as handler:
         handler.client.socket_mode_request_listeners = []
-        await slack.acts.command("/ask", "When?")
+        await slack.people.command("/ask", "When?")
         await slack.until(lambda: slack.courier.unacked[0].sent)
         await slack.clock.advance(3)
         await slack.until(lambda: slack.courier.lost)

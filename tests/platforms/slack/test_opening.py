@@ -11,27 +11,28 @@ from bot.desk.platform_port import CannotPost
 from bot.desk.turn_policy import open_desk
 from bot.platforms.shared.platform_connection import open_platform
 from bot.settings.platform_registry import load_platforms
-from tests.platforms.desks import HASTY
-from tests.platforms.slack.joining import configured
+from tests.platforms.clock import HASTY
+from tests.platforms.example_app import ANSWERS, BUILT, open_example_app
+from tests.platforms.slack.running import configure
 from tests.platforms.slack.server import serve
-from tests.platforms.slack.world import BOT_TOKEN
-from tests.platforms.world import ANSWERS, BUILT, open_world
+from tests.platforms.slack.state import BOT_TOKEN
+from tests.platforms.workspace import Target
 
 SLACK = load_platforms()["slack"]
 
 
 async def test_where_none_is_configured_there_is_none(filled: Path, tmp_path: Path) -> None:
     """And Slack's libraries are not asked for anything."""
-    with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
+    with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
         async with open_platform(SLACK, app, open_desk(app, {})) as opened:
             assert opened is None
 
 
 async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, tmp_path: Path) -> None:
     """With the machine's clock, and whatever the environment has of Slack's own variables."""
-    with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
+    with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
         async with serve() as slack:
-            app, platforms = configured(plain, slack), dict[str, Any]()
+            app, platforms = configure(plain, Target(slack.url, slack.clock)), dict[str, Any]()
             desk = open_desk(app, platforms, clock=HASTY)
             async with open_platform(SLACK, app, desk) as opened:
                 assert opened
@@ -40,7 +41,7 @@ async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, t
                 platforms[opened.platform.name] = opened.platform
                 async with desk.running(), opened.platform.connected():
                     await slack.until(lambda: slack.sockets.links)
-                    await slack.acts.mention(BUILT)
+                    await slack.people.mention(BUILT)
                     await slack.until(lambda: ANSWERS[BUILT] in slack.seen("C1", by="U1"))
                     assert opened.platform.ready == ""
             assert slack.sockets.links == []
@@ -49,10 +50,10 @@ async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, t
 
 async def test_a_refused_token_is_told_with_what_to_do(filled: Path, tmp_path: Path) -> None:
     """Before anything is taken."""
-    with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
+    with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
         async with serve() as slack:
-            slack.world.tokens[BOT_TOKEN].error = "token_revoked"
-            app = configured(plain, slack)
+            slack.state.tokens[BOT_TOKEN].error = "token_revoked"
+            app = configure(plain, Target(slack.url, slack.clock))
             with pytest.raises(CannotPost, match="token_revoked") as caught:
                 async with open_platform(SLACK, app, open_desk(app, {})):
                     pass
@@ -61,9 +62,9 @@ async def test_a_refused_token_is_told_with_what_to_do(filled: Path, tmp_path: P
 
 async def test_a_refused_app_token_is_told_too(filled: Path, tmp_path: Path) -> None:
     """When the socket is to be opened."""
-    with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
+    with open_example_app(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
         async with serve() as slack:
-            app = configured(plain, slack)
+            app = configure(plain, Target(slack.url, slack.clock))
             slack.sockets.allowed = False
             async with open_platform(SLACK, app, open_desk(app, {})) as opened:
                 assert opened

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,31 +14,32 @@ from bot.platforms.slack.transport import DEAF_SECONDS, PATH, SocketWatch
 from bot.types import log
 from bot.views.catalog import translate
 from storage.errors import StorageError
-from tests.platforms.slack.clock import ManualClock
+from tests.platforms.bots import Bot, bot_in, eventually
+from tests.platforms.clock import ManualClock
+from tests.platforms.example_app import ANSWERS, BUILT, MADE
+from tests.platforms.fake_server import UNAVAILABLE
 from tests.platforms.slack.events import callback
-from tests.platforms.slack.faults import UNAVAILABLE
 from tests.platforms.slack.signing import FORGERIES, signed
-from tests.platforms.slack.talking import Talk, talking
-from tests.platforms.slack.world import SECRETS, SIGNING_SECRET
-from tests.platforms.world import ANSWERS, BUILT, MADE
+from tests.platforms.slack.state import SECRETS, SIGNING_SECRET
+from tests.platforms.slack.workspace import workspaces
 
 AT_ONCE = 40
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-async def socket(filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
-    async with talking(tmp_path / "home", filled) as opened:
+async def socket(filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
+    async with bot_in(workspaces()(), filled, tmp_path / "home", every=False) as opened:
         yield opened
 
 
 @pytest.fixture
-async def http(filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
-    async with talking(tmp_path / "home", filled, "http") as opened:
+async def http(filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
+    async with bot_in(workspaces(http=True)(), filled, tmp_path / "home", every=False) as opened:
         yield opened
 
 
-def asking(talk: Talk, ts: str, text: str = BUILT) -> str:
+def asking(talk: Bot, ts: str, text: str = BUILT) -> str:
     """Return the body of a mention."""
     event = {
         "type": "app_mention",
@@ -48,16 +48,16 @@ def asking(talk: Talk, ts: str, text: str = BUILT) -> str:
         "ts": ts,
         "text": f"<@U0BOT> {text}",
     }
-    return json.dumps(callback(event, talk.slack.world))
+    return json.dumps(callback(event, talk.server.state))
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-async def test_a_request_that_is_not_slacks_does_nothing(http: Talk, forgery: str, caplog: Any) -> None:
+async def test_a_request_that_is_not_slacks_does_nothing(http: Bot, forgery: str, caplog: Any) -> None:
     """And the log has nothing of what it says."""
     await http.start()
     body = asking(http, "1700000000.000001", "MARKED WORDS")
     with caplog.at_level(logging.DEBUG):
-        status, _ = await http.slack.requests.post(
+        status, _ = await http.server.requests.post(
             body, FORGERIES[forgery](SIGNING_SECRET, body) | {"Content-Type": "application/json"}
         )
 
@@ -66,47 +66,48 @@ async def test_a_request_that_is_not_slacks_does_nothing(http: Talk, forgery: st
     assert "MARKED WORDS" not in caplog.text
 
 
-async def test_slacks_own_requests_are_taken_and_its_address_check_is_answered(http: Talk) -> None:
+async def test_slacks_own_requests_are_taken_and_its_address_check_is_answered(http: Bot) -> None:
     """At one address, which answers nothing but posts."""
     await http.start()
-    assert http.slack.requests.url.endswith(PATH)
+    assert http.server.requests.url.endswith(PATH)
     kind = {"Content-Type": "application/json"}
     challenge = json.dumps({"type": "url_verification", "token": "x", "challenge": "abc"})
-    found = await http.slack.requests.post(challenge, signed(SIGNING_SECRET, challenge) | kind)
-    body = asking(http, await http.acts.mention(BUILT, silent=True))
-    status, _ = await http.slack.requests.post(body, signed(SIGNING_SECRET, body) | kind)
+    found = await http.server.requests.post(challenge, signed(SIGNING_SECRET, challenge) | kind)
+    body = asking(http, await http.people.mention(BUILT, silent=True))
+    status, _ = await http.server.requests.post(body, signed(SIGNING_SECRET, body) | kind)
     await http.system.until_asked()
 
     assert found == (200, {"challenge": "abc"})
     assert status == 200
     for odd in ("{", "[]", "null", "3", '"x"', "[" * 50_000, '{"authorizations": 3}', '{"enterprise": 3}'):
-        assert await http.slack.requests.post(odd, signed(SIGNING_SECRET, odd) | kind) == (400, "")
+        assert await http.server.requests.post(odd, signed(SIGNING_SECRET, odd) | kind) == (400, "")
 
 
-async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Talk) -> None:
+async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Bot) -> None:
     """Though it answers pings; what was sent to the deaf one comes again, and is answered once."""
     clock = ManualClock(0.0)
-    await socket.start(hearing=SocketWatch(clock.now, clock.sleep))
-    (link,) = socket.slack.sockets.links
+    socket.workspace.options["watch"] = SocketWatch(clock.now, clock.sleep)
+    await socket.start()
+    (link,) = socket.server.sockets.links
     link.deaf = "mute"
-    asked = await socket.acts.mention(BUILT)
+    asked = await socket.people.mention(BUILT)
     await clock.advance(DEAF_SECONDS - 30)
-    assert socket.slack.sockets.made == 1
+    assert socket.server.sockets.made == 1
     await clock.advance(60)
-    await socket.slack.until(lambda: socket.slack.sockets.made == 2)
-    await socket.eventually(lambda: not socket.platform or not socket.platform.ready)
-    await socket.slack.until(lambda: any(one.number == 1 for one in socket.slack.sockets.links))
-    socket.slack.courier.redeliver()
+    await socket.server.until(lambda: socket.server.sockets.made == 2)
+    await eventually(lambda: not socket.platform or not socket.platform.ready)
+    await socket.server.until(lambda: any(one.number == 1 for one in socket.server.sockets.links))
+    socket.server.courier.redeliver()
     await socket.until(ANSWERS[BUILT])
 
-    assert len(socket.acts.answers(asked)) == 1
+    assert len(socket.people.answers(asked)) == 1
 
 
-async def test_what_comes_from_slack_silences_none_of_our_own_loggers(socket: Talk) -> None:
+async def test_what_comes_from_slack_silences_none_of_our_own_loggers(socket: Bot) -> None:
     """Bolt sets the level of each logger that it gives a listener."""
     own = (log, logging.getLogger("footnote"), logging.getLogger("bot"))
     await socket.start()
-    await socket.acts.mention(BUILT)
+    await socket.people.mention(BUILT)
     await socket.until(ANSWERS[BUILT])
 
     assert [one.level for one in own[:2]] == [logging.NOTSET] * 2
@@ -114,40 +115,40 @@ async def test_what_comes_from_slack_silences_none_of_our_own_loggers(socket: Ta
 
 
 @pytest.mark.parametrize("how", ["", "cut", "warning"])
-async def test_who_leaves_while_something_comes_says_nothing(socket: Talk, caplog: Any, how: str) -> None:
+async def test_who_leaves_while_something_comes_says_nothing(socket: Bot, caplog: Any, how: str) -> None:
     """Nor does the SDK: what comes meanwhile is not acknowledged, and comes to the next one."""
     with caplog.at_level(logging.WARNING):
         await socket.start()
-        await socket.acts.mention(BUILT)
+        await socket.people.mention(BUILT)
         await socket.until(ANSWERS[BUILT])
         leaving = asyncio.create_task(socket.stop())
         for number in range(20):
-            await socket.acts.mention(f"{MADE} {number}")
+            await socket.people.mention(f"{MADE} {number}")
             await asyncio.sleep(0)
         if how == "cut":
-            await socket.slack.sockets.cut()
+            await socket.server.sockets.cut()
         elif how:
-            await socket.slack.sockets.disconnect(how)
+            await socket.server.sockets.disconnect(how)
         await leaving
 
     assert caplog.text == ""
 
 
-async def test_a_slack_that_is_away_at_the_start_is_waited_for(socket: Talk) -> None:
+async def test_a_slack_that_is_away_at_the_start_is_waited_for(socket: Bot) -> None:
     """Whoever starts a server then need not start it again."""
-    socket.slack.faults["apps.connections.open"] += [UNAVAILABLE, UNAVAILABLE]
+    socket.server.faults["apps.connections.open"] += [UNAVAILABLE, UNAVAILABLE]
     await socket.start()
-    await socket.acts.mention(BUILT)
+    await socket.people.mention(BUILT)
 
     await socket.until(ANSWERS[BUILT])
 
 
-async def test_a_socket_that_slack_closes_is_replaced(socket: Talk) -> None:
+async def test_a_socket_that_slack_closes_is_replaced(socket: Bot) -> None:
     """As it does every hour or so."""
     await socket.start()
-    await socket.slack.sockets.disconnect()
-    await socket.slack.until(lambda: any(one.number for one in socket.slack.sockets.links))
-    await socket.acts.mention(BUILT)
+    await socket.server.sockets.disconnect()
+    await socket.server.until(lambda: any(one.number for one in socket.server.sockets.links))
+    await socket.people.mention(BUILT)
 
     await socket.until(ANSWERS[BUILT])
 
@@ -158,19 +159,19 @@ async def test_all_is_acknowledged_however_much_is_under_way(mode: Any, filled: 
 
     `pytest -s` prints how long that took.
     """
-    async with talking(tmp_path / "home", filled, mode, times=1) as talk:
+    async with bot_in(workspaces(http=mode == "http", speed=1)(), filled, tmp_path / "home", every=False) as talk:
         texts = [f"{BUILT} {number}" for number in range(2 * AT_ONCE)]
         talk.system.shut |= set(texts)
         await talk.start(desk={"at_once": AT_ONCE, "per_channel": AT_ONCE, "grace_seconds": 0})
         for text in texts[:AT_ONCE]:
-            await talk.acts.mention(text)
-        await talk.settled()
-        before = len(talk.slack.courier.done)
+            await talk.people.mention(text)
+        await talk.workspace.settled()
+        before = len(talk.server.courier.done)
         for text in texts[AT_ONCE:]:
-            await talk.acts.mention(text)
-            await talk.settled()
-        took = sorted(delivery.took for delivery in talk.slack.courier.done[before:])
-        assert talk.slack.courier.lost == []
+            await talk.people.mention(text)
+            await talk.workspace.settled()
+        took = sorted(delivery.took for delivery in talk.server.courier.done[before:])
+        assert talk.server.courier.lost == []
         assert len(took) >= 2 * AT_ONCE
         print(f"\nacknowledged within {took[int(len(took) * 0.99)]:.3f} s (p99 of {len(took)})")  # noqa: T201
         assert talk.app
@@ -192,40 +193,40 @@ class Broken:
         raise StorageError("The disk is full.")
 
 
-async def test_what_cannot_be_kept_is_told_once_and_acknowledged(socket: Talk) -> None:
+async def test_what_cannot_be_kept_is_told_once_and_acknowledged(socket: Bot) -> None:
     """To whoever asked, and to nobody else."""
     await _started_broken(socket)
-    await socket.acts.mention(BUILT)
+    await socket.people.mention(BUILT)
     await socket.until(translate("unrecorded", "en"))
 
     assert socket.sees().count(translate("unrecorded", "en")) == 1
     assert "Footnote" not in socket.sees(by="U2")
-    assert socket.slack.courier.lost == []
+    assert socket.server.courier.lost == []
 
 
-async def test_where_nobody_can_tell_whether_it_was_a_question_it_comes_again(socket: Talk) -> None:
+async def test_where_nobody_can_tell_whether_it_was_a_question_it_comes_again(socket: Bot) -> None:
     """In a thread, that depends on what is kept of it."""
     queue = await _started_broken(socket)
-    root = await socket.acts.mention(BUILT, silent=True)
-    await socket.acts.say(MADE, thread=root)
-    await socket.slack.until(lambda: socket.slack.courier.unacked and socket.slack.courier.unacked[0].attempt)
+    root = await socket.people.mention(BUILT, silent=True)
+    await socket.people.say(MADE, thread=root)
+    await socket.server.until(lambda: socket.server.courier.unacked and socket.server.courier.unacked[0].attempt)
     queue.broken = False
-    socket.slack.courier.redeliver()
-    await socket.settled()
+    socket.server.courier.redeliver()
+    await socket.workspace.settled()
 
-    assert socket.slack.courier.lost == []
+    assert socket.server.courier.lost == []
 
 
-async def test_no_secret_and_nothing_that_people_write_is_logged(socket: Talk, caplog: Any) -> None:
+async def test_no_secret_and_nothing_that_people_write_is_logged(socket: Bot, caplog: Any) -> None:
     """Not even where everything is logged: by our code, by bolt, or by the SDK's socket."""
     with caplog.at_level(logging.DEBUG):
         await socket.start()
-        asked = await socket.acts.mention(f"{BUILT} MARKED WORDS")
+        asked = await socket.people.mention(f"{BUILT} MARKED WORDS")
         await socket.until("Footnote:")
-        await socket.acts.command("/ask", f"{MADE} MARKED WORDS")
+        await socket.people.command("/ask", f"{MADE} MARKED WORDS")
         await socket.until(ANSWERS[MADE])
-        await socket.acts.press("footnote:evidence", socket.acts.answers(asked)[0].ts)
-        await socket.settled()
+        await socket.people.press("footnote:evidence", socket.people.answers(asked)[0].ts)
+        await socket.workspace.settled()
         await socket.stop()
     logged = "\n".join([caplog.text, *(str(vars(record)) for record in caplog.records)])
 
@@ -233,13 +234,9 @@ async def test_no_secret_and_nothing_that_people_write_is_logged(socket: Talk, c
     assert not any(secret in logged for secret in SECRETS)
 
 
-async def _started_broken(talk: Talk) -> Broken:
+async def _started_broken(talk: Bot) -> Broken:
     """Start a bot whose queue is broken."""
-    queues: list[Broken] = []
-
-    def broken(app: Any) -> Any:
-        queues.append(Broken(app.queue))
-        return replace(app, queue=queues[0])
-
-    await talk.start(wrapped=broken)
-    return queues[0]
+    talk.wrapping["queue"] = Broken
+    await talk.start()
+    broken: Broken = talk.app.queue
+    return broken

@@ -19,7 +19,7 @@ from tests.platforms.discord.shapes import (
     several,
     string,
 )
-from tests.platforms.discord.world import APP
+from tests.platforms.discord.state import APP
 
 _NAME = re.compile(r"[-_'\w]{1,32}")
 _LOCALES = frozenset(
@@ -124,41 +124,41 @@ def overwrite(discord: Any, call: Call) -> Answer:
     given = [] if call.body is None else call.body
     if wrongs := list(_all(given, ())):
         raise invalid(wrongs)
-    before = {(one["type"], one["name"]): one["id"] for one in discord.world.commands}
-    discord.world.commands = [_made(discord, one, before) for one in given]
-    return Answer(discord.world.commands)
+    before = {(one["type"], one["name"]): one["id"] for one in discord.state.commands}
+    discord.state.commands = [_made(discord, one, before) for one in given]
+    return Answer(discord.state.commands)
 
 
 def _made(discord: Any, body: dict[str, Any], before: dict[tuple[int, str], str]) -> dict[str, Any]:
     kind = body.get("type", 1)
-    number = before.get((kind, body["name"])) or discord.world.snowflake()
+    number = before.get((kind, body["name"])) or discord.state.snowflake()
     made = {"description": "", "options": [], "default_member_permissions": None, "dm_permission": True, "nsfw": False}
     made |= {"integration_types": [0], "contexts": None}
-    return {**made, **body, "type": kind, "id": number, "application_id": APP, "version": discord.world.snowflake()}
+    return {**made, **body, "type": kind, "id": number, "application_id": APP, "version": discord.state.snowflake()}
 
 
 def listed(discord: Any, call: Call) -> Answer:
     """Return the commands."""
     _ours(call)
-    return Answer(discord.world.commands)
+    return Answer(discord.state.commands)
 
 
 def upsert(discord: Any, call: Call) -> Answer:
     """Register one more, instead of one of the same name."""
     _ours(call)
     body = check(call.body, _command)
-    before = {(one["type"], one["name"]): one["id"] for one in discord.world.commands}
+    before = {(one["type"], one["name"]): one["id"] for one in discord.state.commands}
     made = _made(discord, body, before)
-    discord.world.commands = [one for one in discord.world.commands if one["id"] != made["id"]] + [made]
+    discord.state.commands = [one for one in discord.state.commands if one["id"] != made["id"]] + [made]
     return Answer(made, 201)
 
 
 def forget(discord: Any, call: Call) -> Answer:
     """Take a command away."""
     _ours(call)
-    if call["command"] not in {one["id"] for one in discord.world.commands}:
+    if call["command"] not in {one["id"] for one in discord.state.commands}:
         raise refusal(10063)
-    discord.world.commands = [one for one in discord.world.commands if one["id"] != call["command"]]
+    discord.state.commands = [one for one in discord.state.commands if one["id"] != call["command"]]
     return NOTHING
 
 

@@ -9,7 +9,7 @@ from tests.platforms.discord.calls import NOTHING, Answer, Call, Route, check
 from tests.platforms.discord.methods.messages import fill, rewrite
 from tests.platforms.discord.refusing import invalid, invalid_at, refusal
 from tests.platforms.discord.shapes import anything, choice, fields
-from tests.platforms.discord.world import (
+from tests.platforms.discord.state import (
     APP,
     BOT,
     EPHEMERAL,
@@ -29,7 +29,7 @@ _FLAGS = EPHEMERAL | SUPPRESS_EMBEDS | SILENT | V2
 
 def callback(discord: Any, call: Call) -> Answer:
     """Answer an interaction for the first time."""
-    found: Interaction | None = discord.world.interactions.get(call["interaction"])
+    found: Interaction | None = discord.state.interactions.get(call["interaction"])
     late = found and discord.clock.now() > found.at + discord.ack_seconds
     if found is None or found.token != call["token"] or (late and not found.acked):
         raise refusal(10062)
@@ -69,7 +69,7 @@ def _done(discord: Any, found: Interaction, kind: int, data: dict[str, Any]) -> 
         return _loading(discord, found, int(data.get("flags") or 0))
     if kind in {LATER_EDIT, EDIT}:
         found.original = found.message
-        message = discord.world.messages.get(found.message)
+        message = discord.state.messages.get(found.message)
         if kind == EDIT:
             if message is None:
                 raise refusal(10008)
@@ -88,7 +88,7 @@ def _loading(discord: Any, found: Interaction, flags: int) -> Message:
 
 def _new(discord: Any, found: Interaction) -> Message:
     kind = 0 if found.kind != COMMAND else (20 if "target_id" not in found.data else 23)
-    message = Message(discord.world.snowflake(), found.channel, BOT, kind=kind)
+    message = Message(discord.state.snowflake(), found.channel, BOT, kind=kind)
     message.webhook, message.interaction = APP, found.id
     return message
 
@@ -123,7 +123,7 @@ def _response(discord: Any, found: Interaction, message: Message | None) -> dict
 
 def _found(discord: Any, call: Call) -> Interaction:
     """Return the interaction of a token. Raises `Refusal`."""
-    known = [one for one in discord.world.interactions.values() if one.token == call["token"]]
+    known = [one for one in discord.state.interactions.values() if one.token == call["token"]]
     if call["application"] != APP or not known:
         raise refusal(10015)
     if discord.clock.now() > known[0].at + discord.token_seconds:
@@ -136,7 +136,7 @@ def _found(discord: Any, call: Call) -> Interaction:
 def _message(discord: Any, call: Call) -> Message:
     found = _found(discord, call)
     number = found.original if call["message"] == "@original" else call["message"]
-    message: Message | None = discord.world.messages.get(number)
+    message: Message | None = discord.state.messages.get(number)
     if message is None or (message.interaction != found.id and message.id != found.original):
         raise refusal(10008)
     return message
@@ -145,11 +145,11 @@ def _message(discord: Any, call: Call) -> Message:
 def follow_up(discord: Any, call: Call) -> Answer:
     """Write once more in answer; the first after a deferral fills in what was put off."""
     found = _found(discord, call)
-    waiting = discord.world.messages.get(found.original)
+    waiting = discord.state.messages.get(found.original)
     if waiting and waiting.flags & LOADING:
         body = dict(call.body) if isinstance(call.body, dict) else call.body
         return Answer(discord.json(_filled(discord, waiting, body)))
-    installed = found.guild and BOT not in discord.world.guilds[found.guild].members
+    installed = found.guild and BOT not in discord.state.guilds[found.guild].members
     if installed and found.follow_ups >= limits.FOLLOW_UPS:
         raise refusal(40094)
     body = checked(call.body, CREATE, new=is_new(call.body))

@@ -15,9 +15,8 @@ from tests.platforms.discord.access import (
 from tests.platforms.discord.bodies import CREATE, EDIT, checked, is_new, not_empty
 from tests.platforms.discord.calls import NOTHING, Answer, Call, Route
 from tests.platforms.discord.components import numbered
-from tests.platforms.discord.permissions import sends
 from tests.platforms.discord.refusing import invalid_at, refusal
-from tests.platforms.discord.world import BOT, SILENT, SUPPRESS_EMBEDS, V2, Channel, Message
+from tests.platforms.discord.state import BOT, SILENT, SUPPRESS_EMBEDS, V2, Channel, Message, sends
 
 
 def create(discord: Any, call: Call) -> Answer:
@@ -27,7 +26,7 @@ def create(discord: Any, call: Call) -> Answer:
     if earlier := discord.earlier(body):
         return Answer({**discord.json(earlier), "nonce": earlier.nonce})
     not_empty(body.get("content"), body.get("embeds"), body.get("components"))
-    message = Message(discord.world.snowflake(), channel.id, BOT, nonce=body.get("nonce"))
+    message = Message(discord.state.snowflake(), channel.id, BOT, nonce=body.get("nonce"))
     _refer(discord, channel, message, body.get("message_reference"))
     fill(message, body)
     message.flags = (body.get("flags") or 0) & (SUPPRESS_EMBEDS | SILENT | V2)
@@ -48,7 +47,7 @@ def _refer(discord: Any, channel: Channel, message: Message, reference: Any) -> 
         return
     if not readable(discord, channel):
         raise refusal(160002)
-    found = discord.world.messages.get(str(reference["message_id"]))
+    found = discord.state.messages.get(str(reference["message_id"]))
     if found is None or found.channel != channel.id or found.only:
         if not reference.get("fail_if_not_exists", True):
             return
@@ -118,7 +117,7 @@ def several(discord: Any, call: Call) -> Answer:
         raise invalid_at("limit", "NUMBER_TYPE_MAX", f"int value should be between 1 and {limits.PAGE}.")
     if not readable(discord, channel):
         return Answer([])
-    found = [one for one in discord.world.here(channel.id) if not one.only]
+    found = [one for one in discord.state.here(channel.id) if not one.only]
     return Answer([discord.json(one) for one in reversed(_page(found, call.query, int(most)))])
 
 
@@ -137,7 +136,7 @@ def typing(discord: Any, call: Call) -> Answer:
     """Show that the bot is typing, for ten seconds or until it writes."""
     channel = visible(discord, call["channel"])
     allowed(discord, channel, sends(channel))
-    discord.world.typing[channel.id, BOT] = discord.clock.now() + limits.TYPING_SECONDS
+    discord.state.typing[channel.id, BOT] = discord.clock.now() + limits.TYPING_SECONDS
     return NOTHING
 
 

@@ -7,43 +7,43 @@ from tests.platforms.discord.calls import Answer, Call, Route, check
 from tests.platforms.discord.jsons import channel_json, guild_json, member_json, role_json, user_json
 from tests.platforms.discord.refusing import refusal
 from tests.platforms.discord.shapes import fields, snowflake
-from tests.platforms.discord.world import APP, BOT, Guild
+from tests.platforms.discord.state import APP, BOT, Guild
 
 _DM = fields({"recipient_id": snowflake})
 
 
 def me(discord: Any, _: Call) -> Answer:
     """Return the bot itself."""
-    return Answer({**user_json(discord.world, BOT), "verified": True, "mfa_enabled": True, "flags": 0})
+    return Answer({**user_json(discord.state, BOT), "verified": True, "mfa_enabled": True, "flags": 0})
 
 
 def user(discord: Any, call: Call) -> Answer:
     """Return a user."""
-    if call["user"] not in discord.world.users:
+    if call["user"] not in discord.state.users:
         raise refusal(10013)
-    return Answer(user_json(discord.world, call["user"]))
+    return Answer(user_json(discord.state, call["user"]))
 
 
 def open_dm(discord: Any, call: Call) -> Answer:
     """Open a DM; whether anybody takes it is told when something is sent."""
     other = str(check(call.body, _DM)["recipient_id"])
-    if other not in discord.world.users:
+    if other not in discord.state.users:
         raise refusal(10013)
     if other == BOT:
         raise refusal(50033)
-    return Answer(channel_json(discord.world, discord.world.dm(other)))
+    return Answer(channel_json(discord.state, discord.state.dm(other)))
 
 
 def application(discord: Any, _: Call) -> Answer:
     """Return the application, as its owner registered it."""
     body = {"id": APP, "name": "Footnote", "description": "", "icon": None, "bot_public": True, "rpc_origins": []}
-    body |= {"bot_require_code_grant": False, "owner": user_json(discord.world, "109"), "verify_key": "0" * 64}
+    body |= {"bot_require_code_grant": False, "owner": user_json(discord.state, "109"), "verify_key": "0" * 64}
     body |= {"team": None, "flags": discord.gateway.flags, "interactions_endpoint_url": None}
-    return Answer({**body, "bot": user_json(discord.world, BOT)})
+    return Answer({**body, "bot": user_json(discord.state, BOT)})
 
 
 def _guild(discord: Any, call: Call) -> Guild:
-    found: Guild | None = discord.world.guilds.get(call["guild"])
+    found: Guild | None = discord.state.guilds.get(call["guild"])
     if found is None:
         raise refusal(10004)
     if BOT not in found.members:
@@ -53,45 +53,45 @@ def _guild(discord: Any, call: Call) -> Guild:
 
 def guild(discord: Any, call: Call) -> Answer:
     """Return a guild."""
-    return Answer(guild_json(discord.world, _guild(discord, call)))
+    return Answer(guild_json(discord.state, _guild(discord, call)))
 
 
 def guilds(discord: Any, _: Call) -> Answer:
     """Return the guilds that the bot is in."""
-    ours = [one for one in discord.world.guilds.values() if BOT in one.members]
+    ours = [one for one in discord.state.guilds.values() if BOT in one.members]
     shown = ("id", "name", "features", "icon", "banner")
-    named = [{name: guild_json(discord.world, one)[name] for name in shown} for one in ours]
+    named = [{name: guild_json(discord.state, one)[name] for name in shown} for one in ours]
     return Answer([{**one, "owner": False, "permissions": "0"} for one in named])
 
 
 def channels(discord: Any, call: Call) -> Answer:
     """Return a guild's channels."""
     here = _guild(discord, call).id
-    found = [one for one in discord.world.channels.values() if one.guild == here and not one.is_thread]
-    return Answer([channel_json(discord.world, one) for one in found])
+    found = [one for one in discord.state.channels.values() if one.guild == here and not one.is_thread]
+    return Answer([channel_json(discord.state, one) for one in found])
 
 
 def roles(discord: Any, call: Call) -> Answer:
     """Return a guild's roles."""
     found = _guild(discord, call)
-    return Answer([role_json(discord.world, found.id, one) for one in found.roles])
+    return Answer([role_json(discord.state, found.id, one) for one in found.roles])
 
 
 def member(discord: Any, call: Call) -> Answer:
     """Return a member of a guild."""
     found = _guild(discord, call)
-    if call["user"] not in discord.world.users:
+    if call["user"] not in discord.state.users:
         raise refusal(10013)
     if call["user"] not in found.members:
         raise refusal(10007)
-    return Answer(member_json(discord.world, found.id, call["user"]))
+    return Answer(member_json(discord.state, found.id, call["user"]))
 
 
 def active_threads(discord: Any, call: Call) -> Answer:
     """Return a guild's threads that are not archived."""
     here = _guild(discord, call).id
-    found = [one for one in discord.world.channels.values() if one.guild == here and one.is_thread]
-    shown = [channel_json(discord.world, one) for one in found if not one.archived and discord.sees(one)]
+    found = [one for one in discord.state.channels.values() if one.guild == here and one.is_thread]
+    shown = [channel_json(discord.state, one) for one in found if not one.archived and discord.sees(one)]
     return Answer({"threads": shown, "members": []})
 
 

@@ -8,13 +8,16 @@ from tests.platforms.discord.bodies import CREATE, checked, is_new, not_empty
 from tests.platforms.discord.calls import NOTHING, Answer, Call, Route, check
 from tests.platforms.discord.jsons import channel_json
 from tests.platforms.discord.methods.messages import fill
-from tests.platforms.discord.permissions import MANAGE_THREADS, PRIVATE_THREADS, PUBLIC_THREADS, SEND, permissions
 from tests.platforms.discord.refusing import refusal
 from tests.platforms.discord.shapes import anything, boolean, choice, fields, integer, nullable, several, string
-from tests.platforms.discord.world import (
+from tests.platforms.discord.state import (
     BOT,
     FORUM,
+    MANAGE_THREADS,
     PRIVATE_THREAD,
+    PRIVATE_THREADS,
+    PUBLIC_THREADS,
+    SEND,
     SILENT,
     SUPPRESS_EMBEDS,
     TEXT,
@@ -22,6 +25,7 @@ from tests.platforms.discord.world import (
     V2,
     Channel,
     Message,
+    permissions,
 )
 
 _NAME = string(limits.THREAD_NAME, 1)
@@ -37,7 +41,7 @@ _CHANGE = fields({}, {**_LIFE, "name": _NAME, "archived": boolean, "locked": boo
 
 def get(discord: Any, call: Call) -> Answer:
     """Return a channel."""
-    return Answer(channel_json(discord.world, visible(discord, call["channel"])))
+    return Answer(channel_json(discord.state, visible(discord, call["channel"])))
 
 
 def from_message(discord: Any, call: Call) -> Answer:
@@ -52,9 +56,9 @@ def from_message(discord: Any, call: Call) -> Answer:
         raise refusal(160004)
     thread = _begun(discord, channel, message.id, THREAD, body)
     message.thread = thread.id
-    discord.world.start(thread)
+    discord.state.start(thread)
     discord.tell_message("MESSAGE_UPDATE", message)
-    return Answer(channel_json(discord.world, thread), 201)
+    return Answer(channel_json(discord.state, thread), 201)
 
 
 def without(discord: Any, call: Call) -> Answer:
@@ -67,8 +71,8 @@ def without(discord: Any, call: Call) -> Answer:
         raise refusal(50024)
     kind = body.get("type", PRIVATE_THREAD)
     allowed(discord, channel, PRIVATE_THREADS if kind == PRIVATE_THREAD else PUBLIC_THREADS)
-    thread = _begun(discord, channel, discord.world.snowflake(), kind, body)
-    return Answer(channel_json(discord.world, thread), 201)
+    thread = _begun(discord, channel, discord.state.snowflake(), kind, body)
+    return Answer(channel_json(discord.state, thread), 201)
 
 
 def _post(discord: Any, channel: Channel, given: Any) -> Answer:
@@ -76,18 +80,18 @@ def _post(discord: Any, channel: Channel, given: Any) -> Answer:
     allowed(discord, channel, SEND)
     said = checked(body["message"], CREATE, new=is_new(body["message"]), where=("message",))
     not_empty(said.get("content"), said.get("embeds"), said.get("components"))
-    thread = _begun(discord, channel, discord.world.snowflake(), THREAD, body)
+    thread = _begun(discord, channel, discord.state.snowflake(), THREAD, body)
     message = Message(thread.id, thread.id, BOT)
     fill(message, said)
     message.flags = (said.get("flags") or 0) & (SUPPRESS_EMBEDS | SILENT | V2)
     discord.write(message, said.get("allowed_mentions"))
-    return Answer({**channel_json(discord.world, thread), "message": discord.json(message)}, 201)
+    return Answer({**channel_json(discord.state, thread), "message": discord.json(message)}, 201)
 
 
 def _begun(discord: Any, channel: Channel, thread: str, kind: int, body: Any) -> Channel:
     made = Channel(thread, body["name"], kind, channel.guild, {BOT}, parent=channel.id, owner=BOT)
     made.archive_minutes = body.get("auto_archive_duration") or made.archive_minutes
-    discord.world.channels[thread] = made
+    discord.state.channels[thread] = made
     discord.tell_channel("THREAD_CREATE", made, newly_created=True)
     return made
 
@@ -98,7 +102,7 @@ def change(discord: Any, call: Call) -> Answer:
     if not channel.is_thread:
         raise refusal(50013)
     body = check(call.body, _CHANGE)
-    manages = permissions(discord.world, BOT, channel) & MANAGE_THREADS
+    manages = permissions(discord.state, BOT, channel) & MANAGE_THREADS
     if not manages and (channel.owner != BOT or "locked" in body):
         raise refusal(50013)
     if channel.archived and body.get("archived", True):
@@ -106,7 +110,7 @@ def change(discord: Any, call: Call) -> Answer:
     for name in ("name", "archived", "locked"):
         setattr(channel, name, body.get(name, getattr(channel, name)))
     discord.tell_channel("THREAD_UPDATE", channel)
-    return Answer(channel_json(discord.world, channel))
+    return Answer(channel_json(discord.state, channel))
 
 
 def join(discord: Any, call: Call) -> Answer:

@@ -6,7 +6,7 @@ from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.pieces import Piece
 from tests.platforms.slack.posting import visible
-from tests.platforms.slack.world import BOT, Status
+from tests.platforms.slack.state import BOT, Status
 
 _SESSIONS = {"active", "processing", "suspended", "closed"}
 
@@ -15,10 +15,10 @@ def _status(slack: Any, call: Call) -> dict[str, Any]:
     place, loading = _place(slack, call), call.parsed("loading_messages", "invalid_arguments") or []
     if not isinstance(loading, list) or len(loading) > limits.LOADING_MESSAGES:
         raise Refusal("invalid_arguments", "[ERROR] no more than 10 items allowed [json-pointer:/loading_messages]")
-    slack.world.statuses.pop(place, None)
+    slack.state.statuses.pop(place, None)
     if call["status"]:
-        until = slack.world.clock.now() + limits.STATUS_SECONDS
-        slack.world.statuses[place] = Status(call["status"], loading, until)
+        until = slack.state.clock.now() + limits.STATUS_SECONDS
+        slack.state.statuses[place] = Status(call["status"], loading, until)
         slack.texts |= {Piece("mrkdwn", text, f"status of {place[1]}"): None for text in (call["status"], *loading)}
     slack.notify()
     return {}
@@ -29,14 +29,14 @@ def _prompts(slack: Any, call: Call) -> dict[str, Any]:
     well = isinstance(prompts, list) and all(set(one) == {"title", "message"} for one in prompts)
     if not well or len(prompts) > limits.PROMPTS:
         raise Refusal("invalid_arguments", "[ERROR] no more than 4 items allowed [json-pointer:/prompts]")
-    channel = visible(slack.world, call["channel_id"])
-    slack.world.prompts[channel.id, call.get("thread_ts") or ""] = prompts
+    channel = visible(slack.state, call["channel_id"])
+    slack.state.prompts[channel.id, call.get("thread_ts") or ""] = prompts
     slack.notify()
     return {}
 
 
 def _title(slack: Any, call: Call) -> dict[str, Any]:
-    slack.world.titles[_place(slack, call)] = call["title"]
+    slack.state.titles[_place(slack, call)] = call["title"]
     slack.notify()
     return {}
 
@@ -47,16 +47,16 @@ def _session(slack: Any, call: Call) -> dict[str, Any]:
     if not call.get("thread_ts"):
         raise Refusal("thread_ts_required")
     place = _place(slack, call)
-    if BOT not in slack.world.channels[place[0]].members:
+    if BOT not in slack.state.channels[place[0]].members:
         raise Refusal("not_authorized")
-    slack.world.sessions[place] = call["status"]
+    slack.state.sessions[place] = call["status"]
     slack.notify()
     return {"status": call["status"], "agent_status": call["status"], "title": call.get("title") or ""}
 
 
 def _place(slack: Any, call: Call) -> tuple[str, str]:
-    channel, thread = visible(slack.world, call.get("channel_id") or ""), str(call["thread_ts"])
-    if (channel.id, thread) not in slack.world.messages:
+    channel, thread = visible(slack.state, call.get("channel_id") or ""), str(call["thread_ts"])
+    if (channel.id, thread) not in slack.state.messages:
         raise Refusal("invalid_thread_ts")
     return channel.id, thread
 

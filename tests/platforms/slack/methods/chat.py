@@ -7,40 +7,40 @@ from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.events import message_json
 from tests.platforms.slack.posting import content, thread_of, unbegun, visible, writable
-from tests.platforms.slack.world import BOT, Message
+from tests.platforms.slack.state import BOT, Message
 
 
 def _post(slack: Any, call: Call) -> dict[str, Any]:
-    world = slack.world
-    channel = writable(world, call, call["channel"])
-    thread = thread_of(world, channel.id, call.get("thread_ts"))
+    state = slack.state
+    channel = writable(state, call, call["channel"])
+    thread = thread_of(state, channel.id, call.get("thread_ts"))
     said = content(call)
     if call.flag("reply_broadcast") and not thread:
         raise Refusal("thread_not_found")
-    message = Message(world.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [], said.metadata)
+    message = Message(state.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [], said.metadata)
     message.unfurls = call.flag("unfurl_links", default=True) or call.flag("unfurl_media", default=True)
     message.broadcast = call.flag("reply_broadcast")
-    slack.wrote(world.add(message))
-    return {"channel": channel.id, "ts": message.ts, "message": message_json(message, world)}
+    slack.wrote(state.add(message))
+    return {"channel": channel.id, "ts": message.ts, "message": message_json(message, state)}
 
 
 def _whisper(slack: Any, call: Call) -> dict[str, Any]:
-    world = slack.world
-    channel = writable(world, call, call["channel"])
+    state = slack.state
+    channel = writable(state, call, call["channel"])
     if call["user"] not in channel.members:
         raise Refusal("user_not_in_channel")
-    thread = thread_of(world, channel.id, call.get("thread_ts"))
+    thread = thread_of(state, channel.id, call.get("thread_ts"))
     said = content(call)
-    message = Message(world.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [])
-    message.only, message.unshown = call["user"], unbegun(world, channel.id, thread)
-    slack.showed(world.add(message))
+    message = Message(state.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [])
+    message.only, message.unshown = call["user"], unbegun(state, channel.id, thread)
+    slack.showed(state.add(message))
     return {"message_ts": message.ts}
 
 
 def _update(slack: Any, call: Call) -> dict[str, Any]:
-    world = slack.world
+    state = slack.state
     message = _ours(slack, call, "cant_update_message")
-    if world.channels[message.channel].archived:
+    if state.channels[message.channel].archived:
         raise Refusal("is_inactive")
     if message.stream and slack.streaming(message):
         raise Refusal("streaming_state_conflict")
@@ -51,10 +51,10 @@ def _update(slack: Any, call: Call) -> dict[str, Any]:
     message.blocks = said.blocks if said.blocks is not None else ([] if said.text or said.markdown else message.blocks)
     message.text, message.markdown = said.text or ("" if said.markdown else message.text), said.markdown
     message.metadata = message.metadata if said.metadata is None else (said.metadata or None)
-    message.edited = message.edited if said.blocks else world.ts()
+    message.edited = message.edited if said.blocks else state.ts()
     message.edits += 1
     slack.changed(message, before)
-    return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": message_json(message, world)}
+    return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": message_json(message, state)}
 
 
 def _delete(slack: Any, call: Call) -> dict[str, Any]:
@@ -64,8 +64,8 @@ def _delete(slack: Any, call: Call) -> dict[str, Any]:
 
 
 def _ours(slack: Any, call: Call, error: str) -> Message:
-    channel = visible(slack.world, call["channel"])
-    found = slack.world.messages.get((channel.id, str(call["ts"])))
+    channel = visible(slack.state, call["channel"])
+    found = slack.state.messages.get((channel.id, str(call["ts"])))
     if found is None or found.only:
         raise Refusal("message_not_found")
     if found.user != BOT:
@@ -74,8 +74,8 @@ def _ours(slack: Any, call: Call, error: str) -> Message:
 
 
 def _permalink(slack: Any, call: Call) -> dict[str, Any]:
-    channel = visible(slack.world, call["channel"])
-    if (channel.id, str(call["message_ts"])) not in slack.world.messages:
+    channel = visible(slack.state, call["channel"])
+    if (channel.id, str(call["message_ts"])) not in slack.state.messages:
         raise Refusal("message_not_found")
     ts = str(call["message_ts"]).replace(".", "")
     return {"channel": channel.id, "permalink": f"https://footnote-test.slack.com/archives/{channel.id}/p{ts}"}

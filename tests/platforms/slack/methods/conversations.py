@@ -8,11 +8,11 @@ from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method, need
 from tests.platforms.slack.events import channel_json, message_json
 from tests.platforms.slack.posting import READ, readable, visible
-from tests.platforms.slack.world import BOT, Channel, Message, World
+from tests.platforms.slack.state import BOT, Channel, Message, State
 
 
 def _info(slack: Any, call: Call) -> dict[str, Any]:
-    channel = visible(slack.world, call["channel"])
+    channel = visible(slack.state, call["channel"])
     need(call.token, {READ[channel.kind]})
     body = channel_json(channel)
     if call.flag("include_num_members"):
@@ -21,19 +21,19 @@ def _info(slack: Any, call: Call) -> dict[str, Any]:
 
 
 def _members(slack: Any, call: Call) -> dict[str, Any]:
-    channel = visible(slack.world, call["channel"])
+    channel = visible(slack.state, call["channel"])
     need(call.token, {READ[channel.kind]})
     page, following = _paged(sorted(channel.members), call, slack)
     return {"members": page, **_following(following)}
 
 
 def _listed(slack: Any, call: Call) -> dict[str, Any]:
-    return _channels(slack, call, list(slack.world.channels.values()))
+    return _channels(slack, call, list(slack.state.channels.values()))
 
 
 def _of_user(slack: Any, call: Call) -> dict[str, Any]:
     user = call.get("user") or BOT
-    found = [one for one in slack.world.channels.values() if user in one.members and BOT in one.members]
+    found = [one for one in slack.state.channels.values() if user in one.members and BOT in one.members]
     return _channels(slack, call, found)
 
 
@@ -52,13 +52,13 @@ def _channels(slack: Any, call: Call, channels: Sequence[Channel]) -> dict[str, 
 def _open(slack: Any, call: Call) -> dict[str, Any]:
     users = call.get("users") or ""
     names = users if isinstance(users, list) else [name for name in users.split(",") if name]
-    if len(names) != 1 or names[0] not in slack.world.users:
+    if len(names) != 1 or names[0] not in slack.state.users:
         raise Refusal("user_not_found" if names else "users_list_not_supplied")
-    return {"channel": {"id": slack.world.dm(names[0]).id}}
+    return {"channel": {"id": slack.state.dm(names[0]).id}}
 
 
 def _join(slack: Any, call: Call) -> dict[str, Any]:
-    channel = visible(slack.world, call["channel"])
+    channel = visible(slack.state, call["channel"])
     if channel.archived:
         raise Refusal("is_archived")
     if channel.kind != "public":
@@ -68,29 +68,29 @@ def _join(slack: Any, call: Call) -> dict[str, Any]:
 
 
 def _replies(slack: Any, call: Call) -> dict[str, Any]:
-    world = slack.world
-    channel = readable(world, call, call["channel"])
-    found = world.messages.get((channel.id, str(call["ts"])))
+    state = slack.state
+    channel = readable(state, call, call["channel"])
+    found = state.messages.get((channel.id, str(call["ts"])))
     if found is None or found.only:
         raise Refusal("thread_not_found")
-    root, *replies = world.thread(channel.id, found.root)
+    root, *replies = state.thread(channel.id, found.root)
     if found.thread:  # a reply's ts is answered with the thread, as documented
-        root = world.messages[channel.id, found.thread]
+        root = state.messages[channel.id, found.thread]
     page, following = _paged(_between(replies, call), call, slack)
     # Every page begins with the root [K].
-    return _messages([root, *page], following, call, world)
+    return _messages([root, *page], following, call, state)
 
 
 def _history(slack: Any, call: Call) -> dict[str, Any]:
-    channel = readable(slack.world, call, call["channel"])
-    found = _between(slack.world.top(channel.id), call)[::-1]
+    channel = readable(slack.state, call, call["channel"])
+    found = _between(slack.state.top(channel.id), call)[::-1]
     page, following = _paged(found, call, slack, normal=100)
-    return _messages(page, following, call, slack.world)
+    return _messages(page, following, call, slack.state)
 
 
-def _messages(page: Sequence[Message], following: str, call: Call, world: World) -> dict[str, Any]:
+def _messages(page: Sequence[Message], following: str, call: Call, state: State) -> dict[str, Any]:
     metadata = call.flag("include_all_metadata")
-    found = [message_json(one, world, metadata=metadata) for one in page]
+    found = [message_json(one, state, metadata=metadata) for one in page]
     return {"messages": found, "has_more": bool(following), **_following(following)}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.posting import visible
-from tests.platforms.slack.world import APP, BOT, BOT_ID, TEAM, Message, User
+from tests.platforms.slack.state import APP, BOT, BOT_ID, TEAM, Message, User
 
 
 def _who(slack: Any, call: Call) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def _connect(slack: Any, call: Call) -> dict[str, Any]:
 
 
 def _user(slack: Any, call: Call) -> dict[str, Any]:
-    user = slack.world.users.get(call["user"])
+    user = slack.state.users.get(call["user"])
     if user is None:
         raise Refusal("user_not_found")
     return {"user": user_json(user)}
@@ -40,7 +40,7 @@ def _user(slack: Any, call: Call) -> dict[str, Any]:
 def _users(slack: Any, call: Call) -> dict[str, Any]:
     del call
     return {
-        "members": [user_json(user) for user in slack.world.users.values()],
+        "members": [user_json(user) for user in slack.state.users.values()],
         "response_metadata": {"next_cursor": ""},
     }
 
@@ -66,7 +66,7 @@ def user_json(user: User) -> dict[str, Any]:
 
 
 def _group_members(slack: Any, call: Call) -> dict[str, Any]:
-    group = slack.world.groups.get(call["usergroup"])
+    group = slack.state.groups.get(call["usergroup"])
     if group is None or (group.disabled and not call.flag("include_disabled")):
         raise Refusal("no_such_subteam")
     cursor = str(call.get("cursor") or "0")
@@ -108,14 +108,14 @@ def _unreact(slack: Any, call: Call) -> dict[str, Any]:
 
 
 def _reaction(slack: Any, call: Call) -> Message:
-    channel = visible(slack.world, call.get("channel") or "")
+    channel = visible(slack.state, call.get("channel") or "")
     if not re.fullmatch(r"[a-z0-9_+'-]+(::skin-tone-[2-6])?", call["name"]):
         raise Refusal("invalid_name")
     if BOT not in channel.members:
         raise Refusal("not_in_channel")
     if channel.archived:
         raise Refusal("is_archived")
-    found = slack.world.messages.get((channel.id, str(call.get("timestamp"))))
+    found = slack.state.messages.get((channel.id, str(call.get("timestamp"))))
     if found is None or found.only:
         raise Refusal("message_not_found")
     if sum(BOT in users for users in found.reactions.values()) >= limits.REACTIONS:

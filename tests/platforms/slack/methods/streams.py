@@ -11,7 +11,7 @@ from tests.platforms.slack.elements import URL_SOURCE
 from tests.platforms.slack.events import message_json
 from tests.platforms.slack.posting import blocks_of, metadata, thread_of, visible, writable
 from tests.platforms.slack.shapes import choice, fields, several, string, typed, units
-from tests.platforms.slack.world import BOT, Message, Stream
+from tests.platforms.slack.state import BOT, Message, Stream
 
 _TASK = string(limits.TASK_FIELD, 0)
 _CHUNKS = several(
@@ -37,23 +37,23 @@ _DISPLAYS = {"timeline", "plan", "dense"}
 
 
 def _start(slack: Any, call: Call) -> dict[str, Any]:
-    world = slack.world
-    channel = writable(world, call, call["channel"])
-    thread = thread_of(world, channel.id, call["thread_ts"])
+    state = slack.state
+    channel = writable(state, call, call["channel"])
+    thread = thread_of(state, channel.id, call["thread_ts"])
     if channel.kind != "dm":
         for name in ("recipient_team_id", "recipient_user_id"):
             if not call.get(name):
                 raise Refusal(f"missing_{name}")
-        if call["recipient_user_id"] not in world.users:
+        if call["recipient_user_id"] not in state.users:
             raise Refusal("user_not_found")
-        if world.users[call["recipient_user_id"]].team != call["recipient_team_id"]:
+        if state.users[call["recipient_user_id"]].team != call["recipient_team_id"]:
             raise Refusal("team_not_found")
     if call.get("task_display_mode", "timeline") not in _DISPLAYS:
         raise Refusal("invalid_arguments", "[ERROR] must be one of: timeline, plan [json-pointer:/task_display_mode]")
-    stream = Stream(world.clock.now(), call.get("task_display_mode", "timeline"))
-    message = Message(world.ts(), channel.id, BOT, thread=thread, stream=stream)
+    stream = Stream(state.clock.now(), call.get("task_display_mode", "timeline"))
+    message = Message(state.ts(), channel.id, BOT, thread=thread, stream=stream)
     _take(message, stream, call)
-    slack.wrote(world.add(message))
+    slack.wrote(state.add(message))
     return {"channel": channel.id, "ts": message.ts}
 
 
@@ -83,12 +83,12 @@ def _stop(slack: Any, call: Call) -> dict[str, Any]:
     stream.state = "complete"
     message.blocks, message.metadata = blocks or [], data or None
     slack.changed(message, before)
-    return {"channel": message.channel, "ts": message.ts, "message": message_json(message, slack.world)}
+    return {"channel": message.channel, "ts": message.ts, "message": message_json(message, slack.state)}
 
 
 def _streamed(slack: Any, call: Call) -> tuple[Message, Stream]:
-    channel = visible(slack.world, call["channel"])
-    message = slack.world.messages.get((channel.id, str(call["ts"])))
+    channel = visible(slack.state, call["channel"])
+    message = slack.state.messages.get((channel.id, str(call["ts"])))
     if message is None:
         raise Refusal("message_not_found")
     if message.user != BOT:

@@ -9,7 +9,7 @@ from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.elements import BOOL, plain
 from tests.platforms.slack.events import view_json
 from tests.platforms.slack.shapes import Check, choice, fields, string
-from tests.platforms.slack.world import View
+from tests.platforms.slack.state import View
 
 _ANY: Check = lambda *_: iter(())  # noqa: E731
 _KNOWN = {
@@ -53,7 +53,7 @@ def _open(slack: Any, call: Call) -> dict[str, Any]:
 def _push(slack: Any, call: Call) -> dict[str, Any]:
     body = checked(call.parsed("view", "invalid_arguments"))
     user = slack.triggered(call.get("trigger_id"))
-    return _placed(slack, user, body, slack.world.views.get(user, []))
+    return _placed(slack, user, body, slack.state.views.get(user, []))
 
 
 def _placed(slack: Any, user: str, body: dict[str, Any], stack: list[View]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _placed(slack: Any, user: str, body: dict[str, Any], stack: list[View]) -> d
 
 def _update(slack: Any, call: Call) -> dict[str, Any]:
     body = checked(call.parsed("view", "invalid_arguments"))
-    for stack in slack.world.views.values():
+    for stack in slack.state.views.values():
         for view in stack:
             outer = call.get("external_id")
             if view.id == call.get("view_id") or (outer and view.body.get("external_id") == outer):
@@ -74,11 +74,11 @@ def _update(slack: Any, call: Call) -> dict[str, Any]:
 
 
 def _publish(slack: Any, call: Call) -> dict[str, Any]:
-    body, world = checked(call.parsed("view", "invalid_arguments"), "home"), slack.world
-    if call["user_id"] not in world.users:
+    body, state = checked(call.parsed("view", "invalid_arguments"), "home"), slack.state
+    if call["user_id"] not in state.users:
         raise Refusal("user_not_found")
-    name = f"V{world.number()}"
-    view = world.homes[call["user_id"]] = View(name, call["user_id"], body, f"{world.number()}.home", name)
+    name = f"V{state.number()}"
+    view = state.homes[call["user_id"]] = View(name, call["user_id"], body, f"{state.number()}.home", name)
     slack.displayed(body)
     return {"view": view_json(view)}
 

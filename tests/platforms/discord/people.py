@@ -1,0 +1,209 @@
+"""What people do in the fake Discord: each act changes the state, and the bot hears of it as it would from Discord."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.platforms.discord import interacting
+from tests.platforms.discord.components import nested
+from tests.platforms.discord.sessions import GUILDS
+from tests.platforms.discord.state import (
+    BOT,
+    FORUM,
+    SEND,
+    THREAD,
+    Channel,
+    Interaction,
+    Member,
+    Message,
+    permissions,
+    sends,
+)
+
+
+class People:
+    """People. Interactions say whether and how the bot answered them."""
+
+    def __init__(self, discord: Any) -> None:
+        self._discord = discord
+
+    # Messages.
+
+    async def say(
+        self, text: str, *, user: str = "101", channel: str = "201", reply: str = "", silent: bool = False
+    ) -> str:
+        """Write a message, perhaps in reply to another, and return its id. `silent` tells nobody."""
+        state = self._discord.state
+        place = state.channels[channel]
+        assert permissions(state, user, place) & sends(place), f"{user} cannot write to {channel}"
+        assert not place.locked, f"{channel} is locked"
+        place.archived = False
+        message = Message(state.snowflake(), channel, user, text)
+        if reply:
+            message.kind, message.reference = 19, {"message_id": reply, "channel_id": channel}
+            message.reference |= {"guild_id": place.guild} if place.guild else {}
+        self._written(message, silent=silent)
+        return message.id
+
+    def _written(self, message: Message, *, silent: bool) -> None:
+        if not silent:
+            self._discord.write(message, None)
+            return
+        self._discord.state.messages[message.id] = message
+
+    async def mention(self, text: str, **more: Any) -> str:
+        """Write a message that mentions the bot."""
+        return await self.say(f"<@{BOT}> {text}", **more)
+
+    async def dm(self, text: str, *, user: str = "101", **more: Any) -> str:
+        """Write to the bot alone."""
+        return await self.say(text, user=user, channel=self._discord.state.dm(user).id, **more)
+
+    async def again(self, message: str) -> None:
+        """Let the event of a message come once more."""
+        self._discord.tell_message("MESSAGE_CREATE", self.find(message))
+
+    async def edit(self, message: str, text: str) -> None:
+        """Change a message of a person's."""
+        found = self.find(message)
+        found.content, found.edited = text, self._discord.clock.now()
+        self._discord.changed(found)
+
+    async def unfurl(self, message: str) -> None:
+        """Let a preview appear under a message: it comes as a change that nobody made, without a time of editing."""
+        found = self.find(message)
+        found.embeds = [{"type": "link", "url": "https://example.com/", "title": "Example"}]
+        self._discord.tell_message("MESSAGE_UPDATE", found)
+
+    async def delete(self, message: str) -> None:
+        """Delete a message, a person's or (as an admin may) the bot's."""
+        self._discord.remove(self.find(message))
+
+    async def delete_many(self, *messages: str) -> None:
+        """Delete messages of one channel at once."""
+        state = self._discord.state
+        found = [self.find(one) for one in messages]
+        channel = state.channels[found[0].channel]
+        for one in found:
+            state.gone[one.id] = state.messages.pop(one.id)
+        body = {"ids": list(messages), "channel_id": channel.id, "guild_id": channel.guild}
+        self._discord.tell("MESSAGE_DELETE_BULK", body, channel)
+
+    # Threads and channels.
+
+    async def thread(self, name: str, *, channel: str = "201", message: str = "", user: str = "101") -> str:
+        """Begin a thread, at a message or without one, and return its id."""
+        state = self._discord.state
+        made = Channel(
+            message or state.snowflake(), name, THREAD, state.channels[channel].guild, {user}, parent=channel
+        )
+        made.owner = user
+        state.channels[made.id] = made
+        if message:
+            state.messages[message].thread = made.id
+            state.start(made)
+        self._discord.tell_channel("THREAD_CREATE", made, newly_created=True)
+        return made.id
+
+    async def post(self, name: str, text: str, *, forum: str = "206", user: str = "101") -> str:
+        """Write a post of a forum, and return its thread's id, which is also its first message's."""
+        assert self._discord.state.channels[forum].kind == FORUM
+        thread = await self.thread(name, channel=forum, user=user)
+        self._discord.write(Message(thread, thread, user, text), None)
+        return thread
+
+    async def archive(self, thread: str, *, lock: bool = False, undo: bool = False) -> None:
+        """Archive a thread, or open it again."""
+        found = self._discord.state.channels[thread]
+        found.archived, found.locked = not undo, lock
+        self._discord.tell_channel("THREAD_UPDATE", found)
+        self._discord.notify()
+
+    async def rename(self, channel: str, name: str) -> None:
+        """Give a channel or thread another name."""
+        found = self._discord.state.channels[channel]
+        found.name = name
+        self._discord.tell_channel("THREAD_UPDATE" if found.is_thread else "CHANNEL_UPDATE", found)
+
+    async def deny(self, channel: str, bits: int = SEND, *, whom: str = BOT) -> None:
+        """Take rights away in a channel."""
+        found = self._discord.state.channels[channel]
+        deny, allow = found.overwrites.get(whom, (0, 0))
+        found.overwrites[whom] = deny | bits, allow & ~bits
+        self._discord.tell_channel("CHANNEL_UPDATE", found)
+
+    async def remove_channel(self, channel: str) -> None:
+        """Delete a channel or thread with all that is in it."""
+        state = self._discord.state
+        found = state.channels[channel]
+        self._discord.tell_channel("THREAD_DELETE" if found.is_thread else "CHANNEL_DELETE", found)
+        for message in state.here(channel):
+            state.gone[message.id] = state.messages.pop(message.id)
+        del state.channels[channel]
+        self._discord.notify()
+
+    async def kick(self, guild: str = "301") -> None:
+        """Take the bot out of a guild."""
+        self._discord.gateway.tell("GUILD_DELETE", lambda _: {"id": guild}, needed=GUILDS, guild=guild)
+        self._discord.state.guilds[guild].members.pop(BOT)
+        self._discord.notify()
+
+    async def invite(self, guild: str) -> None:
+        """Take the bot into a guild."""
+        self._discord.state.guilds[guild].members.setdefault(BOT, Member(BOT))
+        self._discord.state.guilds[guild].joined = datetime.now(UTC).isoformat()
+        self._discord.tell_guild(guild)
+
+    async def revoke(self) -> None:
+        """Give the bot another token: the one it has is good no more, and its connections end."""
+        self._discord.state.tokens.clear()
+        await self._discord.gateway.close(4004)
+
+    # Interactions: each is told to the bot, and returned.
+
+    async def command(self, name: str, *, user: str = "101", channel: str = "201", **options: Any) -> Interaction:
+        """Use a slash command that is registered; `options` by name, subcommands parted by spaces in `name`."""
+        data = interacting.slash(self._discord, name, options)
+        return interacting.hand_out(self._discord, 2, user, channel, data, name=name)
+
+    async def menu(self, name: str, target: str, *, user: str = "101", channel: str = "") -> Interaction:
+        """Use a registered context menu on a message, or on a user."""
+        data = interacting.menu(self._discord, name, target)
+        message = self._discord.state.messages.get(target)
+        place = channel or (message.channel if message else "201")
+        return interacting.hand_out(self._discord, 2, user, place, data, name=name)
+
+    async def press(
+        self, custom_id: str, message: str, *, user: str = "101", chosen: list[str] | None = None
+    ) -> Interaction:
+        """Press a button of a message that one sees, or choose in a select."""
+        found = self.find(message)
+        assert found.only in {"", user}, "nobody presses what they do not see"
+        (one,) = [one for _, one in nested(found.components) if one.get("custom_id") == custom_id]
+        assert not one.get("disabled"), "nobody presses what is disabled"
+        data = {"custom_id": custom_id, "component_type": one["type"], "id": one["id"]}
+        data |= {"values": chosen or []} if one["type"] != 2 else {}
+        return interacting.hand_out(self._discord, 3, user, found.channel, data, message=message)
+
+    async def submit(self, *, user: str = "101", **values: str) -> Interaction:
+        """Submit the modal that one has open, with these texts by custom id (or its last part)."""
+        opened = self._discord.modals.pop(user)
+        data = interacting.submitted(opened.modal, values)
+        return interacting.hand_out(self._discord, 5, user, opened.channel, data, message=opened.message)
+
+    # What is there.
+
+    def find(self, message: str) -> Message:
+        """Return a message."""
+        found: Message = self._discord.state.messages[message]
+        return found
+
+    def modal(self, user: str = "101") -> Mapping[str, Any]:
+        """Return the modal that somebody has open."""
+        modal: Mapping[str, Any] = self._discord.modals[user].modal
+        return modal
+
+    def answers(self, message: str) -> list[Message]:
+        """Return what the bot wrote in reply to a message, or after it in the thread that begins there."""
+        ours = self._discord.state.ours()
+        return [one for one in ours if (one.reference or {}).get("message_id") == message or one.channel == message]

@@ -1,0 +1,136 @@
+"""What a person sees in a channel, as plain text that reads like a conversation.
+
+#general
+Ben: @Footnote When was the lighthouse built?
+  Footnote, to Ben: It was built in 1887. [1]
+    [Evidence] [Ask a person]
+  Footnote (only you see this): Thank you.
+  … Footnote is typing
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.platforms.discord.components import BUTTON, CONTAINER, INPUT, LABEL, ROW, SECTION, SEPARATOR, TEXT
+from tests.platforms.discord.state import BOT, DM, LOADING, STARTER, Channel, Message, State
+from tests.platforms.markup import UNSEEN, discord_words
+
+_LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
+_STYLE = re.compile(r"^-# |(?<!\\)\*\*", re.MULTILINE)
+_MENTION = re.compile(r"<@!?(\d+)>")
+
+
+def transcript(discord: Any, channel: str, by: str) -> str:
+    """Return all that somebody sees of a channel now, its threads opened."""
+    place = discord.state.channels[channel]
+    if not discord.sees(place, by):
+        return ""
+    lines = ["(direct message)" if place.kind == DM else f"#{place.name}", *_here(discord, place, by, "")]
+    threads = [
+        one
+        for one in discord.state.channels.values()
+        if one.parent == channel and one.id not in _rooted(discord, channel)
+    ]
+    for thread in threads:
+        lines += _thread(discord, thread, by)
+    late = [one for one in discord.state.interactions.values() if discord.too_late(one) and one.user == by]
+    lines += ["  The application did not respond" for one in late if one.channel == channel]
+    return "\n".join(lines)
+
+
+def _rooted(discord: Any, channel: str) -> set[str]:
+    return {one.thread for one in discord.state.here(channel)}
+
+
+def _here(discord: Any, place: Channel, by: str, indent: str) -> Iterator[str]:
+    state: State = discord.state
+    for message in state.here(place.id):
+        if message.only in {"", by} and message.kind != STARTER:
+            yield from _lines(message, state, indent)
+            if message.thread in state.channels:
+                yield from _thread(discord, state.channels[message.thread], by)
+    if state.typing.get((place.id, BOT), 0) > discord.clock.now():
+        yield f"{indent}… Footnote is typing"
+
+
+def _thread(discord: Any, thread: Channel, by: str) -> list[str]:
+    marks = " (locked)" if thread.locked else " (archived)" if thread.archived else ""
+    return [f"  # {thread.name}{marks}", *_here(discord, thread, by, "  ")] if discord.sees(thread, by) else []
+
+
+def _lines(message: Message, state: State, indent: str) -> list[str]:
+    name = _name(state, message.user)
+    root = state.messages.get((message.reference or {}).get("message_id", ""))
+    to = f", to {_name(state, root.user)}" if root else ", to a deleted message" if message.reference else ""
+    marks = " (only you see this)" if message.only else ""
+    first, *rest = said(message, state) or [""]
+    return [f"{indent}{name}{to}{marks}: {first}", *(f"{indent}  {line}" for line in rest)]
+
+
+def _name(state: State, user: str) -> str:
+    return state.users[user].name.title() if user in state.users else "unknown"
+
+
+def said(message: Message, state: State) -> list[str]:
+    """Return the lines of a message."""
+    if message.flags & LOADING:
+        return ["Footnote is thinking…"]
+    edited = " (edited)" if message.edited is not None else ""
+    lines = (_text(message.content, state) + edited).split("\n") if message.content else []
+    for embed in message.embeds:
+        lines += [f"| {embed[name]}" for name in ("title", "description") if embed.get(name)]
+    shown = [line for one in message.components for line in _component(one, state)]
+    return lines + ([*shown[:-1], shown[-1] + edited] if shown and not message.content else shown)
+
+
+def words(message: Message, state: State) -> str:
+    """Return what a message says, without its buttons."""
+    kept = [one for one in message.components if one["type"] != ROW]
+    texts = [line for one in kept for line in _component(one, state, buttons=False)]
+    return "\n".join([*([_text(message.content, state)] if message.content else []), *texts])
+
+
+def modal(value: Mapping[str, Any], state: State) -> str:
+    """Return what a modal shows."""
+    lines = [f"= {value['title']} ="]
+    return "\n".join([*lines, *(line for one in value["components"] for line in _component(one, state)), "[Submit]"])
+
+
+def _component(one: Mapping[str, Any], state: State, *, buttons: bool = True) -> list[str]:
+    kind = one["type"]
+    if kind in {CONTAINER, SECTION}:
+        lines = [line for item in one["components"] for line in _component(item, state, buttons=buttons)]
+        return lines + (_row([one["accessory"]]) if buttons and kind == SECTION else [])
+    if kind == ROW:
+        return _row(one["components"]) if buttons else []
+    if kind == LABEL:
+        more = [f"({one['description']})"] if one.get("description") else []
+        return [one["label"], *more, *_row([one["component"]])]
+    if kind == SEPARATOR:
+        return ["---"] if one.get("divider", True) else []
+    return _text(one["content"], state).split("\n") if kind == TEXT else ["(media)"]
+
+
+def _row(items: list[dict[str, Any]]) -> list[str]:
+    shown = list[str]()
+    for one in items:
+        if one["type"] == BUTTON:
+            label = " ".join(filter(None, [(one.get("emoji") or {}).get("name"), one.get("label")]))
+            mark = " (disabled)" if one.get("disabled") else f" <{one['url']}>" if one.get("url") else ""
+            shown.append(f"[{label}{mark}]")
+        elif one["type"] == INPUT:
+            before = f"{one['label']}: " if one.get("label") else ""
+            shown.append(f"{before}[{one.get('value') or '_____'}]")
+        else:
+            shown.append(f"[{one.get('placeholder') or 'Choose'} ▾]")
+    return [" ".join(shown)]
+
+
+def _text(text: str, state: State) -> str:
+    named = _STYLE.sub("", _MENTION.sub(lambda found: f"@{_name(state, found[1])}", text))
+    parts, end = list[str](), 0
+    for link in _LINK.finditer(named):
+        parts += [discord_words(named[end : link.start()]), f"{discord_words(link[1])} <{link[2]}>"]
+        end = link.end()
+    return UNSEEN.sub("", "".join([*parts, discord_words(named[end:])]))

@@ -1,0 +1,84 @@
+"""What a person sees of a post: its words, what can be pressed; and at its worst whom it pings and where it links."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tests.platforms import markup
+from tests.platforms.mattermost.state import Post
+
+_LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\((https?://[^\s()]+)\)")
+_CHANNEL = re.compile(r"~\w")
+_ESCAPED = re.compile(r"\\([`*{}\[\]()#+\-.!_>~|]|\\(?!\w))", re.ASCII)
+"""A backslash before a letter is one, as its clients read it."""
+_STYLE = re.compile(r"(?<!\\)\*+|^> ", re.MULTILINE)
+_MENTION = re.compile(r"(?<!\w)@([a-z0-9][\w.-]*)", re.IGNORECASE)
+_SIGNS = {"🛑": "stop", "🔍": "evidence", "👍": "up", "👎": "down", "🙋": "ask", "📢": "share", "🗑": "retract"}
+EMOJI = {
+    "stop": "octagonal_sign",
+    "evidence": "mag",
+    "up": "+1",
+    "down": "thumbsdown",
+    "ask": "raising_hand",
+    "share": "loudspeaker",
+    "retract": "wastebasket",
+    "example": "star",
+}
+
+
+def words(text: str) -> str:
+    """Return what is read of a message: links as their labels, without marks of formatting."""
+    shown = _STYLE.sub("", _LINK.sub(r"\1", text))
+    return str(markup.UNSEEN.sub("", _ESCAPED.sub(r"\1", shown)))
+
+
+def pressable(post: Post) -> tuple[str, ...]:
+    """Return what can be pressed beneath a post, as what stands there tells."""
+    told = "".join(str(one.get("text", "")) for one in attachments(post))
+    named = [action["id"] for one in attachments(post) for action in one.get("actions", ())]
+    return (*named, *(action for sign, action in _SIGNS.items() if sign in told))
+
+
+def attachments(post: Post) -> list[dict[str, Any]]:
+    return list(post.props.get("attachments", []))
+
+
+def payloads(post: Post) -> list[str]:
+    """Return every text of a post that a client reads."""
+    labels = [action["name"] for one in attachments(post) for action in one.get("actions", ())]
+    return [
+        post.message,
+        *(str(one.get(name, "")) for one in attachments(post) for name in ("text", "fallback")),
+        *labels,
+    ]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A state of a post, and what clients and the server could make of it at worst."""
+
+    where: str
+    pings: tuple[str, ...]
+    links: tuple[str, ...]
+
+
+def of_post(post: Post, users: dict[str, str]) -> Text:
+    """Read a post. `users`: ids by name."""
+    return Text(post.id, tuple(pings(post, users)), tuple(links(post)))
+
+
+def pings(post: Post, people: dict[str, str]) -> list[str]:
+    """Return all that could ping somebody, with their id if there is somebody of the name."""
+    found = [one for text in payloads(post) for one in markup.pings(text)]
+    plain = [markup.UNSEEN.sub("·", _LINK.sub(r" \1 ", text)) for text in payloads(post)]
+    channels = [f"a channel: {one}" for text in plain for one in _CHANNEL.findall(text)]
+    named = {one[1].lower(): one[0] for text in payloads(post) for one in _MENTION.finditer(text)}
+    return [*channels, *dict.fromkeys(f"{one} {people.get(one[1:].lower(), '')}" for one in (*found, *named.values()))]
+
+
+def links(post: Post) -> list[str]:
+    """Return every address that a client could have linked to, and what the server would have looked at."""
+    own = [url for text in payloads(post) for url, _ in markup.own_links(text)]
+    bare = [one for text in payloads(post) for one in markup.links(text)]
+    looked = "attachments" in post.props or post.props.get("unsafe_links") == "true"
+    return [*own, *bare, *([] if looked or not own else [f"a preview of {own[0]}"])]

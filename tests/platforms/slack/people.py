@@ -1,0 +1,245 @@
+"""What people do in the fake Slack: each act changes the state, and the app hears of it as it would from Slack."""
+
+import copy
+from typing import Any
+
+from tests.platforms.slack import events
+from tests.platforms.slack import interactions as made
+from tests.platforms.slack.delivery import Delivery
+from tests.platforms.slack.events import callback, changed_event, message_event
+from tests.platforms.slack.settling import Settling
+from tests.platforms.slack.state import BOT, Message, View
+
+
+class People:
+    """People. `Delivery`s say when the app acknowledged, and with what."""
+
+    def __init__(self, slack: Any) -> None:
+        self._slack = slack
+        self._told: dict[str, list[dict[str, Any]]] = {}
+        """By message the events that told of it."""
+        self._settling = Settling(slack)
+
+    # Messages.
+
+    async def say(
+        self, text: str, *, user: str = "U1", channel: str = "C1", thread: str = "", silent: bool = False, **more: Any
+    ) -> str:
+        """Write a message, and return its ts. `silent` tells nobody; `more` goes into the event."""
+        state = self._slack.state
+        place = state.channels[channel]
+        assert user in place.members - ({user} if place.archived else set()), f"{user} cannot write to {channel}"
+        message = state.add(Message(state.ts(), channel, user, text, thread))
+        if not silent:
+            self._tell(message, **more)
+        self._slack.notify()
+        return message.ts
+
+    async def mention(self, text: str, **more: Any) -> str:
+        """Write a message that mentions the bot. It arrives as two events."""
+        return await self.say(f"<@{BOT}> {text}", **more)
+
+    async def dm(self, text: str, *, user: str = "U1", thread: str = "", **more: Any) -> str:
+        """Write to the bot alone."""
+        return await self.say(text, user=user, channel=self._slack.state.dm(user).id, thread=thread, **more)
+
+    async def again(self, ts: str, *, same_id: bool = False) -> None:
+        """Let the events of a message come once more, as new ones or with the same ids."""
+        for body in self._told[ts]:
+            again = body if same_id else callback(body["event"], self._slack.state)
+            self._slack.courier.hand_out("events_api", copy.deepcopy(again))
+
+    async def edit(self, ts: str, text: str) -> None:
+        """Change a message of a person's."""
+        message = self.find(ts)
+        before = copy.deepcopy(message)
+        message.text, message.edited, message.edits = text, self._slack.state.ts(), message.edits + 1
+        self._slack.tell(changed_event(message, before, self._slack.state))
+        if self._mentions(message) and not self._mentions(before):
+            self._mention(message)  # [K] a mention that is edited in counts as one
+        self._slack.notify()
+
+    async def delete(self, ts: str) -> None:
+        """Delete a message, a person's or (as an admin may) the bot's."""
+        self._slack.removed(self.find(ts))
+
+    async def unfurl(self, ts: str) -> None:
+        """Let a preview appear under a message: it comes as a change that nobody made."""
+        message = self.find(ts)
+        event = changed_event(message, copy.deepcopy(message), self._slack.state)
+        event["message"]["attachments"] = [{"from_url": "https://example.com/", "id": 1}]
+        self._slack.tell(event)
+
+    def _tell(self, message: Message, **more: Any) -> None:
+        event = message_event(message, self._slack.state, **more)
+        told = [self._slack.tell(event)]
+        if self._mentions(message):
+            told.append(self._mention(message, **more))
+        self._told[message.ts] = told
+
+    def _mention(self, message: Message, **more: Any) -> dict[str, Any]:
+        event = message_event(message, self._slack.state, **more) | {"type": "app_mention"}
+        return self._slack.tell({name: value for name, value in event.items() if name != "channel_type"})
+
+    def _mentions(self, message: Message) -> bool:
+        place = self._slack.state.channels[message.channel]
+        written = not message.subtype and f"<@{BOT}" in message.text
+        return written and place.kind != "dm" and BOT in place.members
+
+    # What is pressed, typed and submitted.
+
+    async def press(self, action_id: str, ts: str, *, user: str = "U1", chosen: Any = None) -> Delivery:
+        """Press something in a message that one sees. `chosen`: positive or negative, or an option's value."""
+        message = self.find(ts)
+        assert message.only in {"", user}, "nobody presses what they do not see"
+        blocks = list(message.blocks)
+        for kind, part in message.stream.parts if message.stream else ():
+            blocks += part if kind == "blocks" else []
+        ((block_id, element),) = [one for one in made.elements(blocks) if one[1]["action_id"] == action_id]
+        action = made.action(element, block_id, self._slack.state.ts(), chosen)
+        return self._hand_out(made.pressed(self._slack, user, message, action))
+
+    async def press_in_view(self, action_id: str, *, user: str = "U1", chosen: Any = None, **values: Any) -> Delivery:
+        """Press something in the modal that somebody has open."""
+        view = self.view(user)
+        found = [one for one in made.elements(view.body["blocks"]) if one[1]["action_id"] == action_id]
+        ((block_id, element),) = found
+        action = made.action(element, block_id, self._slack.state.ts(), chosen)
+        return self._hand_out(made.pressed_in_view(self._slack, view, action, self._values(view, values)))
+
+    async def submit(self, *, user: str = "U1", **values: Any) -> Delivery:
+        """Submit the modal that somebody has open; values by action_id, the others as they stand."""
+        view = self.view(user)
+        assert "submit" in view.body, "there is nothing to submit"
+        body = made.common(self._slack, "view_submission", user)
+        shown = events.view_json(view) | {"state": {"values": self._values(view, values)}}
+        return self._hand_out(body | {"view": shown, "response_urls": []}, view)
+
+    async def close(self, *, user: str = "U1") -> Delivery | None:
+        """Close a modal."""
+        view = self._slack.state.views[user].pop()
+        self._slack.notify()
+        if not view.body.get("notify_on_close"):
+            return None
+        body = made.common(self._slack, "view_closed", user) | {"view": events.view_json(view), "is_cleared": False}
+        del body["trigger_id"]
+        return self._hand_out(body, view)
+
+    async def command(self, name: str, text: str = "", *, user: str = "U1", channel: str = "C1") -> Delivery:
+        """Type a slash command; what it is acknowledged with is shown to who typed it."""
+        form = made.command(self._slack, user, channel, name, text)
+        delivery = self._slack.courier.hand_out("slash_commands", form)
+        self._settling.command(delivery, form)
+        return delivery
+
+    async def shortcut(self, callback_id: str, ts: str, *, user: str = "U1") -> Delivery:
+        """Choose a shortcut from a message's menu."""
+        return self._hand_out(made.shortcut(self._slack, user, callback_id, self.find(ts)))
+
+    def _hand_out(self, body: dict[str, Any], view: View | None = None) -> Delivery:
+        delivery = self._slack.courier.hand_out("interactive", body)
+        self._settling.interaction(delivery, body, view)
+        return delivery
+
+    def _values(self, view: View, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for block_id, element in made.elements(view.body["blocks"]):
+            if element["type"] not in {"button", "overflow"}:
+                value = values.pop(element["action_id"], made.untouched(element))
+                found.setdefault(block_id, {})[element["action_id"]] = made.filled(element, value)
+        assert not values, f"the view has no {values}"
+        return found
+
+    # What else happens.
+
+    async def open_home(self, *, user: str = "U1", tab: str = "messages") -> None:
+        """Open the DM with the bot, or its App Home."""
+        place, ts = self._slack.state.dm(user), self._slack.state.ts()
+        event = {"type": "app_home_opened", "user": user, "channel": place.id, "tab": tab, "event_ts": ts}
+        if tab == "home" and user in self._slack.state.homes:
+            event["view"] = events.view_json(self._slack.state.homes[user])
+        self._slack.tell(event)
+
+    async def stop(self, channel: str, thread: str, *, user: str = "U1") -> None:
+        """Press Slack's own button that stops an agent."""
+        streams = [one for one in self._slack.state.thread(channel, thread) if one.stream]
+        stopped = [one for one in streams if self._slack.streaming(one)]
+        for message in stopped:
+            message.stream.state = "stopped_by_user"  # type: ignore[union-attr]
+        event = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user}
+        names = [one.ts for one in stopped]
+        self._slack.tell(event | {"streaming_message_ts": names, "event_ts": self._slack.state.ts()})
+
+    async def uninstall(self) -> None:
+        """Take the app out of the workspace: its tokens die, and it hears so."""
+        self._end_tokens("account_inactive")
+        self._slack.tell({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
+        self._slack.tell({"type": "app_uninstalled"})
+
+    async def revoke(self) -> None:
+        """Revoke the bot's token."""
+        self._end_tokens("token_revoked")
+        self._slack.tell({"type": "tokens_revoked", "tokens": {"oauth": [], "bot": [BOT]}})
+
+    def _end_tokens(self, error: str) -> None:
+        for token in self._slack.state.tokens.values():
+            token.error = error if token.kind == "bot" else token.error
+
+    async def rename(self, channel: str, name: str) -> None:
+        """Give a channel another name."""
+        place = self._slack.state.channels[channel]
+        place.old_names.append(place.name)
+        place.name = name
+        kind = "channel_rename" if place.kind == "public" else "group_rename"
+        named = {"id": channel, "name": name, "created": 1_600_000_000}
+        self._slack.tell({"type": kind, "channel": named, "event_ts": self._slack.state.ts()})
+
+    async def archive(self, channel: str, *, user: str = "U9", undo: bool = False) -> None:
+        """Archive a channel, or bring it back."""
+        place = self._slack.state.channels[channel]
+        place.archived = not undo
+        kind = f"{'channel' if place.kind == 'public' else 'group'}_{'un' if undo else ''}archive"
+        self._slack.tell({"type": kind, "channel": channel, "user": user, "event_ts": self._slack.state.ts()})
+        self._slack.notify()
+
+    async def share(self, channel: str, *, undo: bool = False) -> None:
+        """Share a channel with another organisation, or end that."""
+        self._slack.state.channels[channel].externally = not undo
+        kind = "channel_unshared" if undo else "channel_shared"
+        event = {"type": kind, "channel": channel, "event_ts": self._slack.state.ts()}
+        self._slack.tell(event | ({"is_ext_shared": False} if undo else {"connected_team_id": "T2"}))
+
+    async def kick(self, channel: str) -> None:
+        """Take the bot out of a channel."""
+        place = self._slack.state.channels[channel]
+        place.members.discard(BOT)
+        kind = "channel_left" if place.kind == "public" else "group_left"
+        self._slack.tell({"type": kind, "channel": channel, "event_ts": self._slack.state.ts()})
+
+    async def invite(self, channel: str, who: str = BOT) -> None:
+        """Take somebody, or the bot, into a channel. Slack says so there itself."""
+        place = self._slack.state.channels[channel]
+        place.members.add(who)
+        joined = Message(self._slack.state.ts(), channel, who, f"<@{who}> has joined the channel")
+        joined.subtype = "channel_join" if place.kind == "public" else "group_join"
+        self._tell(self._slack.state.add(joined))
+        kind = {"public": "C", "private": "G"}.get(place.kind, "C")
+        event = {"type": "member_joined_channel", "user": who, "channel": channel, "channel_type": kind}
+        self._slack.tell(event | {"team": "T1", "inviter": "U9", "event_ts": self._slack.state.ts()})
+
+    # What is there.
+
+    def find(self, ts: str) -> Message:
+        """Return the message with a ts, wherever it is."""
+        (found,) = [one for one in self._slack.state.messages.values() if one.ts == ts]
+        return found
+
+    def view(self, user: str = "U1") -> View:
+        """Return the modal that somebody has open."""
+        return self._slack.state.views[user][-1]
+
+    def answers(self, ts: str) -> list[Message]:
+        """Return what the bot wrote for everybody in a message's thread, after it."""
+        message = self.find(ts)
+        found = self._slack.state.thread(message.channel, message.root)
+        return [one for one in found if one.user == BOT and one.ts > ts]

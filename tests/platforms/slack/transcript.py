@@ -1,0 +1,255 @@
+"""What a person sees in a channel, as plain text that reads like a conversation.
+
+#general
+Ana: @footnote When was the lighthouse built?
+  Footnote: It was built in 1887. [1]
+    [1] Lighthouse <https://skarholm.example/light.md>
+    [Evidence] [Ask a person]
+  Footnote (only you see this): Thank you.
+  … Footnote is checking 2 statements
+"""
+
+import copy
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from tests.platforms.markup import UNSEEN, markdown_words, slack_words
+from tests.platforms.slack.state import Message, State, View
+
+_TOKEN = re.compile(r"<([^<>\n|]*)(?:\|([^<>\n]*))?>")
+_LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
+_CURSOR, _RULE, _PLAN = "▌", "---", "»"
+_SIGNS = {"pending": "○", "in_progress": "◌", "complete": "✓", "error": "✗"}
+
+
+def transcript(state: State, channel: str, by: str) -> str:
+    """Return all that somebody sees of a channel now, its threads opened."""
+    place = state.channels[channel]
+    if by not in place.members:
+        return ""
+    lines = [f"#{place.name}" if place.name else "(direct message)"]
+    for message in _tops(state, channel, by):
+        lines += _lines(message, state, "")
+        for reply in _replies(state, message, by):
+            lines += _lines(reply, state, "  ")
+        status = state.statuses.get((channel, message.ts))
+        if status and state.clock.now() < status.until:
+            lines.append(f"  … Footnote {status.text}")
+    return "\n".join(lines)
+
+
+def _tops(state: State, channel: str, by: str) -> list[Message]:
+    return [one for one in _here(state, channel, by) if not one.thread or one.broadcast]
+
+
+def _replies(state: State, root: Message, by: str) -> list[Message]:
+    return [one for one in _here(state, root.channel, by) if one.thread == root.ts]
+
+
+def _here(state: State, channel: str, by: str) -> list[Message]:
+    found = [one for (where, _), one in state.messages.items() if where == channel and one.only in {"", by}]
+    found = [one for one in found if not one.unshown]
+    return sorted(found, key=lambda one: one.ts)
+
+
+def _lines(message: Message, state: State, indent: str) -> list[str]:
+    user = state.users.get(message.user)
+    name = user.name.title() if user else "Slackbot"
+    marks = " (only you see this)" if message.only else ""
+    body = said(message, state)
+    if message.edited:
+        body = [*body[:-1], f"{body[-1]} (edited)"] if body else ["(edited)"]
+    first, *rest = body or [""]
+    lines = [f"{indent}{name}{marks}: {first}", *(f"{indent}  {line}" for line in rest)]
+    reactions = [f":{name}: {len(users)}" for name, users in message.reactions.items() if users]
+    return [*lines, f"{indent}  {' '.join(reactions)}"] if reactions else lines
+
+
+_PRESSED = {"actions", "context_actions"}
+
+
+def said(message: Message, state: State) -> list[str]:
+    """Return the lines of a message."""
+    lines = list(_streamed(message, state)) if message.stream else []
+    lines += [line for block in message.blocks for line in _block(block, state)]
+    if message.markdown:
+        lines += _markdown(message.markdown, state)
+    if not lines and message.text:
+        lines += _mrkdwn(message.text, state).split("\n")
+    return lines
+
+
+def words(message: Message, state: State) -> str:
+    """Return what a message says, without what can be pressed, signs and rules."""
+    plain = copy.deepcopy(message)
+    plain.blocks = _unpressed(plain.blocks)
+    if plain.stream:
+        parts = plain.stream.parts
+        plain.stream.parts = [(kind, _unpressed(part) if kind == "blocks" else part) for kind, part in parts]
+    lines = (line for line in said(plain, state) if line not in {_CURSOR, _RULE})
+    return "\n".join(re.sub(f"^[{_PLAN}{''.join(_SIGNS.values())}] ", "", line) for line in lines)
+
+
+def _unpressed(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [block for block in blocks if block["type"] not in _PRESSED]
+
+
+def _streamed(message: Message, state: State) -> Iterator[str]:
+    stream = message.stream
+    assert stream
+    if stream.plan:
+        yield f"{_PLAN} {_plain(stream.plan)}"
+    for kind, part in stream.parts:
+        if kind == "text":
+            yield from _markdown(part, state)
+        elif kind == "blocks":
+            yield from (line for block in part for line in _block(block, state))
+        else:
+            yield from _task(stream.tasks[part], state)
+    if stream.state == "streaming":
+        yield _CURSOR
+
+
+def _task(task: dict[str, Any], state: State) -> Iterator[str]:
+    yield f"{_SIGNS[task.get('status', 'pending')]} {_plain(task['title'])}"
+    for name in ("details", "output"):
+        value = task.get(name)
+        if isinstance(value, dict):
+            yield from (f"  {line}" for line in _rich(value, state))
+        elif value:
+            yield from (f"  {line}" for line in _markdown(value, state))
+    yield from (f"  {one['text']} <{one['url']}>" for one in task.get("sources", ()))
+
+
+def _block(block: dict[str, Any], state: State) -> Iterator[str]:
+    yield from _SHOWN[block["type"]](block, state)
+
+
+def _section(block: dict[str, Any], state: State) -> Iterator[str]:
+    for item in filter(None, [block.get("text"), *block.get("fields", ())]):
+        yield from _text(item, state).split("\n")
+    if "accessory" in block:
+        yield _pressable(block["accessory"])
+
+
+def _context(block: dict[str, Any], state: State) -> Iterator[str]:
+    yield " ".join(_text(one, state) if "text" in one else f"({one['alt_text']})" for one in block["elements"])
+
+
+def _plan(block: dict[str, Any], state: State) -> Iterator[str]:
+    yield f"{_PLAN} {_plain(block['title'])}"
+    yield from (line for task in block.get("tasks", ()) for line in _task(task, state))
+
+
+def _table(block: dict[str, Any], state: State) -> Iterator[str]:
+    for row in block["rows"]:
+        yield " | ".join(one["text"] if "text" in one else " ".join(_rich(one, state)) for one in row)
+
+
+def _text(item: dict[str, Any], state: State) -> str:
+    return _plain(item["text"]) if item["type"] == "plain_text" else _mrkdwn(item["text"], state)
+
+
+def _plain(text: str) -> str:
+    return UNSEEN.sub("", text)
+
+
+def _pressable(element: dict[str, Any]) -> str:
+    if element["type"] == "feedback_buttons":
+        names = (element[name]["text"]["text"] for name in ("positive_button", "negative_button"))
+        return " ".join(f"[{name}]" for name in names)
+    if element["type"] == "image":
+        return f"({element['alt_text']} <{element['image_url']}>)"
+    where = f" <{element['url']}>" if "url" in element else ""
+    return f"[{element['text']['text']}{where}]" if "text" in element else _field(element)
+
+
+def _field(element: dict[str, Any]) -> str:
+    options = [one["text"]["text"] for one in element.get("options", ())]
+    return f"[{' / '.join(options)}]" if options else "[_____]"
+
+
+def _rich(value: dict[str, Any], state: State) -> list[str]:
+    if "elements" not in value:
+        return [_inline(value, state)]
+    if value["type"] in {"rich_text", "rich_text_list"}:
+        mark = "• " if value["type"] == "rich_text_list" else ""
+        return [f"{mark}{line}" for element in value["elements"] for line in _rich(element, state)]
+    text = "".join(_inline(element, state) for element in value["elements"])
+    mark = "> " if value["type"] == "rich_text_quote" else ""
+    return [f"{mark}{line}" for line in text.removesuffix("\n").split("\n")]
+
+
+def _inline(element: dict[str, Any], state: State) -> str:
+    match element["type"]:
+        case "text":
+            return slack_words(element["text"].replace("&", "&amp;"))
+        case "link":
+            return f"{element.get('text', element['url'])} <{element['url']}>"
+        case "citation":
+            return f"[{element['index']}: {element['text']} <{element['url']}>]"
+        case "user":
+            return _name(f"@{element['user_id']}", state)
+        case "broadcast":
+            return f"@{element['range']}"
+    return f"({element['type']})"
+
+
+def _mrkdwn(text: str, state: State) -> str:
+    def token(found: re.Match[str]) -> str:
+        target, label = found[1], found[2]
+        if target[:1] in {"@", "#", "!"}:
+            return _name(target, state)
+        return f"{label} <{target}>" if label else f"<{target}>"
+
+    plain = slack_words(_TOKEN.sub(lambda found: token(found).replace("<", "\0").replace(">", "\1"), text))
+    plain = re.sub(r"(?<![\w*])\*(\S(?:[^*\n]*\S)?)\*(?![\w*])", r"\1", plain)
+    return re.sub(r"(?<![\w_])_(\S(?:[^_\n]*\S)?)_(?![\w_])", r"\1", plain).replace("\0", "<").replace("\1", ">")
+
+
+def _name(target: str, state: State) -> str:
+    if target[0] == "@":
+        user = state.users.get(target[1:])
+        return f"@{user.name if user else target[1:]}"
+    if target[0] == "#":
+        place = state.channels.get(target[1:])
+        return f"#{place.name if place else target[1:]}"
+    return f"@{target[1:]}"
+
+
+def _markdown(text: str, state: State) -> list[str]:
+    del state
+    linked = _LINK.sub(lambda found: f"{found[1]} \0{found[2]}\1", text)
+    shown = markdown_words(re.sub(r"(?<!\\)\*\*((?:\\.|[^*\\])+)\*\*", r"\1", linked))
+    return [line for line in shown.replace("\0", "<").replace("\1", ">").split("\n") if line.strip()]
+
+
+def modal(view: View, state: State) -> str:
+    """Return what somebody sees of a modal."""
+    lines = [f"= {view.body['title']['text']} ="] if "title" in view.body else ["= Home ="]
+    lines += [line for block in view.body["blocks"] for line in _block(block, state)]
+    lines += [f"! {error}" for error in view.errors.values()]
+    ends = [view.body[name]["text"] for name in ("close", "submit") if name in view.body]
+    return "\n".join([*lines, " ".join(f"[{end}]" for end in ends)] if ends else lines)
+
+
+_SHOWN: Mapping[str, Callable[[dict[str, Any], State], Iterable[str]]] = MappingProxyType(
+    {
+        "section": _section,
+        "header": lambda block, state: _text(block["text"], state).split("\n"),
+        "alert": lambda block, state: _text(block["text"], state).split("\n"),
+        "context": _context,
+        "actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
+        "context_actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
+        "markdown": lambda block, state: _markdown(block["text"], state),
+        "divider": lambda *_: [_RULE],
+        "rich_text": _rich,
+        "task_card": _task,
+        "plan": _plan,
+        "table": _table,
+        "image": lambda block, _: [f"({block['alt_text']} <{block['image_url']}>)"],
+        "input": lambda block, state: [f"{_text(block['label'], state)}: {_field(block['element'])}"],
+    }
+)
