@@ -92,7 +92,7 @@ class Recorder:
             llm_rounds=_count_rounds(asked),
             prompt_tokens=sum(one.get("prompt_tokens", 0) for one in facts),
             cached_tokens=sum(one.get("cached_tokens", 0) for one in facts),
-            completion_tokens=sum(one.get("completion_tokens", 0) for one in facts),
+            completion_tokens=sum(fact.get("completion_tokens", 0) for fact in facts),
             cost=None if not costs or None in costs else sum(costs),
         )
 
@@ -102,7 +102,7 @@ class Recorder:
             self._claims.append(event.checked)
         if isinstance(event, ClaimExplained):
             told = event.checked.claim
-            self._claims = [event.checked if one.claim == told else one for one in self._claims]
+            self._claims = [event.checked if claim.claim == told else claim for claim in self._claims]
         self._tell(event)
 
     def note(self, step: Step, began: float) -> None:

@@ -35,7 +35,7 @@ def score_by_words(query: str, texts: Sequence[str]) -> tuple[float, ...]:
 def rescale(scores: Sequence[float]) -> tuple[float, ...]:
     """Return scores from 0 for the least to 1 for the highest; all 0 where they are alike. Pure."""
     low, high = min(scores, default=0.0), max(scores, default=0.0)
-    return tuple((one - low) / (high - low) if high > low else 0.0 for one in scores)
+    return tuple((score - low) / (high - low) if high > low else 0.0 for score in scores)
 
 
 def combine_scores(dense: Sequence[float], sparse: Sequence[float]) -> tuple[float, ...]:

@@ -62,7 +62,7 @@ def _build_query(demo: Demonstration) -> WorkedExample | None:
 def _build_draft(demo: Demonstration) -> WorkedExample | None:
     if not demo.answer:
         return None
-    findings = tuple(SourcedFinding(one.text, (one,)) for one in _build_sentences(demo))
+    findings = tuple(SourcedFinding(sentence.text, (sentence,)) for sentence in _build_sentences(demo))
     return WorkedExample(
         {"talk": _build_talk(demo), "findings": findings, "language": english_name(demo.language)}, demo.answer
     )
@@ -72,7 +72,7 @@ def _build_verdicts(demo: Demonstration) -> WorkedExample | None:
     if not demo.claims:
         return None
     reply = [{"verdict": one.verdict.value, "sentences": list(one.notes), "reason": one.reason} for one in demo.claims]
-    claims = tuple(one.text for one in demo.claims)
+    claims = tuple(claim.text for claim in demo.claims)
     return WorkedExample({"talk": _build_talk(demo), "sentences": _build_sentences(demo), "claims": claims}, reply)
 
 

@@ -34,7 +34,7 @@ class _AbstentionPatterns:
 def is_about_notes(sentence: str) -> bool:
     """Return whether a sentence tells of the notes that they do not say something, which answers nothing."""
     plain = _plain(sentence)
-    found = (one.find(plain) for one in _abstention_patterns().silent_notes)
+    found = (silent_note.find(plain) for silent_note in _abstention_patterns().silent_notes)
     return any(one is not None and one.start() <= _OPENING_CHARACTERS for one in found)
 
 

@@ -257,7 +257,7 @@ async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSu
 
 def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
     places = {one.text: one for one in reversed(sentences)}
-    return tuple(places[text] for text in select_closest(claim, [[one.text for one in sentences]]))
+    return tuple(places[text] for text in select_closest(claim, [[sentence.text for sentence in sentences]]))
 
 
 check_claim_by_rules: System = partial(_check_claims, _single_claim, judge_by_rules)

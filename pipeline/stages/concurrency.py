@@ -97,7 +97,7 @@ async def capture_outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
 
 def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _leaf_errors(one)
+        for exception in error.exceptions:
+            yield from _leaf_errors(exception)
     else:
         yield error

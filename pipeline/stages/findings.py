@@ -22,11 +22,11 @@ class SourcedFinding:
 
 def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
     """Return the sentences of passages, each passage once, in order: what a model is shown with numbers."""
-    passages = {one.passage.id: one for one in places}
+    by_passage = {place.passage.id: place for place in places}
     return tuple(
-        Evidence(one.passage.text[start:end], one.passage, one.document, (start, end))
-        for one in passages.values()
-        for start, end in find_quotable_spans(one.passage)
+        Evidence(place.passage.text[start:end], place.passage, place.document, (start, end))
+        for place in by_passage.values()
+        for start, end in find_quotable_spans(place.passage)
     )
 
 
@@ -52,8 +52,9 @@ def select_context(statement: str, cited: Iterable[Evidence]) -> tuple[Evidence,
             found += sentences
             continue
         telling = [
-            any(_overlap(one, other) for other in cited) or len(wanted & set(content_terms(one.text))) >= LEAST_TELLING
-            for one in sentences
+            any(_overlap(sentence, other) for other in cited)
+            or len(wanted & set(content_terms(sentence.text))) >= LEAST_TELLING
+            for sentence in sentences
         ]
         found += [one for one, *near in zip(sentences, telling, (*telling[1:], False), strict=True) if any(near)]
     return tuple(found)
@@ -78,7 +79,7 @@ def bind_subjects(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
 
 def _merge_overlapping(places: Iterable[Evidence]) -> list[Evidence]:
     merged: list[Evidence] = []
-    for one in sorted(places, key=lambda one: one.span):
+    for one in sorted(places, key=lambda place: place.span):
         if merged and one.span[0] < merged[-1].span[1]:
             last = merged.pop()
             merged.append(_quote_span(last, (last.span[0], max(last.span[1], one.span[1]))))
@@ -126,7 +127,7 @@ def _opens_with_pronoun(one: Evidence, start: int) -> bool:
 
 def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
     """Return sentences as findings; one that names nobody is led by the title of its page."""
-    return tuple(SourcedFinding(_name_subject(one), (one,)) for one in bind_subjects(evidence))
+    return tuple(SourcedFinding(_name_subject(subject), (subject,)) for subject in bind_subjects(evidence))
 
 
 def _name_subject(one: Evidence) -> str:
@@ -241,7 +242,7 @@ def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFin
 
 def find_disagreeing(findings: Sequence[SourcedFinding]) -> tuple[int, ...]:
     """Return the places of findings from different documents that give other values for the same thing."""
-    said = [parse_statement(one.text, one.evidence[0].document.language) for one in findings]
+    said = [parse_statement(finding.text, finding.evidence[0].document.language) for finding in findings]
     found = {
         place
         for first in range(len(said))

@@ -117,7 +117,7 @@ def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tup
     """Return the ids of the passages that a verdict stands on, by the sentences it names, and those of the others."""
     settled = found.verdict is not Verdict.NOT_ENOUGH_INFO
     named = passage_ids(sentences[number - 1] for number in found.sentences) if settled else ()
-    return named, tuple(one for one in passage_ids(sentences) if one not in named)
+    return named, tuple(id_ for id_ in passage_ids(sentences) if id_ not in named)
 
 
 CLAIMS_PER_CALL = 4
@@ -241,7 +241,7 @@ class ClaimVerifier:
             self._calls.append(self._tasks.create_task(self._verify_together(together)))
 
     async def _verify_together(self, cases: Sequence[_PendingClaim]) -> None:
-        sentences = collect_sentences(one for case in cases for one in case.sentences)
+        sentences = collect_sentences(sentence for case in cases for sentence in case.sentences)
         claims = tuple(case.claim for case in cases)
         splitter = VerdictSplitter(len(claims), len(sentences), reasoned=not self._kit.limits.student)
         facts = {"talk": self._context.talk, "sentences": sentences, "claims": claims}

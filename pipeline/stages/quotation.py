@@ -134,7 +134,7 @@ def _score_corpus(
     language = _answer_language(turn, hits)
     readable = [hit for hit in hits if _may_answer_in(hit, language)]
     candidates = [one for one in find_candidates(readable[:passages]) if not is_about_others(one, question.text)]
-    found = [one for one in candidates if not is_unpriced(one.text, question.text)] or candidates
+    found = [candidate for candidate in candidates if not is_unpriced(candidate.text, question.text)] or candidates
     weight = REPLACED if question.varied else BORROWED
     reading = weigh_question(question.text, question.borrowed, language, hits, weight)
     return reading, score_candidates(reading, found, estimate_cosines(found))

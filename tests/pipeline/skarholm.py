@@ -130,4 +130,4 @@ async def until(happens: Callable[[], bool]) -> None:
 
 
 def verdicts(told: Told) -> list[tuple[str, Verdict]]:
-    return [(one.claim.text, one.verdict) for one in told.answer.claims if one.claim.origin == "model"]
+    return [(claim.claim.text, claim.verdict) for claim in told.answer.claims if claim.claim.origin == "model"]

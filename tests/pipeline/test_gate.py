@@ -97,10 +97,10 @@ async def test_a_supported_sentence_passes(gate: Gate, events: list[Event]) -> N
     assert [(one.text, one.citations, one.note) for one in answer.sentences] == [
         ("It closes at six.", (1,), "Office › Hours")
     ]
-    assert [(one.title, one.url, one.quote) for one in answer.citations] == [
+    assert [(citation.title, citation.url, citation.quote) for citation in answer.citations] == [
         ("Office", "https://example.org/office.md", "It closes at six.")
     ]
-    assert [(one.claim.origin, one.verdict, one.evidence) for one in answer.claims] == [
+    assert [(claim.claim.origin, claim.verdict, claim.evidence) for claim in answer.claims] == [
         ("retrieved", Verdict.SUPPORTS, ("office.md#0",))
     ]
 
@@ -258,6 +258,6 @@ async def test_what_is_withheld_is_logged_by_its_count_alone(gate: Gate, caplog:
     caplog.set_level(logging.DEBUG, logger="pipeline.gate")
     await gate.say(CitedSentence("The office opens at ten.", (OPENS,)))
 
-    assert [(one.levelno, one.getMessage()) for one in caplog.records if one.name == "pipeline.gate"] == [
+    assert [(record.levelno, record.getMessage()) for record in caplog.records if record.name == "pipeline.gate"] == [
         (logging.INFO, "sentences withheld in this turn: 1")
     ]

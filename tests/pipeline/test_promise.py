@@ -74,7 +74,7 @@ async def test_what_is_supported_leaves() -> None:
     for one in cited_sentences.split_sentences(reply, 1):
         await gate.say(cited_sentences.cite_sentence(one, [[_whole(mill)]]))
 
-    said = [one.text for one in gate.answer(Status.ANSWERED).sentences]
+    said = [sentence.text for sentence in gate.answer(Status.ANSWERED).sentences]
     assert said == ["And it closed in 1987, after a fire.", "Ingrid founded the mill in 1921."]
 
 

@@ -67,7 +67,7 @@ async def _measure(memory: WorkingMemory, latest: Candidate, _: Kit) -> Candidat
     if memory.context.reading:
         return replace(latest, utility=1.0)
     cited = cite_notes(latest.sentences, latest.notes)
-    reply = " ".join(one.text for one in latest.sentences)
+    reply = " ".join(sentence.text for sentence in latest.sentences)
     utility = knowledge_f1(reply, " ".join(cited))
     return replace(latest, utility=utility, feedback="" if utility >= LEAST_KF1 else write_feedback(reply, cited))
 
@@ -91,7 +91,7 @@ async def _ask_gate(memory: WorkingMemory, candidate: Candidate, kit: Kit) -> Ca
     One in whose place its passage is to be quoted is as good as one that passes: that is what is said.
     """
     annotator = SentenceAnnotator(memory.context, candidate.notes)
-    cited = [annotator.cite(one) for one in candidate.sentences]
+    cited = [annotator.cite(sentence) for sentence in candidate.sentences]
     kit.end_draft()
     judged = await gather_all(starmap(kit.judge, zip(cited, ["", *(one.text for one in cited)], strict=False)))
     passed = [good or kit.prefers_quotation(one) for one, good in zip(cited, judged, strict=True)]
@@ -115,7 +115,7 @@ def knowledge_f1(reply: str, knowledge: str) -> float:
 
 def cite_notes(sentences: Sequence[MarkedSentence], notes: Sequence[SourcedFinding]) -> tuple[str, ...]:
     """Return the texts of the notes that sentences cite, each once."""
-    numbers = sorted({number for one in sentences for number in one.numbers})
+    numbers = sorted({number for sentence in sentences for number in sentence.numbers})
     return tuple(notes[number - 1].text for number in numbers)
 
 

@@ -27,7 +27,7 @@ class EvidenceChain:
 
     @property
     def text(self) -> str:
-        return " ".join(f"{one.document.title}: {one.text}" for one in self.links)
+        return " ".join(f"{link.document.title}: {link.text}" for link in self.links)
 
 
 async def consolidate(memory: WorkingMemory, kit: Kit) -> WorkingMemory:
@@ -65,7 +65,7 @@ def _leave_out_described(mentions: Iterable[tuple[str, str]], hits: Iterable[Hit
 
 def _find_nearest(sentences: Sequence[Evidence], wanted: str) -> list[Evidence]:
     terms = set(content_terms(wanted))
-    shared = [len(terms.intersection(content_terms(one.text))) for one in sentences]
+    shared = [len(terms.intersection(content_terms(sentence.text))) for sentence in sentences]
     best = sorted(range(len(sentences)), key=lambda place: -shared[place])[:NAMED_FROM]
     return [sentences[place] for place in best if shared[place]]
 
@@ -75,9 +75,9 @@ def build_chains(sentences: Sequence[Evidence], linked: Sequence[LinkedEntity]) 
     alone = [EvidenceChain((one,)) for one in sentences]
     described = {one.name: collect_sentences((one.hit,)) for one in linked}
     hops = [
-        EvidenceChain((one, other))
-        for one in sentences
-        for name in find_entity_names(one.text)
+        EvidenceChain((sentence, other))
+        for sentence in sentences
+        for name in find_entity_names(sentence.text)
         for other in described.get(name, ())
     ]
     return (*alone, *hops)
@@ -103,7 +103,7 @@ def prune_chains(
     """
     kept, used, ids = list[EvidenceChain](), set[Evidence](), set[str]()
     for place in sorted(range(len(chains)), key=lambda place: -scores[place]):
-        new = [one for one in chains[place].links if one not in used]
+        new = [link for link in chains[place].links if link not in used]
         more = {one.passage.id for one in new} - ids
         room = characters - sum(len(one.text) for one in used)
         if new and len(ids) + len(more) <= passages and sum(len(one.text) for one in new) <= room:

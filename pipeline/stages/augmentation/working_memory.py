@@ -55,13 +55,15 @@ class WorkingMemory:
     @property
     def repeats(self) -> bool:
         """Whether the last candidate is an earlier one again: what the next prompt would be was replied to already."""
-        written = [(one.sentences, one.notes) for one in self.candidates]
+        written = [(candidate.sentences, candidate.notes) for candidate in self.candidates]
         return bool(written) and written[-1] in written[:-1]
 
     @property
     def best(self) -> Candidate | None:
         """The candidate with the highest utility of those that the gate may let out; of equal ones the last."""
-        open_ones = [one for one in self.candidates if one.sentences and one.let_out is not False]
+        open_ones = [
+            candidate for candidate in self.candidates if candidate.sentences and candidate.let_out is not False
+        ]
         return max(reversed(open_ones), key=lambda one: one.utility, default=None)
 
 

@@ -297,9 +297,9 @@ class ReplySpeaker:
             if await self._put(self._annotator.annotate(first)):
                 said = True
                 continue
-            for one in bind_subjects(note.evidence):
-                quote = self._annotator.annotate(replace(first, text=one.text))
-                said = await self._put(replace(quote, evidence=(one,))) or said
+            for subject in bind_subjects(note.evidence):
+                quote = self._annotator.annotate(replace(first, text=subject.text))
+                said = await self._put(replace(quote, evidence=(subject,))) or said
         return said
 
     async def lead_in(self, refused: MarkedSentence) -> bool:
@@ -351,7 +351,7 @@ def find_counterparts(marked: MarkedSentence, drafted: Sequence[MarkedSentence])
     while near := [one for one in others if left & set(one.numbers)]:
         found.append(max(near, key=lambda one: len(wanted & set(content_terms(one.text)))))
         left -= set(found[-1].numbers)
-    return tuple(one for one in others if one in found)
+    return tuple(other for other in others if other in found)
 
 
 MOSTLY_SAID = 0.6  # the share of a note's words from which on nobody needs to hear the rest of it

@@ -83,12 +83,12 @@ async def say_in_waves(
 
 def merge_findings(*found: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
     """Return the findings of all, each once, those that disagree by date."""
-    return order_rivals_by_date(deduplicate_findings(one for findings in found for one in findings))
+    return order_rivals_by_date(deduplicate_findings(finding for findings in found for finding in findings))
 
 
 def select_late(known: Sequence[SourcedFinding], kept: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
     """Return what claims say beyond the known findings, in whatever words, and whatever passage says it."""
-    new = [one for one in merge_findings(known, kept) if one not in known]
+    new = [finding for finding in merge_findings(known, kept) if finding not in known]
     return tuple(one for one in new if not _is_told(one, known))
 
 

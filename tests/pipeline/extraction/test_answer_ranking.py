@@ -140,7 +140,7 @@ def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
     """Wholly in English, a little in German, not at all in Chinese."""
     trusts = [weigh_question(*one, HITS) for one in (("leave", "", "en"), ("Urlaub", "", "de"), ("年假", "", "zh"))]
 
-    assert [(one.trust, one.regime) for one in trusts] == [
+    assert [(trust.trust, trust.regime) for trust in trusts] == [
         (1.0, "trusted"),
         (answer_ranking.FOREIGN, "lexical"),
         (0.0, "lexical"),

@@ -11,7 +11,7 @@ from tests.pipeline.world import hit
 
 
 def texts(*lines: str, kind: PassageKind = PassageKind.PROSE) -> list[str]:
-    return [one.text for one in find_candidates([hit("\n".join(lines), kind=kind)])]
+    return [candidate.text for candidate in find_candidates([hit("\n".join(lines), kind=kind)])]
 
 
 def test_sentences_are_candidates() -> None:
@@ -48,9 +48,9 @@ def test_a_line_may_announce_a_sentence() -> None:
 
 def test_a_line_that_announces_nothing_here_is_no_candidate() -> None:
     """What it announces stands in another passage."""
-    assert [one.text for one in find_candidates([hit("The shed is shut. Bring what is in this list:")])] == [
-        "The shed is shut."
-    ]
+    assert [
+        candidate.text for candidate in find_candidates([hit("The shed is shut. Bring what is in this list:")])
+    ] == ["The shed is shut."]
 
 
 def test_a_question_is_no_candidate_but_belongs_to_its_answer() -> None:
@@ -83,7 +83,7 @@ def test_code_is_offered_only_where_nothing_else_was_found() -> None:
     assert [one.text for one in find_candidates([code, hit("Install it first, with make.")])] == [
         "Install it first, with make."
     ]
-    assert [one.text for one in find_candidates([code])] == ["make install"]
+    assert [candidate.text for candidate in find_candidates([code])] == ["make install"]
 
 
 def test_the_context_of_a_candidate_is_what_stands_above_it() -> None:
@@ -101,11 +101,11 @@ pieces = st.lists(
 @given(pieces.map("\n".join), st.sampled_from(list(PassageKind)))
 def test_every_candidate_stands_in_its_passage(text: str, kind: PassageKind) -> None:
     """Its evidence is verbatim, and it has something to read."""
-    for one in find_candidates([hit(text, kind=kind)]):
-        start, end = one.span
-        assert one.evidence.text == one.text == text[start:end]
-        assert one.text == one.text.strip()
-        assert any(map(str.isalpha, one.text))
+    for candidate in find_candidates([hit(text, kind=kind)]):
+        start, end = candidate.span
+        assert candidate.evidence.text == candidate.text == text[start:end]
+        assert candidate.text == candidate.text.strip()
+        assert any(map(str.isalpha, candidate.text))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def ranked(hits: Sequence[Hit], *best: str) -> list[ScoredCandidate]:
 
 
 def said(scored: Sequence[ScoredCandidate], limit: int = 3) -> list[str]:
-    return [one.text for one in select_quotes(scored, limit, "en")]
+    return [quote.text for quote in select_quotes(scored, limit, "en")]
 
 
 PAGE = hit("First comes this line. Then comes that line. Last comes another one. It ends here.", title="Page")
@@ -88,13 +88,13 @@ def test_of_a_table_the_row_that_is_asked_for_is_said() -> None:
         "Vik: price 4 crowns"
     ]
     assert [one.text for one in select_quotes(best, 1, "en", question="What is the fare?")] == [whole]
-    assert [one.text for one in select_quotes(best, 1, "en", question="Fares of Vik and Lundey?")] == [whole]
+    assert [quote.text for quote in select_quotes(best, 1, "en", question="Fares of Vik and Lundey?")] == [whole]
 
 
 def test_of_a_question_and_its_answer_the_answer_is_said() -> None:
     """Without the letters that tell the two apart."""
     page = hit("Q: Where are the oars kept?\n\nA: They hang in the shed. Nobody lends them.")
-    (best,) = (one for one in find_candidates([page]) if "oars" in one.text)
+    (best,) = (candidate for candidate in find_candidates([page]) if "oars" in candidate.text)
 
     assert best.text.startswith("Where are the oars kept?")
     assert said([ScoredCandidate(best, NOTHING, 1.0)]) == ["They hang in the shed."]
@@ -106,7 +106,7 @@ def test_further_parts_of_a_question_come_after_the_first() -> None:
     (last,) = (one.candidate for one in scored if one.candidate.text == "It ends here.")
     sentences = select_quotes(scored, 3, "en", [last, scored[0].candidate])
 
-    assert [one.text for one in sentences] == ["Then comes that line.", "It ends here."]
+    assert [sentence.text for sentence in sentences] == ["Then comes that line.", "It ends here."]
 
 
 def test_a_repetition_in_another_page_is_dropped() -> None:
@@ -132,7 +132,7 @@ def test_a_list_stands_in_a_paragraph_of_its_own() -> None:
         [page], "You need a few things.", "Bring with you:\n- a badge\n- a laptop", "That is all there is to it."
     )
 
-    assert [one.paragraph for one in select_quotes(scored, 3, "en")] == [False, True, True]
+    assert [quote.paragraph for quote in select_quotes(scored, 3, "en")] == [False, True, True]
 
 
 def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
@@ -140,7 +140,7 @@ def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
     page = hit("It ends here. Bring with you:\n- a badge", title="Office", section="Hours")
     sentences = select_quotes(ranked([page], "It ends here.", "a badge"), 3, "en")
 
-    assert [(one.text, one.note) for one in sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in sentences] == [
         ("It ends here.", "Office › Hours"),
         ("a badge", "Office › Hours"),
     ]
@@ -151,7 +151,7 @@ def test_what_it_stands_for_is_not_named_where_it_was_just_said() -> None:
     page = hit("The ferry is new. It sails at nine.", title="Ferry")
     sentences = select_quotes(ranked([page], "The ferry is new.", "It sails at nine."), 3, "en")
 
-    assert [one.note for one in sentences] == ["", ""]
+    assert [sentence.note for sentence in sentences] == ["", ""]
 
 
 OLD = hit("The fee is 20 euros.", key="2024.md", title="Rules 2024", date=datetime(2024, 2, 5, tzinfo=UTC))
@@ -165,7 +165,7 @@ def test_sources_that_disagree_are_both_said_the_newer_first() -> None:
         ranked([OLD, NEW, PAGE], OLD.passage.text, "First comes this line.", NEW.passage.text), 3, "en"
     )
 
-    assert [(one.text, one.note, one.paragraph) for one in sentences] == [
+    assert [(sentence.text, sentence.note, sentence.paragraph) for sentence in sentences] == [
         ("The fee is 25 euros.", "Rules 2026, 2026-01-09", False),
         ("The fee is 20 euros.", "Rules 2024, 2024-02-05", True),
         ("First comes this line.", "", False),
@@ -176,7 +176,7 @@ def test_a_source_without_a_date_comes_after_one_with_a_date() -> None:
     """Nobody knows how old it is."""
     sentences = select_quotes(ranked([UNDATED, OLD], UNDATED.passage.text, OLD.passage.text), 3, "en")
 
-    assert [one.note for one in sentences] == ["Rules 2024, 2024-02-05", "Rules"]
+    assert [sentence.note for sentence in sentences] == ["Rules 2024, 2024-02-05", "Rules"]
 
 
 def test_every_source_that_disagrees_is_said_and_dated_whatever_the_limit() -> None:
@@ -185,7 +185,7 @@ def test_every_source_that_disagrees_is_said_and_dated_whatever_the_limit() -> N
         [OLD, UNDATED, NEW, PAGE], OLD.passage.text, UNDATED.passage.text, NEW.passage.text, "It ends here."
     )
 
-    assert [one.note for one in select_quotes(scored, 1, "en")] == [
+    assert [quote.note for quote in select_quotes(scored, 1, "en")] == [
         "Rules 2026, 2026-01-09",
         "Rules 2024, 2024-02-05",
         "Rules",
@@ -201,7 +201,7 @@ def test_pages_of_one_name_in_two_corpora_disagree() -> None:
     )
     sentences = select_quotes(ranked([OLD, other], OLD.passage.text, other.passage.text), 3, "en")
 
-    assert [one.note for one in sentences] == ["Rules 2026, 2026-01-09", "Rules 2024, 2024-02-05"]
+    assert [sentence.note for sentence in sentences] == ["Rules 2026, 2026-01-09", "Rules 2024, 2024-02-05"]
 
 
 def test_sentences_of_one_document_do_not_disagree() -> None:
@@ -209,7 +209,7 @@ def test_sentences_of_one_document_do_not_disagree() -> None:
     page = hit("The fee is 20 euros. The fee is 25 euros.", title="Rules")
     sentences = select_quotes(ranked([page], "The fee is 25 euros.", "The fee is 20 euros."), 3, "en")
 
-    assert [one.note for one in sentences] == ["", ""]
+    assert [sentence.note for sentence in sentences] == ["", ""]
 
 
 def test_of_nothing_nothing_is_chosen() -> None:

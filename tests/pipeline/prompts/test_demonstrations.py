@@ -128,7 +128,7 @@ def test_ours_cite_their_notes_and_show_every_call(own: Demonstration) -> None:
     splitter = DraftSplitter(len(own.notes))
     sentences = [*splitter.feed(own.answer), *splitter.close()]
     assert sentences
-    assert all(one.numbers for one in sentences)
+    assert all(sentence.numbers for sentence in sentences)
     assert {number for claim in own.claims for number in claim.notes} <= set(range(1, len(own.notes) + 1))
     assert {claim.verdict for claim in own.claims} != {Verdict.SUPPORTS}  # a check is shown that can fail
     assert all(fit_demo(template, own) for template in FACTS)

@@ -296,7 +296,7 @@ def _hostile(text: str) -> dict[str, Mapping[str, Any]]:
     found = hit(text, title=text, section=text)
     sentences = collect_sentences([found])
     talk = Conversation((Turn("user", text), Turn("bot", text), Turn("user", text)))
-    feedback = replace(FEEDBACK_OF_IT, points=tuple(replace(one, remark=text) for one in FEEDBACK_OF_IT.points))
+    feedback = replace(FEEDBACK_OF_IT, points=tuple(replace(point, remark=text) for point in FEEDBACK_OF_IT.points))
     finding = SourcedFinding(text, sentences)
     places = {
         "talk": talk, "sentences": sentences, "findings": (finding,), "feedback": feedback,

@@ -105,7 +105,7 @@ async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
     assert await ask(asked) == SearchQuery("bell")
     assert [call.schema is None for call in llm.calls] == [False, True]
     assert "JSON" not in llm.calls[1].messages[0].text
-    assert [one.get("error", "")[:16] for one in facts(recorder)] == ["SchemaNotOffered", ""]
+    assert [fact.get("error", "")[:16] for fact in facts(recorder)] == ["SchemaNotOffered", ""]
     assert recorder.usage.llm_calls == 1
 
 
@@ -122,7 +122,7 @@ async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
         await ask(asked)
     with pytest.raises(BudgetExceeded):
         await anext(asked.stream("query", DraftSplitter(1), stage="stage", talk=TALK, reading=""))
-    assert [one["error"] for one in facts(recorder)] == ["BudgetExceeded: used up"] * 2
+    assert [fact["error"] for fact in facts(recorder)] == ["BudgetExceeded: used up"] * 2
     assert recorder.usage.llm_calls == 2 * counted
 
 
@@ -181,7 +181,7 @@ async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
     assert "question 0" not in llm.calls[1].messages[-1].text
     assert "question 1" not in llm.calls[1].messages[-1].text
     assert "User: question 2\nUser: question 3\nUser: question 4" in llm.calls[1].messages[-1].text
-    assert [one["facts"]["talk"] for one in facts(recorder)] == [5, 3]
+    assert [fact["facts"]["talk"] for fact in facts(recorder)] == [5, 3]
 
 
 async def test_then_the_examples_go() -> None:

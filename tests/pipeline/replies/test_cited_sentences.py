@@ -114,7 +114,7 @@ PLAIN: list[tuple[str, str]] = [
 
 
 def said(reply: str, count: int = 3) -> Said:
-    return [(one.text, one.numbers) for one in split_sentences(reply, count)]
+    return [(sentence.text, sentence.numbers) for sentence in split_sentences(reply, count)]
 
 
 @pytest.mark.parametrize(("reply", "expected"), CITED)
@@ -173,19 +173,27 @@ def test_items_rows_and_code_begin_paragraphs() -> None:
     """The first sentence of all begins none."""
     reply = "One. Two.\n\nThree. Four.\n- five\n| six | seven |\n```\neight\n```"
 
-    assert [one.paragraph for one in split_sentences(reply, 0)] == [False, False, True, False, True, True, True]
+    assert [sentence.paragraph for sentence in split_sentences(reply, 0)] == [
+        False,
+        False,
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_rows_and_code_carry_their_marks() -> None:
     """Inside a row or behind it, behind a fence or below it."""
     reply = "| a | b [1] |\n| c | d | [2]\n\n```\nx[1]\n``` [3]\n\n~~~\ny\n~~~\n[1]"
 
-    assert [one.numbers for one in split_sentences(reply, 3)] == [(1,), (2,), (3,), (1,)]
+    assert [sentence.numbers for sentence in split_sentences(reply, 3)] == [(1,), (2,), (3,), (1,)]
 
 
 def test_a_sentence_without_end_is_cut() -> None:
     """No sentence grows beyond a thousand characters."""
-    assert max(len(one.text) for one in split_sentences("word " * 1_000, 0)) <= 1_000
+    assert max(len(sentence.text) for sentence in split_sentences("word " * 1_000, 0)) <= 1_000
 
 
 def test_numbers_become_the_evidence_that_was_offered_under_them() -> None:
@@ -259,11 +267,11 @@ def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
 @given(REPLIES, st.integers(0, 12))
 def test_what_is_said_is_clean_and_cites_what_was_offered(reply: str, count: int) -> None:
     """Every sentence has words, nothing that links or calls, and each number once, from 1 to what was offered."""
-    for one in split_sentences(reply, count):
-        assert clean_markup(one.text).strip() == one.text
-        assert re.search(r"[^\W_]", one.text)
-        assert len(set(one.numbers)) == len(one.numbers)
-        assert all(1 <= number <= count for number in one.numbers)
+    for sentence in split_sentences(reply, count):
+        assert clean_markup(sentence.text).strip() == sentence.text
+        assert re.search(r"[^\W_]", sentence.text)
+        assert len(set(sentence.numbers)) == len(sentence.numbers)
+        assert all(1 <= number <= count for number in sentence.numbers)
 
 
 WORDS = st.text(alphabet="bcdfghjklmnpqrstvwxzABCDEFGHßéж", min_size=2, max_size=9)
@@ -278,7 +286,7 @@ def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
     """Whatever lines, stops, marks and emphasis stand around the words."""
     reply = "".join(word + around for word, around in parts)
 
-    left = " ".join(one.text for one in split_sentences(reply, 3))
+    left = " ".join(sentence.text for sentence in split_sentences(reply, 3))
 
     assert re.findall(r"[^\W\d_]+", left) == [word for word, _ in parts]
 

@@ -27,7 +27,7 @@ def test_numbers_are_dense_and_in_order_of_appearance(reply: list[CitedSentence]
     answered, citations = number_footnotes(reply)
 
     first_seen = list(dict.fromkeys(n for one in answered for n in one.citations))
-    assert [one.number for one in citations] == list(range(1, len(citations) + 1))
+    assert [citation.number for citation in citations] == list(range(1, len(citations) + 1))
     assert sorted(first_seen) == list(range(1, len(citations) + 1))
     highest = 0
     for one in answered:
@@ -40,7 +40,7 @@ def test_there_is_one_footnote_for_each_passage(reply: list[CitedSentence]) -> N
     """A passage that is cited again keeps its number."""
     answered, citations = number_footnotes(reply)
 
-    numbers = {one.passage_id: one.number for one in citations}
+    numbers = {citation.passage_id: citation.number for citation in citations}
     assert len(numbers) == len(citations)
     for one, said in zip(answered, reply, strict=True):
         assert set(one.citations) == {numbers[piece.passage.id] for piece in said.evidence}

@@ -333,7 +333,7 @@ class TestFeedback:
         """The last score of a line counts, whatever the case of the label."""
         feedback = feedback_format().from_text(f"**Feedback**\n{self.TEXT}* Temporally correct: Yes. 100 out of 100")
 
-        assert [(one.criterion, one.score) for one in feedback.points] == [
+        assert [(point.criterion, point.score) for point in feedback.points] == [
             ("relevant", 90),
             ("natural", 60),
             ("non-repetitive", 100),

@@ -97,7 +97,9 @@ def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) ->
     rulings = ruled(text, claims, size)
 
     assert {
-        one.claim: (one.found.verdict, one.found.sentences, one.found.reasoning) for one in rulings if one.whole
+        ruling.claim: (ruling.found.verdict, ruling.found.sentences, ruling.found.reasoning)
+        for ruling in rulings
+        if ruling.whole
     } == (verdicts)
 
 
@@ -173,7 +175,7 @@ def test_verdicts_never_change_by_how_a_reply_is_cut(text: str, claims: int, siz
 
     assert sorted(map(_told, rulings)) == sorted(map(_told, ruled(text, claims, 10_000)))
     for number in {one.claim for one in rulings}:
-        assert [one.whole for one in rulings if one.claim == number] == [False, True]
+        assert [ruling.whole for ruling in rulings if ruling.claim == number] == [False, True]
 
 
 def ruled(text: str, claims: int, size: int) -> list[ClaimRuling]:

@@ -138,7 +138,7 @@ async def test_what_was_quoted_meanwhile_stays_where_all_is_withheld(
 
     assert passed == bool(said)
     answer = stage.told(Status.ANSWERED if passed else Status.ABSTAINED).answer
-    assert [one.text for one in answer.sentences] == said
+    assert [sentence.text for sentence in answer.sentences] == said
 
 
 BELL = hit("The bell was cast in 1887. It hangs in the tower of the mill.", key="bell")
@@ -174,7 +174,9 @@ async def test_a_changed_copy_is_quoted_at_once(note: str, *, borrowed: bool) ->
     findings = (SourcedFinding(note, (cast,)), SourcedFinding(hangs.text, (hangs,)))
     assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
 
-    assert [one.text for one in stage.told(Status.ANSWERED).answer.sentences] == ["The bell was cast in 1887."]
+    assert [sentence.text for sentence in stage.told(Status.ANSWERED).answer.sentences] == [
+        "The bell was cast in 1887."
+    ]
     assert len(list(drafts)) == 1
 
 
@@ -193,4 +195,4 @@ async def test_a_note_in_the_place_of_a_sentence_goes_on_behind_its_beginning() 
     findings = (SourcedFinding(note.text, (note,)),)
     assert await say_draft(TurnContext(talk), findings, replace(stage.kit, stream=stream))
 
-    assert [one.text for one in stage.told(Status.ANSWERED).answer.sentences] == [cast.text, hangs.text]
+    assert [sentence.text for sentence in stage.told(Status.ANSWERED).answer.sentences] == [cast.text, hangs.text]

@@ -157,7 +157,7 @@ async def test_a_claim_that_passages_say_is_supported_and_its_evidence_is_quoted
     assert (checked.verdict, checked.claim.origin) == (Verdict.SUPPORTS, "user")
     assert checked.evidence == (LIGHT.passage.id,)
     assert told.answer.status is Status.ANSWERED
-    assert [one.quote for one in told.answer.citations] == ["Skarholm lighthouse was built in 1887."]
+    assert [citation.quote for citation in told.answer.citations] == ["Skarholm lighthouse was built in 1887."]
 
 
 async def test_of_what_nothing_is_found_for_too_little_is_known():
@@ -175,7 +175,7 @@ async def test_a_claim_is_put_to_the_model_with_the_numbered_sentences_of_what_w
     told, checked = await check("Skarholm lighthouse has a pier of stone.", check_claim_by_model, llm)
 
     assert (checked.verdict, checked.reasoning) == (Verdict.REFUTES, "It says oak.")
-    assert [one.quote for one in told.answer.citations] == ["The pier of Skarholm is made of oak."]
+    assert [citation.quote for citation in told.answer.citations] == ["The pier of Skarholm is made of oak."]
     assert "Claim: Skarholm lighthouse has a pier of stone." in llm.asked("verify")
 
 

@@ -36,7 +36,7 @@ def test_sentences_are_shown_once_a_passage() -> None:
     sentences = collect_sentences([PIER, *collect_sentences([PIER]), OLD])
 
     assert [one.text for one in sentences] == ["The pier is made of oak.", "It is long.", OLD.passage.text]
-    assert all(one.passage.text[slice(*one.span)] == one.text for one in sentences)
+    assert all(sentence.passage.text[slice(*sentence.span)] == sentence.text for sentence in sentences)
 
 
 ROOMS = hit(
@@ -181,7 +181,9 @@ def test_a_sentence_that_begins_with_a_pronoun_is_bound_with_the_one_that_names(
     named, she, it = collect_sentences([HAGEN])
 
     for asked in ([she], [named, she]):
-        assert [one.text for one in bind_subjects(asked)] == ["Oda Hagen comes from Bergen. She built the yard."]
+        assert [subject.text for subject in bind_subjects(asked)] == [
+            "Oda Hagen comes from Bergen. She built the yard."
+        ]
     (whole,) = bind_subjects([it])
     assert whole.text == HAGEN.passage.text == HAGEN.passage.text[slice(*whole.span)]
 
@@ -266,7 +268,7 @@ def test_an_item_is_quoted_with_what_leads_its_list_in() -> None:
 
     assert [one.text for one in bind_subjects([kettles])] == [quote] == quoted(*quote_evidence([kettles]))
     assert [one.text for one in bind_subjects([kettles, lead])] == [quote]
-    assert [one.text for one in bind_subjects([note])] == [note.text]
+    assert [subject.text for subject in bind_subjects([note])] == [note.text]
     assert quoted(*quote_evidence(collect_sentences([TRIPS])[2:])) == [
         "Next year there are two trips: in spring, in autumn"
     ]

@@ -166,7 +166,7 @@ async def test_a_model_that_fails_is_said_to_all_that_wait() -> None:
     judge, _, _ = judged_by([ModelUnavailable("away"), SUPPORTED])
     results = await asyncio.gather(ask(judge, "One."), ask(judge, "Two."), return_exceptions=True)
 
-    assert [type(one) for one in results] == [ModelUnavailable] * 2
+    assert [type(result) for result in results] == [ModelUnavailable] * 2
     assert await ask(judge, "Three.")
 
 

@@ -36,7 +36,7 @@ def claims(told):
 )
 def test_what_states_something_is_a_claim_and_the_rest_is_passed_over(text, expected):
     """Greetings, questions and interjections state nothing."""
-    assert tuple(one.removeprefix("- ") for one in extract_statements(text)) == tuple(
+    assert tuple(statement.removeprefix("- ") for statement in extract_statements(text)) == tuple(
         one.removeprefix("- ") for one in expected
     )
 
@@ -56,12 +56,12 @@ async def test_each_statement_has_its_verdict_and_its_evidence_in_order():
         "Skarholm lighthouse was built in 1887. Kangaroos sleep standing. The pier of Skarholm is made of oak."
     )
 
-    found = [(one.claim.text, one.claim.origin, one.verdict) for one in claims(told)]
+    found = [(claim.claim.text, claim.claim.origin, claim.verdict) for claim in claims(told)]
     assert [origin for _, origin, _ in found] == ["user"] * 3
     assert [verdict for *_, verdict in found] == [Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS]
     assert claims(told)[2].evidence == (PIER.passage.id,)
     assert told.answer.status is Status.ANSWERED
-    assert {one.quote for one in told.answer.citations} >= {"The pier of Skarholm is made of oak."}
+    assert {citation.quote for citation in told.answer.citations} >= {"The pier of Skarholm is made of oak."}
 
 
 async def test_no_more_are_checked_than_the_limit_says():
@@ -83,7 +83,7 @@ async def test_a_model_is_asked_about_each_statement_by_itself():
     llm = ScriptedLLM({"verify": "Reasoning: It says so.\nSentences: 1\nVerdict: REFUTES"})
     told = await checked(BOTH, claim_check.check_text_by_model, llm)
 
-    assert [one.verdict for one in claims(told)] == [Verdict.REFUTES] * 2
+    assert [claim.verdict for claim in claims(told)] == [Verdict.REFUTES] * 2
 
 
 async def test_an_outage_is_no_verdict():

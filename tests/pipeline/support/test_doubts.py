@@ -21,7 +21,7 @@ def doubts(sentence: str, passage: str = HOUSE, asked: tuple[str, ...] = ()) -> 
 def against(sentence: str, passage: str, asked: str = "") -> list[str]:
     """Return why a sentence is surely false."""
     sure = {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}
-    return [one.reason for one in check_rules(sentence, [passage], asked=[asked]) if one.outcome in sure]
+    return [finding.reason for finding in check_rules(sentence, [passage], asked=[asked]) if finding.outcome in sure]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_says_the_same_is_not(sentence: str) -> None:
 
 
 def miscopied(sentence: str, asked: tuple[str, ...] = ()) -> bool:
-    return any(one.miscopied for one in check_rules(sentence, [HOUSE], asked=asked))
+    return any(finding.miscopied for finding in check_rules(sentence, [HOUSE], asked=asked))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_the_askers_words_in_a_copy_are_no_change() -> None:
     ],
 )
 def test_neither_any_in_a_denial_nor_a_month_nor_a_whole_name_binds(sentence: str, passage: str) -> None:
-    assert not any(one.miscopied for one in check_rules(sentence, [passage]))
+    assert not any(finding.miscopied for finding in check_rules(sentence, [passage]))
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,13 @@ def test_neither_any_in_a_denial_nor_a_month_nor_a_whole_name_binds(sentence: st
     ],
 )
 def test_neither_a_remark_on_a_number_nor_a_condition_of_another_clause_is_missed(sentence: str, passage: str) -> None:
-    assert not any(one.grave for one in check_rules(sentence, [passage]))
+    assert not any(finding.grave for finding in check_rules(sentence, [passage]))
 
 
 def test_all_behind_at_is_a_bound() -> None:
     sentence, passage = "Wine is paid for at all dinners.", "Wine is paid for at such dinners only."
 
-    assert any(one.grave for one in check_rules(sentence, [passage]))
+    assert any(finding.grave for finding in check_rules(sentence, [passage]))
 
 
 def test_a_limit_is_only_rounded() -> None:

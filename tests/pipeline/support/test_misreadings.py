@@ -18,7 +18,7 @@ MILL = (
 
 
 def is_grave(sentence: str, asked: tuple[str, ...] = ()) -> bool:
-    return any(one.grave for one in check_rules(sentence, [MILL], asked=asked))
+    return any(finding.grave for finding in check_rules(sentence, [MILL], asked=asked))
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,9 @@ def test_the_same_in_other_words_is_none(sentence: str, passage: str) -> None:
 
 def test_a_denial_says_what_stands_instead() -> None:
     (one,) = [
-        one for one in check_rules("The ferry never sailed.", ["The ferry sailed."]) if one.kind is FindingKind.NEGATION
+        finding
+        for finding in check_rules("The ferry never sailed.", ["The ferry sailed."])
+        if finding.kind is FindingKind.NEGATION
     ]
 
     assert one.reason == "says “ferry never sailed”; the passage says “ferry sailed”"
@@ -109,7 +111,7 @@ def test_a_denial_says_what_stands_instead() -> None:
 )
 def test_what_is_permitted_is_not_what_is_denied(sentence: str, passage: str, outcome: FindingOutcome) -> None:
     """Surely so of the same subject and action; what is denied of another subject supports nothing."""
-    found = {one.outcome for one in check_rules(sentence, [passage]) if one.kind is FindingKind.NEGATION}
+    found = {finding.outcome for finding in check_rules(sentence, [passage]) if finding.kind is FindingKind.NEGATION}
 
     assert outcome in found
     assert (FindingOutcome.CONTRADICTED in found) == (outcome is FindingOutcome.CONTRADICTED)

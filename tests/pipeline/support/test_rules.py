@@ -226,7 +226,9 @@ def test_any_text_is_read(sentence: str, passage: str) -> None:
 
 
 def test_no_passages_say_nothing() -> None:
-    assert [one.outcome for one in check_rules("It sold 12 lamps in Oslo in 1984.", ())] == [FindingOutcome.ABSENT] * 3
+    assert [finding.outcome for finding in check_rules("It sold 12 lamps in Oslo in 1984.", ())] == [
+        FindingOutcome.ABSENT
+    ] * 3
 
 
 def test_a_sentence_takes_a_millisecond() -> None:

@@ -25,7 +25,7 @@ def refutes(claim: str, *passages: str, titles: tuple[str, ...] = ("Pumps",)) ->
 
 def misses(claim: str, *passages: str) -> list[str]:
     missed = {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED, FindingOutcome.DISPUTED}
-    return [one.reason for one in check_rules(claim, passages) if one.outcome in missed]
+    return [finding.reason for finding in check_rules(claim, passages) if finding.outcome in missed]
 
 
 @pytest.mark.parametrize(

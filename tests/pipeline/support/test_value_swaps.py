@@ -24,4 +24,4 @@ VIK = (
     ],
 )
 def test_a_value_stays_with_the_words_of_its_clause(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
-    assert any(one.outcome is FindingOutcome.CONTRADICTED for one in check_rules(sentence, [VIK])) is wrong
+    assert any(finding.outcome is FindingOutcome.CONTRADICTED for finding in check_rules(sentence, [VIK])) is wrong

@@ -83,7 +83,7 @@ async def test_the_worked_example() -> None:
         "In 2013 Skarholm IF signed the keeper Jon Vik.",
         "Seven national cups went to Lysvik BK.",
     ]
-    assert {one.title for one in told.answer.citations} == {"Skarholm IF in 2013", "Lysvik BK"}
+    assert {citation.title for citation in told.answer.citations} == {"Skarholm IF in 2013", "Lysvik BK"}
 
 
 @pytest.mark.parametrize("rounds", [1, 3])

@@ -120,7 +120,7 @@ async def test_sources_that_disagree_are_both_shown() -> None:
 
     told = await run(answer, question("How many euros is the meal allowance?"), Shelf([old, new, LEAVE]))
 
-    assert [(one.text, one.note) for one in told.answer.sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in told.answer.sentences] == [
         ("The meal allowance is 45 euros.", "Rules 2026, 2026-02-01"),
         ("The meal allowance is 38 euros.", "Rules 2024, 2024-02-01"),
     ]
@@ -271,7 +271,7 @@ async def test_a_reader_chooses_among_the_best_few_of_an_english_question(text: 
 
     async def rerank(_: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
         seen.extend(sentences)
-        return tuple(20.0 if "7" in one.text else 0.0 for one in sentences)
+        return tuple(20.0 if "7" in sentence.text else 0.0 for sentence in sentences)
 
     talk = question(text)
     kit = replace(Stage(Shelf(pages), talk, Limits(), None, check_verbatim).kit, rerank=rerank)

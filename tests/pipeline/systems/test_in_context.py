@@ -117,7 +117,7 @@ async def test_what_an_example_says_is_never_said() -> None:
     llm = ScriptedLLM({**SCRIPT, "draft": "The dock is 6 metres deep [1].", "verify": "1. SUPPORTS [1]"})
     told = await ask(llm, pool=(replace(STRANGER, pinned=True),))
     assert not any("dock" in sentence.text for sentence in told.answer.sentences)
-    assert {one.document for one in told.answer.citations} <= {"karst", "ostrava"}
+    assert {citation.document for citation in told.answer.citations} <= {"karst", "ostrava"}
 
 
 async def test_what_wants_no_fact_or_finds_none_is_not_answered() -> None:

@@ -144,7 +144,7 @@ async def test_a_note_in_another_language_is_still_said_to_be(run: Run) -> None:
         Limits(refine=False),
     )
 
-    assert [(one.text, one.note) for one in told.answer.sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in told.answer.sentences] == [
         ("Skarholm lighthouse was built in 1887.", "Skarholm lighthouse, English")
     ]
 
@@ -207,7 +207,7 @@ async def test_a_draft_that_begins_wrongly_is_written_once_more(
         Limits(looked_up=6, refine=False),
     )
 
-    assert [one.text for one in told.answer.sentences] == said
+    assert [sentence.text for sentence in told.answer.sentences] == said
     assert len(llm.of("draft")) == 2
     assert "“Yes, the ferry of Skarholm costs only 15 crowns.”" in turn_of(llm.of("draft")[1])
     assert "refused" not in turn_of(llm.of("draft")[0])
@@ -228,5 +228,5 @@ async def test_a_refined_reply_that_begins_wrongly_as_its_draft_does_is_written_
         system=wikichat.answer,
     )
 
-    assert [one.text for one in told.answer.sentences] == ["No, the ferry of Skarholm costs 15 crowns."]
+    assert [sentence.text for sentence in told.answer.sentences] == ["No, the ferry of Skarholm costs 15 crowns."]
     assert "“Yes, the ferry of Skarholm only costs 15 crowns.”" in turn_of(llm.of("draft")[1])

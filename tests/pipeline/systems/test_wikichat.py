@@ -79,11 +79,11 @@ async def test_a_question_about_a_fact(run: Run) -> None:
         },
     )
 
-    assert [(one.text, one.citations) for one in told.answer.sentences] == [
+    assert [(sentence.text, sentence.citations) for sentence in told.answer.sentences] == [
         ("Skarholm lighthouse was built in 1887.", (1,)),
         ("Oda Hagen designed the lighthouse of Skarholm.", (2,)),
     ]
-    assert [(one.title, one.quote) for one in told.answer.citations] == [
+    assert [(citation.title, citation.quote) for citation in told.answer.citations] == [
         ("Skarholm lighthouse", "Skarholm lighthouse was built in 1887."),
         ("Oda Hagen", "Oda Hagen designed the lighthouse of Skarholm."),
     ]
@@ -206,7 +206,7 @@ async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: R
         },
     )
 
-    assert [(one.text, one.note) for one in told.answer.sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in told.answer.sentences] == [
         ("The ferry to Skarholm costs 15 crowns.", "New ferry fares, 2026-01-15"),
         ("The ferry to Skarholm costs 12 crowns.", "Ferry fares, 2021-03-01"),
     ]
@@ -234,7 +234,7 @@ async def test_passages_found_for_claims_are_read_before_abstaining(run: Run) ->
     assert answered(told) == ["Oda Hagen designed the lighthouse of Skarholm."]
     first, *others = [turn_of(call) for call in llm.of("summarise")]
     assert "Oda Hagen" not in first
-    assert ["Oda Hagen" in one for one in others] == [True]
+    assert ["Oda Hagen" in other for other in others] == [True]
     told, llm = await run("What did she design besides the ferry to Skarholm?", {**script, "summarise": "None"})
     assert (told.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
     shown = [re.findall("^From: (.*)", turn_of(call), re.MULTILINE) for call in llm.of("summarise")]
@@ -255,7 +255,7 @@ async def test_a_question_in_german_over_english_pages(run: Run) -> None:
         {**BUILT, "draft": "Der Leuchtturm von Skarholm wurde 1887 gebaut [1].", "verify": SUPPORTS},
     )
 
-    assert [(one.text, one.note) for one in told.answer.sentences] == [
+    assert [(sentence.text, sentence.note) for sentence in told.answer.sentences] == [
         ("Der Leuchtturm von Skarholm wurde 1887 gebaut.", "Skarholm lighthouse, English")
     ]
     assert "Write the query in English" in llm.asked("query")
@@ -341,7 +341,7 @@ async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
         draft = f"Skarholm lighthouse was built in 1887{'.' * (number % 3)} [1]."
         failing = {"draft": "NOTHING"} if number % 5 == 0 else {"draft": draft}
         told, _ = await run(QUESTION, {**BUILT, **failing}, Limits(refine=number % 2 == 0))
-        return [one.text for one in told.answer.sentences]
+        return [sentence.text for sentence in told.answer.sentences]
 
     said = await asyncio.gather(*(turn(number) for number in range(40)))
 
@@ -363,7 +363,7 @@ def test_whatever_a_model_says_nothing_unsupported_leaves(name: str, script: Scr
         return
 
     assert all(one.citations for one in told.answer.sentences)
-    assert all("1999" not in one.text for one in told.answer.sentences)
+    assert all("1999" not in sentence.text for sentence in told.answer.sentences)
 
 
 class TestReplies:
@@ -387,7 +387,7 @@ class TestReplies:
 
         quoted = [event.evidence.text for event in told.events if isinstance(event, PageQuoted)]
         instead = quoted if "https" in draft else ["Skarholm lighthouse was built in 1887."]
-        assert [one.text for one in told.answer.sentences] == instead
+        assert [sentence.text for sentence in told.answer.sentences] == instead
         assert told.answer.withheld == 1
 
     async def test_links_and_mentions_never_leave(self, run: Run) -> None:
@@ -395,7 +395,7 @@ class TestReplies:
         draft = "Skarholm lighthouse was built in 1887 <@U123> ![x](https://evil.example/p.png) [1]."
         told, _ = await run(QUESTION, {**BUILT, "draft": draft})
 
-        said = "".join(one.text for one in told.answer.sentences)
+        said = "".join(sentence.text for sentence in told.answer.sentences)
         assert not any(bad in said for bad in ("evil", "http", "<@", "!["))
 
     async def test_numbers_out_of_range_cite_nothing(self, run: Run) -> None:
@@ -442,9 +442,9 @@ class TestReplies:
         )
 
         assert len(answered(told)) == 1
-        assert [(one.verdict, one.reasoning[:26]) for one in told.answer.claims if one.claim.origin == "model"] == [
-            (Verdict.NOT_ENOUGH_INFO, "it could not be verified: ")
-        ]
+        assert [
+            (claim.verdict, claim.reasoning[:26]) for claim in told.answer.claims if claim.claim.origin == "model"
+        ] == [(Verdict.NOT_ENOUGH_INFO, "it could not be verified: ")]
 
     async def test_one_passage_that_cannot_be_summarised_is_left_out(self, run: Run) -> None:
         """The others answer."""

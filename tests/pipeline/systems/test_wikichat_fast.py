@@ -180,7 +180,7 @@ async def test_what_is_verified_late_continues_the_reply() -> None:
     assert kinds.index(DraftStarted) < kinds.index(ClaimChecked)
     assert kinds.count(ClaimExplained) == 3
     assert answered(told) == ["Skarholm lighthouse was built in 1887.", HAGEN]
-    assert [one.reasoning for one in told.recorder.claims] == ["The first sentence says so."] * 3
+    assert [claim.reasoning for claim in told.recorder.claims] == ["The first sentence says so."] * 3
     more = turn_of(next(call for call in llm.calls if line_name(call) == "continuation"))
     assert "- Skarholm lighthouse was built in 1887." in more.partition("New notes:")[0]
     assert "1887" not in more.partition("New notes:")[2]
@@ -301,7 +301,7 @@ async def test_an_answer_is_not_lost_to_a_second_wave_that_does_not_come(late: s
     told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, waits={late: asyncio.Event()})
 
     assert answered(told) == ["Skarholm lighthouse was built in 1887."]
-    reasons = [one.reasoning for one in told.recorder.claims]
+    reasons = [claim.reasoning for claim in told.recorder.claims]
     assert reasons == [TOO_LATE if late == "verify" else "The first sentence says so."] * 3
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -350,7 +350,7 @@ async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
     kit = replace(stage.kit, stream=broken)
     status = await wikichat_fast.answer(question(QUESTION), kit)
     assert status is Status.ANSWERED
-    assert [one.claim.text for one in stage.recorder.claims] == ["Oda Hagen designed the lighthouse of Skarholm."]
+    assert [claim.claim.text for claim in stage.recorder.claims] == ["Oda Hagen designed the lighthouse of Skarholm."]
 
     silent, _ = stage_for(QUESTION, {"split": THREE})
     whole = silent.kit.stream
@@ -376,7 +376,9 @@ async def test_a_claim_of_several_without_a_verdict_is_asked_again_alone(alone: 
 
     assert dict(verdicts(told)) == {built: Verdict.SUPPORTS, oak: verdict}
     assert len(llm.of("verify")) == (2 if verdict is Verdict.SUPPORTS else 3)
-    told_why = [one.reasoning for one in told.recorder.claims if one.reasoning.startswith("it could not be verified")]
+    told_why = [
+        claim.reasoning for claim in told.recorder.claims if claim.reasoning.startswith("it could not be verified")
+    ]
     assert len(told_why) == (verdict is Verdict.NOT_ENOUGH_INFO)
 
 

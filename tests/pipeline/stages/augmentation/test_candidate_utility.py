@@ -60,7 +60,7 @@ async def test_utility_is_knowledge_f1_times_the_share_that_the_gate_lets_out(
     stage = Stage(Shelf(hits), question("bell and oak pier"), Limits(policy="never"), None, reads_alike)
     memory = open_memory(await prepare_context(question("bell and oak pier"), stage.kit), 2)
     order = [1 + [note.text for note in memory.evidence].index(one.passage.text) for one in hits]
-    written = tuple(replace(one, numbers=(order[one.numbers[0] - 1],)) for one in sentences)
+    written = tuple(replace(sentence, numbers=(order[sentence.numbers[0] - 1],)) for sentence in sentences)
     rated = await rate(replace(memory, candidates=(Candidate(written, memory.evidence),)), stage.kit)
 
     assert rated.candidates[0].utility == pytest.approx(12 / 13 / 2)

@@ -52,8 +52,8 @@ def test_pruned_chains_repeat_nothing_and_keep_to_their_budget() -> None:
 
 @given(st.lists(st.floats(-1, 2), min_size=4, max_size=4), st.integers(0, 3), st.integers(0, 200))
 def test_pruning_holds_its_bounds_for_any_scores(scores: list[float], passages: int, characters: int) -> None:
-    kept = [one for chain in prune_chains((EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS), scores, passages,
-                                          characters) for one in chain.links]  # fmt: skip
+    kept = [link for chain in prune_chains((EvidenceChain((GROUND,)), EvidenceChain((KEPT,)), *HOPS), scores, passages,
+                                          characters) for link in chain.links]  # fmt: skip
     assert len(kept) == len(set(kept))
     assert len({one.passage.id for one in kept}) <= passages
     assert sum(len(one.text) for one in kept) <= characters

@@ -6,7 +6,7 @@ from pipeline.support.rules import FindingOutcome, check_rules
 
 
 def outcomes(sentence: str, passage: str) -> set[FindingOutcome]:
-    return {one.outcome for one in check_rules(sentence, [passage])}
+    return {rule.outcome for rule in check_rules(sentence, [passage])}
 
 
 @pytest.mark.parametrize(

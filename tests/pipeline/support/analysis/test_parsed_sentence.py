@@ -8,7 +8,7 @@ from pipeline.support.rules import FindingOutcome, check_rules
 
 def contradicted(sentence: str, passage: str) -> bool:
     """Whether anything in a passage contradicts a sentence."""
-    return any(one.outcome is FindingOutcome.CONTRADICTED for one in check_rules(sentence, [passage]))
+    return any(rule.outcome is FindingOutcome.CONTRADICTED for rule in check_rules(sentence, [passage]))
 
 
 @pytest.mark.parametrize(

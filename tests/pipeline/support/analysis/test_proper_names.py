@@ -104,7 +104,7 @@ def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
     ],
 )
 def test_a_name_that_could_stand_beside_another_contradicts_nothing(sentence: str, passage: str) -> None:
-    assert FindingOutcome.CONTRADICTED not in {one.outcome for one in check_rules(sentence, [passage])}
+    assert FindingOutcome.CONTRADICTED not in {rule.outcome for rule in check_rules(sentence, [passage])}
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_a_quantity_is_found_in_another_unit_only_if_it_is_the_same(said: str, g
 def test_a_king_need_not_be_numbered_where_there_is_one_only() -> None:
     passage = "King Halvard lost the battle of the two rivers."
 
-    told = [one for one in check_rules("Halvard III lost the battle.", [passage]) if one.kind is FindingKind.NUMBER]
+    told = [rule for rule in check_rules("Halvard III lost the battle.", [passage]) if rule.kind is FindingKind.NUMBER]
     assert {one.outcome for one in told} == {FindingOutcome.FOUND}
     told = check_rules("Halvard III lost the battle.", [passage.replace("Halvard", "Halvard IV")])
     assert FindingOutcome.FOUND not in {one.outcome for one in told if one.kind is FindingKind.NUMBER}
