@@ -27,11 +27,12 @@ from pipeline.llm.server_load import LoadWatch
 from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Conversation, Turn
-from storage.database.engine import Database, open_database, open_record
+from storage.database.engine import Database, open_database
 from storage.database.queue import Queue
 from storage.database.refresh_log import Leases
 from storage.database.worker_threads import ThreadPool
 from storage.home.home_folder import lock_home
+from storage.home.record_database import open_record
 from storage.indexes.dense import open_dense_index
 from storage.indexes.embedding import open_embedder
 from storage.indexes.index_state import refuse_lost_database

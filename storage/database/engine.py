@@ -6,13 +6,11 @@ It knows nothing of what is stored: `schema` names the tables.
 import json
 import math
 import re
-import shutil
 import sqlite3
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime
 from enum import Enum
@@ -29,13 +27,16 @@ from sqlalchemy import (
     Table,
     create_engine,
     event,
+    func,
+    inspect,
     make_url,
+    select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import QueuePool
 
-from storage.database.migrations.migration_runner import migrate_database
+from storage.database.schema import REVISION
 from storage.database.worker_threads import PriorityWorker, ThreadPool, WritePriority
 from storage.errors import DatabaseUnusable, HomeUnusable, explain_folder_error, explain_sqlite_error
 from storage.home.home_folder import close_to_others, make_home, make_private_file
@@ -45,8 +46,9 @@ T = TypeVar("T")
 INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 """How to insert, by the database's dialect, so that a row may be there already."""
 _READERS = 4
-_BUSY_SECONDS = 10.0
+BUSY_SECONDS = 10.0
 _CHUNK = 500
+_MIGRATION_LOCK = 0x6D6967  # the number of PostgreSQL's advisory lock for migrations
 _MOST_KEPT = 1_000  # results of queries over tables that seldom change
 
 
@@ -141,7 +143,7 @@ def _find_changed_table(statement: str) -> str:
 
 @contextmanager
 def open_database(
-    url: str, *, home: Path, read_only: bool = False, immutable: bool = False, busy_seconds: float = _BUSY_SECONDS
+    url: str, *, home: Path, read_only: bool = False, immutable: bool = False, busy_seconds: float = BUSY_SECONDS
 ) -> Iterator[Database]:
     """Open the database, make or migrate its tables, and close it at the end. Blocks.
 
@@ -159,55 +161,40 @@ def open_database(
     )
     try:
         with translate_driver_errors(file):
-            migrate_database(engine, file, read_only=read_only)
+            _require_revision(engine, file, read_only=read_only)
         with PriorityWorker("database-write") as writer, ThreadPool("database-read", threads=_READERS) as readers:
             yield Database(engine, writer=writer, readers=readers, file=file)
     finally:
         engine.dispose()
 
 
-@contextmanager
-def open_record(url: str, *, home: Path, busy_seconds: float = _BUSY_SECONDS) -> Iterator[Database]:
-    """Open the database to read what is on record, also on a read-only medium or a full disk. Raises as above. Blocks.
+def _require_revision(engine: Engine, file: Path | None, *, read_only: bool) -> None:
+    with engine.begin() as connection:
+        if _read_revision(connection) == REVISION:
+            return
+    if read_only:
+        hint = "Any command that writes, such as `footnote ingest`, migrates it if it is older."
+        raise DatabaseUnusable("The database was written by another version of Footnote.", hint=hint)
+    from storage.database.migrations import migrate  # needed by few commands, and imports the record
 
-    SQLite wants to write beside its file even to read it. Where it cannot, and nothing stands in the write-ahead log
-    alone, the file is read as it is; else it is copied with its log to the folder for temporary files.
-    """
-    file = home / "footnote.db"
-    log = file.with_name(f"{file.name}-wal")
-    with ExitStack() as stack:
-        try:
-            database = stack.enter_context(open_database(url, home=home, busy_seconds=busy_seconds))
-        except HomeUnusable as error:
-            if url or not file.exists() or _is_locked(error):
-                raise
-            try:
-                database = stack.enter_context(open_database("", home=home, read_only=True))
-            except HomeUnusable:
-                if not (log.is_file() and log.stat().st_size):
-                    database = stack.enter_context(open_database("", home=home, read_only=True, immutable=True))
-                else:
-                    database = stack.enter_context(_open_copy(file, log, error))
-        yield database
+    with engine.execution_options(begin="BEGIN IMMEDIATE").begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+        # Another process may have migrated it while this one waited for the lock.
+        if (revision := _read_revision(connection)) != REVISION:
+            migrate(connection, revision, file)
 
 
-def _is_locked(fault: HomeUnusable) -> bool:
-    """Return whether somebody keeps the file from us, who may be changing it."""
-    cause = fault.__cause__.orig if isinstance(fault.__cause__, DBAPIError) else fault.__cause__
-    return getattr(cause, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-@contextmanager
-def _open_copy(file: Path, log: Path, fault: HomeUnusable) -> Iterator[Database]:
-    """Open a copy of SQLite's file. Raises `fault` where there is no room for it."""
-    with tempfile.TemporaryDirectory(prefix="footnote-") as folder:
-        try:
-            for one in (file, log):
-                shutil.copyfile(one, Path(folder, one.name))
-        except OSError:
-            raise fault from None
-        with open_database("", home=Path(folder)) as database:
-            yield database
+def _read_revision(connection: Connection) -> str | None:
+    """Return the revision of the tables; None without any. Raises `DatabaseUnusable` for another program's tables."""
+    tables = inspect(connection).get_table_names()
+    query = "SELECT version_num FROM alembic_version"
+    if "alembic_version" in tables and (revision := connection.exec_driver_sql(query).scalar()):
+        return str(revision)
+    if tables:
+        hint = "Choose another folder with FOOTNOTE_HOME, or another database. Nothing was changed."
+        raise DatabaseUnusable("The database belongs to another program.", hint=hint)
+    return None
 
 
 @contextmanager
@@ -240,7 +227,7 @@ def _run_transaction(engine: Engine, file: Path | None, function: Callable[[Conn
 
 
 def sqlite_engine(
-    file: Path, *, read_only: bool = False, immutable: bool = False, busy_seconds: float = _BUSY_SECONDS
+    file: Path, *, read_only: bool = False, immutable: bool = False, busy_seconds: float = BUSY_SECONDS
 ) -> Engine:
     """Make an engine over SQLite's `file`; the execution option `begin` says how transactions begin."""
     if not read_only:

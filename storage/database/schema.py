@@ -1,4 +1,4 @@
-"""The tables, as the code knows them. `storage.database.migrations` brings older databases to them."""
+"""The tables of the database. `storage.database.migrations` brings older databases to them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 REVISION = "0010"
-"""The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
+"""The revision of these tables, stored in the table `alembic_version`, which release 0.1.0 wrote with Alembic."""
 
 
 class Moment(TypeDecorator[datetime]):
@@ -151,7 +151,7 @@ failures = _table(
     Column("reason", Text, nullable=False),
 )
 
-# Triggers refuse every removal of a row, and every change but what erases a body; they stand in the migrations.
+# Triggers refuse every removal of a row, and every change but what erases a body; see `storage.database.migrations`.
 entries = _table(
     "entries",
     Column("seq", Integer, primary_key=True),

@@ -107,7 +107,7 @@ def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str,
 def insert_entries(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
     """Insert rows within a transaction, with what is derived from them, and return their numbers."""
     first = lock_record(connection) + 1
-    sealed = [_seal_row(number, row) for number, row in enumerate(rows, first)]
+    sealed = [seal_row(number, row) for number, row in enumerate(rows, first)]
     if sealed:
         connection.execute(insert(entries), sealed)
     index_entries(connection, sealed)
@@ -136,8 +136,8 @@ _LAST_NUMBER = text(
 )
 
 
-def _seal_row(seq: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give a row its number and its leaf."""
+def seal_row(seq: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row with its number and its leaf."""
     salt = secrets.token_bytes(SALT_BYTES)
     commitment = commit_body(salt, row["body"].encode())
     leaf = hash_entry(seq, row["turn_id"], row["kind"], format_moment(row["at"]), commitment)

@@ -10,13 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, event, insert, select
 
 from storage.database.engine import open_database
 from storage.database.queue import Queue
-from storage.database.schema import corpora, metadata
+from storage.database.schema import corpora
 from storage.database.worker_threads import WritePriority
 from storage.errors import DatabaseUnusable, HomeUnusable
 from storage.manifest import Manifest
@@ -36,15 +34,6 @@ def add(name: str) -> Callable[[Connection], None]:
 def names(connection: Connection) -> set[str]:
     """Read the rows that `add` wrote."""
     return set(connection.execute(select(corpora.c.name)).scalars())
-
-
-async def test_a_fresh_database_has_the_tables_of_the_schema(tmp_path: Path) -> None:
-    """What the migrations make is what the code believes; the tables of FTS5 are its own."""
-    ours = {"include_object": lambda _one, name, kind, *_: kind != "table" or not name.startswith("turn_words")}
-    with open_database("", home=tmp_path / "home") as database:
-        found = await database.read(lambda it: compare_metadata(MigrationContext.configure(it, opts=ours), metadata))
-
-    assert found == []
 
 
 async def test_what_is_kept_is_read_again_once_it_was_written_to(tmp_path: Path) -> None:
@@ -98,20 +87,6 @@ async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path)
 
     with open_database("", home=tmp_path) as database:
         assert {"a"} == await database.read(names)
-
-
-def test_opening_a_database_that_is_up_to_date_does_not_load_alembic(tmp_path: Path) -> None:
-    """Alembic would make every command slower."""
-    with open_database("", home=tmp_path):
-        pass
-    code = (
-        "import sys; from pathlib import Path; from storage.database.engine import open_database\n"
-        "with open_database('', home=Path(sys.argv[1])): print('alembic' in sys.modules)"
-    )
-
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-
-    assert done.stdout.strip() == "False"
 
 
 async def test_a_write_that_raises_is_rolled_back(tmp_path: Path) -> None:

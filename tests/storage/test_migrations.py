@@ -1,259 +1,174 @@
-"""Bringing an older database to a newer code, and refusing the reverse."""
+"""Opening a database of release 0.1.0, and refusing databases that this code has no step from."""
 
 import json
-import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import inspect
 
-from storage.database.engine import open_database, sqlite_engine
-from storage.database.migrations.migration_runner import MIGRATION_SCRIPTS, migrate_database
-from storage.database.schema import REVISION, metadata
+from storage.database.engine import Database, open_database
+from storage.database.schema import REVISION
 from storage.errors import DatabaseUnusable
 from storage.manifest import Manifest
+from storage.record.admin_choices import ChannelOverrides
 from storage.record.audit_log import AuditLog
-from storage.record.spending import Spending
-from storage.types import Checkpoint, CorpusInfo, DocumentRef, EntryKind, LogEntry, SpendingTotal
+from storage.record.proof.record_check import verify_record
+from storage.types import Checkpoint, CorpusInfo, DocumentRef, EntryKind, LogEntry, PassageKind
+from tests.storage.release_0_1_0 import MOMENT, list_entries, make_old_home
 from tests.storage.stores import listed_passages
 
-LATER = """
-from alembic import op
-revision = "later"
-down_revision = {before!r}
 
-def upgrade():
-    op.execute("CREATE TABLE later (name TEXT)")
-    {then}
-"""
+def read(file: Path, query: str) -> list[Any]:
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute(query).fetchall()
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A database of today with one row."""
+def list_tables(file: Path) -> set[str]:
+    return {name for (name,) in read(file, "SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+async def describe_tables(database: Database) -> Mapping[str, Any]:
+    """Describe the columns, keys and indexes of each table, whatever the order of columns."""
+
+    def describe(connection: Any) -> Mapping[str, Any]:
+        tables = inspect(connection)
+        return {
+            name: (
+                Counter(
+                    (column["name"], str(column["type"]), column["nullable"]) for column in tables.get_columns(name)
+                ),
+                tables.get_pk_constraint(name)["constrained_columns"],
+                sorted((index["name"], index["column_names"], index["unique"]) for index in tables.get_indexes(name)),
+                sorted(key["constrained_columns"] for key in tables.get_foreign_keys(name)),
+            )
+            for name in tables.get_table_names()
+        }
+
+    return await database.read(describe)
+
+
+async def test_old_home_keeps_its_documents(tmp_path: Path) -> None:
+    file = make_old_home(tmp_path)
+
+    with open_database("", home=tmp_path) as database:
+        manifest = Manifest(database)
+        document = await manifest.document("c", "k")
+        passages = await listed_passages(manifest, "c", "k")
+        assert document
+        assert (document.title, document.date, document.aliases) == ("Title", MOMENT, ("Other", "Names"))
+        assert await manifest.fingerprints("c") == {"k": "print", "none": "blank"}
+        assert [(passage.text, passage.section, passage.kind) for passage in passages] == [
+            ("A text.", "", PassageKind.PROSE),
+            ("Second text.", "S", PassageKind.TABLE),
+        ]
+        assert await manifest.checkpoint("c") == Checkpoint("mark", "digest", "edition")
+        assert await manifest.corpora() == (CorpusInfo("c", 2, 2, MOMENT, 1, "edition", None, 1),)
+        assert [found.key for found in await manifest.find("https://x.example/k/")] == ["k"]
+        assert await manifest.all_forgotten() == (DocumentRef("c", "gone", "Gone", "https://x.example/gone"),)
+        assert await ChannelOverrides(database).of("slack:T1/C1") == {"effort": "quick"}
+
+    assert read(file, "SELECT key, state FROM questions") == [("q", "waiting")]
+    assert read(file.with_name("footnote.db.before-0005"), "SELECT text FROM passages WHERE id = 'id0'") == [
+        ("Removed text.",)
+    ]
+
+
+async def test_old_record_is_found_and_verified(tmp_path: Path) -> None:
+    """More turns than one page, a turn that never ended and one whose opening is missing."""
+    odd = [("open", "turn_opened", "{}"), ("bare", "turn_closed", "{}")]
+    make_old_home(tmp_path, list_entries(400) + odd, first=3)
+
+    with open_database("", home=tmp_path) as database:
+        log = AuditLog(database)
+        assert len(await log.turns(9999)) == 401
+        assert (await log.turn("t1"))[0].body["question"] == "Größe?"
+        (begun,) = await log.turn("record")
+        assert (begun.kind, begun.body) == (EntryKind.TREE_BEGUN, {"entries": 1202, "gaps": [[1, 2]]})
+        assert [finding.turn_id for finding in (await verify_record(database)).findings] == ["bare"]
+
+
+async def test_old_home_has_the_tables_of_a_new_one(tmp_path: Path) -> None:
+    entries = list_entries(20)
+    make_old_home(tmp_path / "old", entries)
+
+    with (
+        open_database("", home=tmp_path / "old") as old,
+        open_database("", home=tmp_path / "new") as new,
+    ):
+        assert await describe_tables(old) == await describe_tables(new)
+        await AuditLog(new, clock=lambda: MOMENT).append(
+            *(LogEntry(turn_id, EntryKind(kind), json.loads(body)) for turn_id, kind, body in entries)
+        )
+        for query in ("SELECT * FROM turns ORDER BY 1", "SELECT * FROM turn_words ORDER BY 1"):
+            rows = [await each.read(lambda it, query=query: it.exec_driver_sql(query).all()) for each in (old, new)]
+            assert (len(rows[0]), rows[0]) == (20, rows[1])
+    triggers = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
+    assert read(tmp_path / "old" / "footnote.db", triggers) == read(tmp_path / "new" / "footnote.db", triggers)
+
+
+def test_failed_migration_leaves_the_database_unchanged(tmp_path: Path) -> None:
+    file = make_old_home(tmp_path)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE passages SET kind = 'unknown'")
+    before = list_tables(file)
+
+    with pytest.raises(ValueError, match="unknown"), open_database("", home=tmp_path):
+        pass
+
+    assert (list_tables(file), read(file, "SELECT * FROM alembic_version")) == (before, [("0005",)])
+
+
+def test_reading_does_not_migrate_an_old_home(tmp_path: Path) -> None:
+    file = make_old_home(tmp_path)
+
+    with pytest.raises(DatabaseUnusable, match="another version"), open_database("", home=tmp_path, read_only=True):
+        pass
+
+    assert read(file, "SELECT * FROM alembic_version") == [("0005",)]
+
+
+@pytest.mark.parametrize(
+    ("revision", "message", "hint"),
+    [
+        *((f"{number:04}", "unreleased Footnote", "commit 769daaf2") for number in (1, 2, 3, 4, 6, 7, 8, 9)),
+        ("of tomorrow", "newer Footnote", "Upgrade"),
+    ],
+)
+def test_other_revisions_are_refused_and_unchanged(tmp_path: Path, revision: str, message: str, hint: str) -> None:
     with open_database("", home=tmp_path):
         pass
-    change(tmp_path / "footnote.db", "INSERT INTO corpora (name) VALUES ('a')")
-    return tmp_path / "footnote.db"
-
-
-@pytest.fixture
-def engine(file: Path) -> Iterator[Engine]:
-    """An engine on it."""
-    engine = sqlite_engine(file)
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture
-def scripts_of_tomorrow(tmp_path: Path) -> Callable[[str], Path]:
-    """Our migrations and one more, which ends with the given statement."""
-
-    def make(then: str = "") -> Path:
-        folder = shutil.copytree(MIGRATION_SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "versions" / "r9999_later.py").write_text(LATER.format(before=REVISION, then=then))
-        return folder
-
-    return make
-
-
-def change(file: Path, statement: str) -> None:
-    """Change a database behind our back."""
+    file = tmp_path / "footnote.db"
     with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute(statement)
-
-
-def tables(file: Path) -> set[str]:
-    """Read which tables a database has."""
-    with closing(sqlite3.connect(file)) as connection:
-        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-
-
-def compare_tables(connection: Connection) -> list[Any]:
-    """Compare the tables with those that the code knows; those of FTS5 are its own."""
-    ours = {"include_object": lambda _one, name, kind, *_: kind != "table" or not name.startswith("turn_words")}
-    return compare_metadata(MigrationContext.configure(connection, opts=ours), metadata)
-
-
-def test_the_revision_that_the_code_names_is_the_last_migration() -> None:
-    """Opening compares with the name alone."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATION_SCRIPTS))
-
-    assert ScriptDirectory.from_config(config).get_current_head() == REVISION
-
-
-def test_an_older_database_is_copied_and_then_migrated(
-    file: Path, engine: Engine, scripts_of_tomorrow: Callable[[str], Path]
-) -> None:
-    """The copy has what the database had."""
-    migrate_database(engine, file, head="later", scripts=scripts_of_tomorrow(""))
-
-    copy = file.with_name(f"footnote.db.before-{REVISION}")
-    assert ("later" in tables(file), "later" in tables(copy)) == (True, False)
-    with closing(sqlite3.connect(copy)) as connection:
-        assert connection.execute("SELECT name FROM corpora").fetchall() == [("a",)]
-
-
-def test_a_migration_that_fails_leaves_the_database_as_it_was(
-    file: Path, engine: Engine, scripts_of_tomorrow: Callable[[str], Path]
-) -> None:
-    """It is one transaction, and the next attempt finds what this one found."""
-    scripts = scripts_of_tomorrow('op.execute("NONSENSE")')
-    before = tables(file)
-
-    with pytest.raises(OperationalError):
-        migrate_database(engine, file, head="later", scripts=scripts)
-
-    assert before == tables(file)
-    migrate_database(engine, file)
-
-
-def test_an_older_database_is_not_migrated_for_reading(
-    file: Path, engine: Engine, scripts_of_tomorrow: Callable[[str], Path]
-) -> None:
-    """Its owner may be running."""
-    with pytest.raises(DatabaseUnusable, match="another version"):
-        migrate_database(engine, file, read_only=True, head="later", scripts=scripts_of_tomorrow(""))
-
-    assert "later" not in tables(file)
-
-
-def test_a_newer_database_is_refused_and_left_as_it_is(file: Path) -> None:
-    """This code cannot know what is in it."""
-    change(file, "UPDATE alembic_version SET version_num = 'of tomorrow'")
+        connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
     before = file.read_bytes()
 
-    with pytest.raises(DatabaseUnusable, match="newer Footnote") as caught, open_database("", home=file.parent):
+    with pytest.raises(DatabaseUnusable, match=message) as caught, open_database("", home=tmp_path):
         pass
 
-    assert (before, True) == (file.read_bytes(), "Upgrade" in caught.value.hint)
-    assert [file] == list(file.parent.glob("footnote.db*"))
+    assert hint in caught.value.hint
+    assert (file.read_bytes(), list(tmp_path.glob("footnote.db*"))) == (before, [file])
 
 
-def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
-    """It has tables, and none of ours."""
-    change(tmp_path / "footnote.db", "CREATE TABLE theirs (name TEXT)")
+def test_home_of_the_latest_development_revision_opens_as_it_is(tmp_path: Path) -> None:
+    """Development versions made the same tables by ten migrations; the last one was 0010."""
+    with open_database("", home=tmp_path):
+        pass
+
+    assert read(tmp_path / "footnote.db", "SELECT version_num FROM alembic_version") == [("0010",)]
+    assert REVISION == "0010"
+
+
+def test_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "footnote.db"
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("CREATE TABLE theirs (name TEXT)")
 
     with pytest.raises(DatabaseUnusable, match="another program"), open_database("", home=tmp_path):
         pass
 
-    assert {"theirs"} == tables(tmp_path / "footnote.db")
-
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-def first_revision(file: Path, entries: list[tuple[str, str, str]]) -> None:
-    """Make a database as the first release did, with a log of (turn, kind, body)."""
-    engine = sqlite_engine(file)
-    try:
-        migrate_database(engine, file, head="0001")
-    finally:
-        engine.dispose()
-    statement = "INSERT INTO entries (turn_id, kind, at, body) VALUES (?, ?, '2026-03-01 12:00:00.000000', ?)"
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.executemany(statement, entries)
-
-
-def turn(number: int) -> Iterator[tuple[str, str, str]]:
-    """Make the entries of a turn as the first release wrote them; of an odd one by a model, for money."""
-    asker = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": f"U{number % 3}"}
-    usage: dict[str, Any] = {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None}
-    paid = {"llm_calls": 2, "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5}
-    yield f"t{number}", "turn_opened", json.dumps({"asker": asker, "question": "Größe?"})
-    yield f"t{number}", "step", json.dumps({"stage": "search"})
-    yield f"t{number}", "turn_closed", json.dumps({"usage": paid if number % 2 else usage})
-
-
-async def test_what_was_spent_before_there_were_sums_is_counted_from_the_log(tmp_path: Path) -> None:
-    """More turns than one page, one that never ended, and one of which little is known; the log stays as it was."""
-    known = [entry for number in range(1200) for entry in turn(number)]
-    odd = [("open", "turn_opened", "{}"), ("bare", "turn_closed", "{}")]
-    first_revision(tmp_path / "footnote.db", known + odd)
-
-    with open_database("", home=tmp_path) as database:
-        spending = Spending(database)
-        assert await spending.total(since=NOON) == SpendingTotal(1201, 6600, 300.0)
-        assert await spending.total(since=NOON, platform_user="slack:T1/U0") == SpendingTotal(400, 2200, 100.0)
-        assert (await spending.total(since=NOON, channel="slack:T1/C1")).turns == 1200
-        assert len(await AuditLog(database).turns(9999)) == 1201
-        assert (await AuditLog(database).turn("t1"))[0].body["question"] == "Größe?"
-
-
-async def test_a_migrated_database_counts_as_one_that_always_had_sums(tmp_path: Path) -> None:
-    """The migration and the code of today agree."""
-    entries = [entry for number in range(20) for entry in turn(number)]
-    first_revision(tmp_path / "old.db", entries)
-    (tmp_path / "old.db").rename(tmp_path / "footnote.db")
-
-    with open_database("", home=tmp_path) as old, open_database("", home=tmp_path / "new") as new:
-        await AuditLog(new).append(
-            *(LogEntry(turn_id, EntryKind(kind), json.loads(body), at=NOON) for turn_id, kind, body in entries)
-        )
-        for table in ("spending", "turns", "turn_words"):
-            every = f"SELECT * FROM {table} ORDER BY 1"
-            rows = [
-                await database.read(lambda it, every=every: it.exec_driver_sql(every).all()) for database in (old, new)
-            ]
-            assert (len(rows[0]), rows[0]) == (20, rows[1])
-
-
-def third_revision(file: Path) -> None:
-    """Make a database as it was before refreshes were on record, with something in it."""
-    engine = sqlite_engine(file)
-    try:
-        migrate_database(engine, file, head="0003")
-    finally:
-        engine.dispose()
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("INSERT INTO corpora VALUES ('c', '2026-03-01 12:00:00.000000', 1)")
-        row = ("c", "k", "Title", "https://x.example/k", "7", None, "en", "print", "", 0)
-        connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-        connection.execute("INSERT INTO passages VALUES ('id', 'c', 'k', '', 'A text.', 0, 'hash', 'prose', 1)")
-        connection.execute("INSERT INTO failures VALUES ('c', 'bad.pdf', 'is encrypted')")
-
-
-async def test_what_was_indexed_before_refreshes_were_on_record_stays(tmp_path: Path) -> None:
-    """No mark is known of it, so that its source is listed whole once more; nothing is read again."""
-    third_revision(tmp_path / "footnote.db")
-
-    with open_database("", home=tmp_path) as database:
-        manifest = Manifest(database)
-        assert await manifest.fingerprints("c") == {"k": "print"}
-        assert [one.text for one in await listed_passages(manifest, "c", "k")] == ["A text."]
-        assert await manifest.checkpoint("c") == Checkpoint()
-        assert await manifest.corpora() == (CorpusInfo("c", 1, 1, NOON, 1, "", None, 0),)
-        assert [one.key for one in await manifest.find("https://x.example/k/")] == ["k"]
-        assert await database.read(compare_tables) == []
-    assert (tmp_path / "footnote.db.before-0003").exists()
-
-
-async def test_what_was_forgotten_before_names_were_kept_is_known_by_its_key(tmp_path: Path) -> None:
-    """Nothing is made up of what it was called."""
-    file = tmp_path / "footnote.db"
-    engine = sqlite_engine(file)
-    try:
-        migrate_database(engine, file, head="0004")
-    finally:
-        engine.dispose()
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("INSERT INTO corpora (name) VALUES ('c')")
-        connection.execute("INSERT INTO forgotten VALUES ('c', 'k')")
-
-    with open_database("", home=tmp_path) as database:
-        manifest = Manifest(database)
-        assert await manifest.all_forgotten() == (DocumentRef("c", "k", "", ""),)
-        assert await manifest.find_forgotten("k") == (DocumentRef("c", "k", "", ""),)
-        (there,) = await manifest.corpora()
-        assert there.forgotten == 1
+    assert {"theirs"} == list_tables(file)

@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Connection, NullPool, create_engine, func, insert, select
+from sqlalchemy import Connection, NullPool, create_engine, func, insert, select, text
 
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.database.engine import Database, open_database
-from storage.database.migrations.migration_runner import migrate_database
 from storage.database.queue import Queue, mark_retracted
 from storage.database.refresh_log import NightLog, _end_night
-from storage.database.schema import corpora, metadata
+from storage.database.schema import corpora
 from storage.errors import IndexStale
 from storage.manifest import Manifest
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
@@ -26,7 +23,9 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.record_check import verify_record
 from storage.types import ApprovedExample, DenseMode, EntryKind, LogEntry, NewQuestion
 from tests.fakes import PageSource, WordEmbedder
+from tests.storage.release_0_1_0 import list_entries, list_statements
 from tests.storage.stores import open_home_database, opened
+from tests.storage.test_migrations import describe_tables
 from tests.team_servers import VARIABLE, TeamServers
 from tests.thorough import TEAM
 
@@ -194,44 +193,26 @@ async def test_a_home_with_another_embedder_leaves_what_the_others_keep(team_ser
     team_servers.drop_databases()
 
 
-async def test_an_older_database_is_brought_to_the_tables_of_today(team_servers, tmp_path):
-    """What stands in it stays, and its entries enter the record's tree."""
+async def test_database_of_release_0_1_0_is_migrated(team_servers, tmp_path):
+    """Its content stays, and its entries enter the record's tree."""
     team_servers.run_sql("CREATE DATABASE home_old")
     url = team_servers.database_url("home_old")
-    engine = create_engine(url, poolclass=NullPool)
-    migrate_database(engine, None, head="0003")
-    with engine.begin() as connection:
-        for statement in OLD:
+    with create_engine(url, poolclass=NullPool).begin() as connection:
+        for statement in list_statements("postgresql"):
             connection.exec_driver_sql(statement)
+        insert_entry = text("INSERT INTO entries (turn_id, kind, at, body) VALUES (:turn, :kind, :at, :body)")
+        for turn, kind, body in list_entries(2):
+            connection.execute(insert_entry, {"turn": turn, "kind": kind, "at": NOON, "body": body})
 
     with open_database(url, home=tmp_path) as database:
         manifest = Manifest(database)
-        (version,) = (await manifest.stored("c", ["k"])).values()
-        (corpus,), (entry, *_) = await manifest.corpora(), await AuditLog(database).turn("t")
-        assert (version.document.title, [one.text for one in version.passages]) == ("Title", ["A text."])
-        assert (corpus.documents, corpus.passages, corpus.failures) == (1, 1, 1)
+        version = (await manifest.stored("c", ["k"]))["k"]
+        (corpus,), (entry, *_) = await manifest.corpora(), await AuditLog(database).turn("t1")
+        assert [passage.text for passage in version.passages] == ["A text.", "Second text."]
+        assert (corpus.documents, corpus.passages, corpus.failures) == (2, 2, 1)
         assert entry.body["question"] == "Größe?"
-        assert await database.read(compare_tables) == []
         assert (await verify_record(database)).findings == ()
+        team_servers.run_sql("CREATE DATABASE home_new")
+        with open_database(team_servers.database_url("home_new"), home=tmp_path / "new") as new:
+            assert await describe_tables(database) == await describe_tables(new)
     team_servers.drop_databases()
-
-
-OLD = (
-    "INSERT INTO corpora VALUES ('c', '2026-03-01 12:00:00Z', true)",
-    "INSERT INTO documents VALUES ('c', 'k', 'Title', 'https://x.example/k', '7', NULL, 'en', 'print', '', false)",
-    "INSERT INTO passages VALUES ('id', 'c', 'k', '', 'A text.', 0, 'hash', 'prose', true)",
-    "INSERT INTO failures VALUES ('c', 'bad.pdf', 'is encrypted')",
-    *(
-        f"INSERT INTO entries (turn_id, kind, at, body) VALUES ('t', '{kind}', '2026-03-01 12:00:00Z', '{body}')"
-        for kind, body in (
-            ("turn_opened", '{"asker": {"platform": "slack"}, "question": "Größe?"}'),
-            ("turn_closed", '{"usage": {"llm_calls": 2, "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5}}'),
-        )
-    ),
-)
-
-
-def compare_tables(connection: Connection) -> list[Any]:
-    """Compare the tables with those that the code knows; an index over terms is PostgreSQL's alone."""
-    ours = {"include_object": lambda _one, name, *_: not (name or "").startswith("turn_words")}
-    return compare_metadata(MigrationContext.configure(connection, opts=ours), metadata)

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, event
 
-from storage.database.engine import Database, open_database, open_record
+from storage.database.engine import Database, open_database
 from storage.database.queue import Queue
 from storage.errors import DatabaseUnusable, HomeUnusable, StorageError
+from storage.home.record_database import open_record
 from storage.record.admin_choices import ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry, NewQuestion

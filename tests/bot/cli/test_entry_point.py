@@ -21,7 +21,6 @@ HEAVY = (
     "tokenizers",
     "pandas",
     "lxml",
-    "alembic",
 )
 SCRIPT = """
 import json, runpy, sys
@@ -56,7 +55,6 @@ def test_help_imports_no_settings_and_no_command(here: Path) -> None:
 
 
 def test_what_only_reads_the_record_loads_the_database_alone(here: Path) -> None:
-    """Once the database has its tables, which Alembic makes."""
     with open_empty_database(here / ".footnote"):
         pass
 

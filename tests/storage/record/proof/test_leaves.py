@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from storage.database.engine import open_database, sqlite_engine
-from storage.database.migrations.migration_runner import migrate_database
 from storage.record.audit_log import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.storage.stores import open_empty_database
@@ -38,22 +36,6 @@ async def test_each_entry_has_a_leaf_that_commits_to_all_of_it(tmp_path: Path) -
         assert (seq, len(salt)) == (number, 16)
         assert commitment == sha256(salt + body.encode()).digest()
         assert found == leaf(seq, turn, kind, commitment)
-
-
-async def test_entries_that_are_older_than_the_tree_enter_it(tmp_path: Path) -> None:
-    """The record says that they did; numbers that were never given are named."""
-    engine = sqlite_engine(tmp_path / "footnote.db")
-    migrate_database(engine, None, head="0006")
-    engine.dispose()
-    with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection, connection:
-        statement = "INSERT INTO entries (seq, turn_id, kind, at, body) VALUES (?, 'a', 'step', ?, '{}')"
-        connection.executemany(statement, [(seq, "2026-03-01 12:00:00.000000") for seq in range(1, 1300) if seq != 7])
-
-    with open_database("", home=tmp_path) as database:
-        (begun,) = await AuditLog(database).turn("record")
-
-    assert (begun.kind, begun.seq, begun.body) == (EntryKind.TREE_BEGUN, 1300, {"entries": 1298, "gaps": [[7, 7]]})
-    assert all(one[6] == leaf(one[0], "a", "step", one[5]) for one in rows(tmp_path)[:-1])
 
 
 ERASE = "UPDATE entries SET body = '', salt = x''"
