@@ -170,7 +170,7 @@ def _add_leaves(connection: sa.Connection) -> list[LogEntry]:
     columns = entries.c.seq, entries.c.turn_id, entries.c.kind, entries.c.at, entries.c.body
     page = sa.select(*columns).order_by(entries.c.seq).limit(_PAGE)
     while rows := connection.execute(page.where(entries.c.seq > last)).mappings().all():
-        sealed = [seal_row(row["seq"], row) for row in rows]
+        sealed = [seal_row(row["seq"], dict(row)) for row in rows]
         connection.execute(_FILL_LEAF, [{f"_{name}": value for name, value in row.items()} for row in sealed])
         for row in rows:
             gaps += [[last + 1, row["seq"] - 1]] if row["seq"] > last + 1 else []
