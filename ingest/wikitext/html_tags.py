@@ -8,11 +8,6 @@ from ingest.wikitext.markup_cleanup import BREAK, make_code_line, make_superscri
 from ingest.wikitext.wiki_site import load_meanings
 from storage.language.lazy_pattern import lazy_compile
 
-_LATEX_FUNCTIONS = frozenset({
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "ln",
-    "exp", "lim", "max", "min", "sup", "inf", "det", "dim", "ker", "gcd", "mod", "deg", "hom", "arg", "Pr",
-    "bmod",
-})  # fmt: skip
 _FRACTION = lazy_compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _BINOMIAL = lazy_compile(r"\\[dt]?binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _ROOT = lazy_compile(r"\\sqrt\s*\{([^{}]*)\}")
@@ -39,15 +34,11 @@ def render_latex(latex: str) -> str:
         text = _SCRIPT.sub(_render_script, text)
         if text == before:
             break
-    text = _EXPONENT.sub(lambda match: make_superscript(match[1]), _COMMAND.sub(_render_command, text))
+    text = _COMMAND.sub(lambda command: load_meanings("latex_symbols").get(command[1], ""), text)
+    text = _EXPONENT.sub(lambda match: make_superscript(match[1]), text)
     for gone in ("\\{", "\\}", "\\", "{", "}", "&", "~", "$"):
         text = text.replace(gone, {"\\{": "(", "\\}": ")"}.get(gone, " " if gone in "&~" else ""))
     return " ".join(text.split())
-
-
-def _render_command(match: re.Match[str]) -> str:
-    name = match[1]
-    return load_meanings("latex_symbols").get(name) or (f" {name} " if name in _LATEX_FUNCTIONS else "")
 
 
 def _bracket_terms(text: str) -> str:

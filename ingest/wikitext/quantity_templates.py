@@ -7,17 +7,10 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from ingest.wikitext.markup_cleanup import make_superscript
+from ingest.wikitext.wiki_site import load_meanings
 from ingest.wikitext.word_templates import TemplateArguments, TemplateHandler, first
 from storage.language.lazy_pattern import lazy_compile
 
-_UNITS = MappingProxyType({
-    "km2": "km²", "m2": "m²", "cm2": "cm²", "mm2": "mm²", "km3": "km³", "m3": "m³", "cm3": "cm³", "sqmi": "sq mi",
-    "sqkm": "km²", "sqft": "sq ft", "sqyd": "sq yd", "cuft": "cu ft", "cuin": "cu in", "cumi": "cu mi", "C": "°C",
-    "F": "°F", "K": "K", "km/h": "km/h", "kmh": "km/h", "m/s2": "m/s²", "kg/m3": "kg/m³", "C-change": "°C",
-    "F-change": "°F", "/km2": "/km²", "/sqmi": "/sq mi", "PD/km2": "per km²", "PD/sqmi": "per sq mi", "usgal": "US gal",
-    "impgal": "imp gal", "nmi": "nautical miles", "floz": "fl oz", "lbft": "lb·ft", "u": "u",
-    "pd/km2": "per km²", "pd/sqmi": "per sq mi", "ST": "short tons", "LT": "long tons", "t": "t",
-})  # fmt: skip
 _RANGES = MappingProxyType({
     "-": "–", "–": "–", "to": " to ", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "×": " × ", "*": " × ",
     "+/-": " ± ", "±": " ± ", "to(-)": " to ", "and(-)": " and ", "xx": " × ",
@@ -26,6 +19,10 @@ _RANGES = MappingProxyType({
 
 def _strip_number(text: str) -> bool:
     return text[:1].isdigit() or text[:2].lstrip("-−+.").isdigit()
+
+
+def _unit_sign(unit: str) -> str:
+    return load_meanings("unit_signs").get(unit, unit)
 
 
 def convert(arguments: TemplateArguments) -> str:
@@ -37,7 +34,7 @@ def convert(arguments: TemplateArguments) -> str:
         elif part in _RANGES and place + 1 < len(places) and _strip_number(places[place + 1]):
             parts.append(_RANGES[part])
         else:
-            parts.append(f" {_UNITS.get(part, part)}")
+            parts.append(f" {load_meanings('unit_signs').get(part, part)}")
             # Feet and inches: a number after a unit belongs to it unless it controls rounding.
             if not (
                 place + 2 < len(places) and _strip_number(places[place + 1]) and places[place + 2] in ("in", "oz", "lb")
@@ -62,7 +59,7 @@ def value(arguments: TemplateArguments) -> str:
         number += f"×10{make_superscript(arguments.named('e'))}"
     unit = arguments.named("u", "ul", "unit")
     before = arguments.named("p", "pre")
-    return f"{before}{number}{arguments.named('s', 'suf')} {_UNITS.get(unit, unit)}".strip()
+    return f"{before}{number}{arguments.named('s', 'suf')} {load_meanings('unit_signs').get(unit, unit)}".strip()
 
 
 def fraction(arguments: TemplateArguments) -> str:
@@ -132,7 +129,11 @@ def density(arguments: TemplateArguments) -> str:
     result = evaluate_expression(
         f"{arguments.at(0)}/{arguments.at(1)} round {arguments.named('prec') or 0}".replace(",", "")
     )
-    return f"{result}/{_UNITS.get(arguments.at(2), arguments.at(2))}" if result and arguments.at(2) else result
+    return (
+        f"{result}/{load_meanings('unit_signs').get(arguments.at(2), arguments.at(2))}"
+        if result and arguments.at(2)
+        else result
+    )
 
 
 def ordinal(arguments: TemplateArguments) -> str:
@@ -151,7 +152,7 @@ def measure(arguments: TemplateArguments) -> str:
         elif part:
             parts.append(part)
     unit = arguments.named("u", "ul", "um")
-    return " ".join([*parts, _UNITS.get(unit, unit)]).strip()
+    return " ".join([*parts, _unit_sign(unit)]).strip()
 
 
 def coordinates(arguments: TemplateArguments) -> str:
