@@ -7,13 +7,15 @@ up with after an outage, a button), the platform describes them in an `Asker`, a
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bot.settings.platform_registry import EVERYONE, load_platforms
-from bot.settings.tables.settings_tables import Settings
 from storage.errors import UnknownCorpus
-from storage.manifest import Manifest
 from storage.types import Corpus, DocumentId
+
+if TYPE_CHECKING:  # `footnote ask --help` imports `Asker`, and needs neither settings nor a database
+    from bot.settings.tables.settings_tables import Settings
+    from storage.manifest import Manifest
 
 
 class Exclusion(StrEnum):
@@ -68,23 +70,23 @@ def find_exclusion(*, listed: bool, ids: Collection[str], deny: Collection[str])
     return Exclusion.DENIED if set(ids) & set(deny) else Exclusion.NONE
 
 
-def is_admin(settings: Settings, by: Asker) -> bool:
+def is_admin(settings: "Settings", by: Asker) -> bool:
     """Return whether the settings of any platform list this person as an admin."""
     return any(by.user_id in entry.read(settings).admins for entry in load_platforms().values())
 
 
-async def list_corpora(settings: Settings, manifest: Manifest) -> tuple[Corpus, ...]:
+async def list_corpora(settings: "Settings", manifest: "Manifest") -> tuple[Corpus, ...]:
     """Return the existing corpora, the search engine's included. Raises `StorageError`."""
     web = settings.search_engine.corpus
     return (*await manifest.catalogue(), *((Corpus(web, None, reference=True),) if web else ()))
 
 
-async def find_visible_corpora(settings: Settings, manifest: Manifest, asker: Asker) -> tuple[str, ...]:
+async def find_visible_corpora(settings: "Settings", manifest: "Manifest", asker: Asker) -> tuple[str, ...]:
     """Return the existing corpora that this asker may read here. Raises `StorageError`."""
     return select_visible(settings, await list_corpora(settings, manifest), asker)
 
 
-def select_visible(settings: Settings, corpora: Sequence[Corpus], asker: Asker) -> tuple[str, ...]:
+def select_visible(settings: "Settings", corpora: Sequence[Corpus], asker: Asker) -> tuple[str, ...]:
     """Return the names of those of the corpora that this asker may read here."""
     readers = settings.visible_to
     return select_readable({corpus.name: readers.get(corpus.name, ()) for corpus in corpora}, asker)
@@ -102,7 +104,7 @@ def select_scope(allowed: Sequence[str], requested: Sequence[str]) -> tuple[str,
     return tuple(name for name in allowed if not requested or name in requested)
 
 
-async def find_forgotten_documents(manifest: Manifest, documents: Collection[DocumentId]) -> frozenset[DocumentId]:
+async def find_forgotten_documents(manifest: "Manifest", documents: Collection[DocumentId]) -> frozenset[DocumentId]:
     """Return which of the documents were forgotten. Raises `StorageError`.
 
     A document without a key counts as forgotten if its corpus has any: it could be one of them.

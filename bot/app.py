@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -25,11 +26,14 @@ from storage.record.spending import Spending
 from storage.types import Hit
 
 
-class WebCorpus(Protocol):
-    """The web as a corpus; `ingest.web.search_engines.web_search.WebSearch` is not named here, as it imports lxml."""
+class WebCorpus(AbstractContextManager["WebCorpus"], Protocol):
+    """The web as a corpus; `ingest.web.search_engines.web_search.WebSearch` is not imported here, as it needs lxml."""
 
-    @property
-    def corpus(self) -> str: ...
+    corpus: str
+
+    async def find(self, query: str, count: int) -> tuple[str, ...]:
+        """Return the addresses that the engine names. Raises `SourceUnavailable`."""
+        ...
 
     async def search(self, query: str, pages: int, skip: Collection[str] = ()) -> tuple[Hit, ...]:
         """Return passages of at most so many pages, except those to `skip`. Raises `SourceUnavailable`."""

@@ -11,10 +11,9 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextma
 from datetime import datetime
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
 
 from bot import read_version
-from bot.app import App, Records
+from bot.app import App, Records, WebCorpus
 from bot.settings.chroma_location import locate_chroma
 from bot.settings.live.live_settings import LiveSettings, SettingsSource
 from bot.settings.tables.search_engine_settings import SearchEngineSettings
@@ -45,9 +44,6 @@ from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import find_position
 from storage.record.record_search import RecordSearch
 from storage.record.spending import Spending
-
-if TYPE_CHECKING:
-    from ingest.web.search_engines.web_search import WebSearch  # imports lxml
 
 
 @asynccontextmanager
@@ -129,7 +125,7 @@ def _build_checkers(settings: Settings, threads: ThreadPool) -> tuple[SupportChe
     return answers, SupportChecker(states, strictness or "strict", names)
 
 
-def open_web_search(search: SearchEngineSettings) -> "WebSearch | None":
+def open_web_search(search: SearchEngineSettings) -> WebCorpus | None:
     """Return the configured search engine, which works within a `with` block; None if none is configured."""
     if not search.corpus:
         return None

@@ -1,1 +1,1 @@
-"""What a platform can show of a turn, as values made by pure functions; platforms render them and escape last."""
+"""Build what platforms show of a turn, as values of pure functions; platforms render them and escape last."""

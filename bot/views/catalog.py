@@ -1,4 +1,4 @@
-"""Word what the bot says itself: sentences by language from the JSON files in `words/`; answers, verdicts, reasons."""
+"""Render the bot's own texts: sentences by language from the JSON files in `words/`, answers, verdicts, reasons."""
 
 import json
 import re
@@ -13,10 +13,10 @@ from storage.types import CheckedClaim, Citation, Verdict, VerdictReason
 
 
 def translate(message_id: str, language: str, **facts: object) -> str:
-    """Return the sentence of an id in a language (ISO 639-1), with its facts; in English where there is none.
+    """Return the sentence of an id in a language (ISO 639-1) with its facts; in English if the language is missing.
 
     Raises:
-        KeyError: There is no such id, or a fact is missing.
+        KeyError: The id is unknown, or a fact is missing.
     """
     return _load_language(language)[message_id].format(**facts)
 
@@ -62,7 +62,7 @@ def render_failure(status: Status, failure: Failure, language: str) -> str:
 
 
 def render_left_out(withheld: int, total: int, language: str) -> str:
-    """Say how many statements of an answer were left out as unconfirmed."""
+    """Return how many statements of an answer were withheld as unconfirmed."""
     return translate("withheld", language, withheld=withheld, total=total)
 
 
@@ -78,14 +78,14 @@ def _load_counts() -> re.Pattern[str]:
 
 
 def render_answer_text(answer: Answer, question: Turn) -> str:
-    """Return the text of an answer: its sentences with footnote marks, or our own words for its status; pure.
+    """Return the text of an answer: its sentences with footnote marks, or the sentence for its status; pure.
 
-    An abstention after statements were withheld says how many, and not that nothing was found.
+    If statements were withheld, an abstention says how many, instead of that nothing was found.
     """
     if answer.status is Status.ANSWERED:
         return "".join(map(render_sentence, answer.sentences)).strip()
     if answer.status is Status.CHATTED:
-        from pipeline.stages.question_analysis import detect_small_talk  # its patterns are for those who answer
+        from pipeline.stages.question_analysis import detect_small_talk  # compiles patterns on import
 
         kind = detect_small_talk(question.text)
         return translate(kind.value if kind else "greeting", question.language)
@@ -98,26 +98,26 @@ def render_answer_text(answer: Answer, question: Turn) -> str:
 
 
 def render_verdict_text(answer: Answer, question: Turn) -> str:
-    """Return the text of a check: the verdict and why."""
-    found = list_asked_claims(answer)
-    lines = [f"{one.verdict}: {render_reason(one, question.language, answer.citations)}" for one in found]
-    if len(found) > 1:
-        return "\n".join(f"“{one.claim.text}” {line}" for one, line in zip(found, lines, strict=True))
+    """Return the text of a check: each verdict with its reason."""
+    claims = list_asked_claims(answer)
+    lines = [f"{claim.verdict}: {render_reason(claim, question.language, answer.citations)}" for claim in claims]
+    if len(claims) > 1:
+        return "\n".join(f"“{checked.claim.text}” {line}" for checked, line in zip(claims, lines, strict=True))
     return lines[0] if lines else render_answer_text(answer, question)
 
 
 def find_asked_claim(answer: Answer) -> CheckedClaim | None:
-    """Return the claim that somebody asked about, with its verdict; None where there is none."""
+    """Return the claim that the user asked about, with its verdict; None if there is none."""
     return next(iter(list_asked_claims(answer)), None)
 
 
 def list_asked_claims(answer: Answer) -> tuple[CheckedClaim, ...]:
-    """Return the claims that somebody asked about: several where a whole text was checked."""
+    """Return the claims that the user asked about: several if a whole text was checked."""
     return tuple(checked for checked in answer.claims if checked.claim.origin == "user")
 
 
 def render_sentence(sentence: AnsweredSentence) -> str:
-    """Return a sentence as it stands in an answer, with its note and footnote marks."""
+    """Return a sentence of an answer with its note and footnote marks."""
     note = f"({sentence.note}) " if sentence.note else ""
     before = "\n\n" if sentence.paragraph else " "
     return f"{before}{note}{sentence.text} {render_marks(sentence.citations)}"
@@ -137,23 +137,24 @@ _QUOTED_FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "said": ("quote",),
     "unnamed": ("said", "instead"),
 })  # fmt: skip
-"""What each kind quotes; the others quote nothing."""
+"""The facts in each kind's sentence; the other kinds have none."""
 
 
-def render_reason(found: CheckedClaim, language: str, citations: Iterable[Citation] = ()) -> str:
-    """Return why a claim has its verdict: without ids and scores, and in no word that a model wrote.
+def render_reason(checked: CheckedClaim, language: str, citations: Iterable[Citation] = ()) -> str:
+    """Return why a claim has its verdict, without ids, scores, or words of a model.
 
-    Where rules give no reasons, as a model gave the verdict, what its evidence says is quoted from `citations`.
+    If a model gave the verdict, so that rules give no reasons, the evidence is quoted from `citations`.
     """
-    because = (found.because, _quote_evidence(found, {citation.passage_id: citation.quote for citation in citations}))
-    return next(filter(None, (_render_reasons(some, language) for some in because)), "")
+    quotes = {citation.passage_id: citation.quote for citation in citations}
+    because = (checked.because, _quote_evidence(checked, quotes))
+    return next(filter(None, (_render_reasons(reasons, language) for reasons in because)), "")
 
 
-def _quote_evidence(found: CheckedClaim, quotes: Mapping[str, str]) -> tuple[VerdictReason, ...]:
-    """Return a verdict's reasons as the first quotation of its evidence, or of what comes nearest, gives them."""
-    settled = found.verdict is not Verdict.NOT_ENOUGH_INFO
-    quote = next((quotes[one] for one in (found.evidence if settled else found.looked_at) if one in quotes), "")
-    match found.verdict:
+def _quote_evidence(checked: CheckedClaim, quotes: Mapping[str, str]) -> tuple[VerdictReason, ...]:
+    """Return the reasons that quote a verdict's evidence, or the nearest passage."""
+    passages = checked.looked_at if checked.verdict is Verdict.NOT_ENOUGH_INFO else checked.evidence
+    quote = next((quotes[passage] for passage in passages if passage in quotes), "")
+    match checked.verdict:
         case Verdict.SUPPORTS:
             return (VerdictReason("said", (quote,)) if quote else VerdictReason("so"),)
         case Verdict.REFUTES:
@@ -167,7 +168,7 @@ def _render_reasons(reasons: Iterable[VerdictReason], language: str) -> str:
 
 
 def _render_reason_sentence(reason: VerdictReason, language: str) -> str:
-    """Return a reason as a sentence; empty for one that this version does not know."""
+    """Return a reason as a sentence; empty if this version does not know its kind."""
     message_id, names = f"reason_{reason.kind}", _QUOTED_FACTS.get(reason.kind, ())
     if not has_message(message_id) or len(names) != len(reason.facts):
         return ""

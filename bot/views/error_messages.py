@@ -1,4 +1,4 @@
-"""Put errors into words for people: one plain line, and what to do about it. Pure."""
+"""Render errors for people: one line, and what to do about it; pure."""
 
 from collections.abc import Callable, Collection
 from textwrap import shorten
@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from bot.types import Failure
+    from bot.types import Failure  # imports the settings, which `--help` does without
 
 
 @runtime_checkable
 class ReportableError(Protocol):
-    """An error that a person can mend, as all of ours are: `str()` is one plain line, and `hint` says what to do."""
+    """An error that a person can fix, as all of ours are: `str()` is one line, and `hint` says what to do."""
 
     kind: str
     hint: str
 
 
 class Fault(NamedTuple):
-    """A failure as it is told: its kind for programs, a line for people, and what to do."""
+    """An error as it is reported: a kind for programs, a line for people, and what to do."""
 
     kind: str
     message: str
     hint: str = ""
-    others: "tuple[Fault, ...]" = ()  # what else is wrong, and is told with it
+    others: "tuple[Fault, ...]" = ()  # further errors that are reported with it
 
     def line(self) -> str:
         message, hint = sanitize_line(self.message), sanitize_line(self.hint)
@@ -37,27 +37,27 @@ class Fault(NamedTuple):
 
 
 def explain_error(error: Exception) -> Fault:
-    """Say what an error means to a person."""
+    """Return the report of an error."""
     if isinstance(error, ReportableError):
-        others = (one if isinstance(one, Fault) else explain_error(one) for one in getattr(error, "others", ()))
+        others = (other if isinstance(other, Fault) else explain_error(other) for other in getattr(error, "others", ()))
         return Fault(error.kind, str(error), error.hint, tuple(others))
     if isinstance(error, OSError) and error.strerror:
         place = f": {error.filename}" if error.filename else ""
         return Fault("system", f"{error.strerror}{place}.", "Fix that, and run the command again.")
-    # A library's message may hold whole documents, or what was asked: its beginning says enough.
-    said = shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
-    return Fault("internal", f"Something went wrong unexpectedly: {said}", "`footnote --debug …` shows where.")
+    # Shortened: a library's message may contain whole documents, or the question.
+    cause = shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
+    return Fault("internal", f"An unexpected error occurred: {cause}", "`footnote --debug …` shows where.")
 
 
 def explain_nothing_ingested(sources: Collection[str]) -> Fault:
-    """Say that nothing is ingested, and how to begin, by which corpora of the settings have a source."""
+    """Return the error that nothing is ingested; `sources` are the corpora of the settings that have a source."""
     if sources:
-        hint = f"`footnote ingest all` reads in what the settings name: {', '.join(sources)}."
+        hint = f"`footnote ingest all` ingests the corpora of the settings: {', '.join(sources)}."
     else:
-        hint = "`footnote setup` begins; or `footnote ingest folder PATH --corpus NAME` ingests a folder."
+        hint = "Start with `footnote setup`, or ingest a folder: `footnote ingest folder PATH --corpus NAME`."
     return Fault("unknown_corpus", "Nothing is ingested yet.", hint)
 
 
 def explain_failure(failure: "Failure") -> Fault:
-    """Return why a turn failed, to be told as any other failure."""
+    """Convert a failed turn to a `Fault`."""
     return Fault(failure.kind, failure.message, failure.hint)

@@ -1,10 +1,10 @@
-"""Lay a view out as messages: pages of parts of runs, which each platform renders one to one; pure.
+"""Lay out a view as messages: pages of parts of runs, which each platform renders one to one; pure.
 
-A run's text is raw, and has its own blanks, brackets and line breaks in it: rendering a part is escaping each run
-once, giving it its style, and joining them. `build_blocks` sets how a sentence, a footnote, a source and a claim read
-on every platform: `Text. [1]`, `(note) Text.`, `[1] Title › Section · 2026-03-01`. Long text is cut at a line's end, a
-word's, or between two characters as people see them; nothing is lost or changes places. A sentence stays with its
-marks, and a source with its title and address, wherever there is room for them.
+A run's text is raw and contains its own spaces, brackets and line breaks: a platform renders a part by escaping each
+run once, applying its style, and joining them. `build_blocks` defines the format of sentences, footnotes, sources and
+claims for all platforms: `Text. [1]`, `(note) Text.`, `[1] Title › Section · 2026-03-01`. Long text is split at the end
+of a line, of a word, or of a visible character; nothing is lost or reordered. If there is room, a sentence stays
+together with its marks, and a source with its title and address.
 """
 
 import unicodedata
@@ -20,9 +20,9 @@ from pipeline.types import AnsweredSentence
 
 _REGIONAL = range(0x1F1E6, 0x1F200)
 _TONES = range(0x1F3FB, 0x1F400)
-_JAMO = range(0x1160, 0x1200)  # vowels and finals of Korean, where they are written one by one
+_JAMO = range(0x1160, 0x1200)  # Korean vowels and finals, if they are separate characters
 _JOINER = "\u200d"
-_FIRST_TRY = 64  # how many characters are tried first
+_FIRST_TRY = 64  # characters of the first attempt to split a text
 
 
 class PartKind(StrEnum):
@@ -30,29 +30,29 @@ class PartKind(StrEnum):
 
     STATUS = "status"
     NOTICE = "notice"
-    CLAIM = "claim"  # a claim with its state before it
-    COLLAPSED = "collapsed"  # one line in the place of all claims
+    CLAIM = "claim"  # a claim after its state
+    COLLAPSED = "collapsed"  # one line instead of all claims
     HEADING = "heading"
-    LABEL = "label"  # our own words above what comes next
-    QUOTE = "quote"  # a passage's own words, and where they stand
+    LABEL = "label"  # our own text above the next part
+    QUOTE = "quote"  # a quotation and its source
     TEXT = "text"
     PARAGRAPH = "paragraph"  # sentences with their footnote marks
     LEFT_OUT = "left_out"
-    SOURCES = "sources"  # footnotes, each on a line
+    SOURCES = "sources"  # footnotes, one per line
     NEAREST = "nearest"
     MENTIONS = "mentions"
 
 
 class TextStyle(StrEnum):
-    """How a run is shown."""
+    """The style of a run."""
 
     PLAIN = "plain"
-    NOTE = "note"  # our own words within foreign ones
-    MARK = "mark"  # a footnote's number, in brackets. Never cut
-    TITLE = "title"  # a page's title. With an address, it is the link there
+    NOTE = "note"  # our own text within other text
+    MARK = "mark"  # a footnote's number in brackets; never split
+    TITLE = "title"  # a page's title, linked to its address if it has one
     DETAIL = "detail"  # a section or a date
     QUOTE = "quote"
-    PERSON = "person"  # a person's id on the platform, to be mentioned. Never cut
+    PERSON = "person"  # the platform's id of a person to mention; never split
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class TextRun:
 
     text: str
     style: TextStyle = TextStyle.PLAIN
-    url: str = ""  # where it leads: as `sanitize_url` returns it, or empty
+    url: str = ""  # the link's address: as `sanitize_url` returns it, or empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,45 +70,45 @@ class MessagePart:
 
     kind: PartKind
     runs: tuple[TextRun, ...]
-    state: str = ""  # of a claim: as in `ClaimCard.state`
+    state: str = ""  # a claim's `ClaimCard.state`
 
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """One message of its parts."""
+    """The parts of one message."""
 
     parts: tuple[MessagePart, ...] = ()
-    rows: tuple[tuple[Button, ...], ...] = ()  # the buttons beneath; only the last page has any
+    rows: tuple[tuple[Button, ...], ...] = ()  # the buttons below; only on the last page
 
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
-    """What a platform takes in one message, in the units of `measure`."""
+    """A platform's limits of one message, in the units of `measure`."""
 
-    message: int  # of all its parts together
-    parts: int  # how many parts a message may have, its buttons left out
-    part: int  # of one part; `MIN_PART_SIZE` at least
-    row: int  # how many buttons stand in a row
-    measure: Callable[[str], int]  # how long a text is as it leaves, that is escaped
-    markup: int = 0  # how much a run's style takes at most, its link's brackets included, an address not
-    line: int = 0  # how much each line of a part takes, such as the mark of a quotation before it
-    gap: int = 0  # how much stands between two parts
+    message: int  # the size of all its parts
+    parts: int  # the number of parts, without buttons
+    part: int  # the size of one part; at least `MIN_PART_SIZE`
+    row: int  # the number of buttons in a row
+    measure: Callable[[str], int]  # returns the length of a text once escaped
+    markup: int = 0  # the most that a run's style adds, with a link's brackets but not its address
+    line: int = 0  # the size added to each line of a part, such as a quotation mark at its start
+    gap: int = 0  # the size added between two parts
 
     def size(self, run: TextRun) -> int:
-        """Return how much of a part a run takes at most."""
+        """Return the most that a run takes of a part."""
         lines = run.text.count("\n") + 1
         return self.measure(run.text) + (self.measure(run.url) if run.url else 0) + self.markup + self.line * lines
 
 
 MIN_PART_SIZE = 160
-"""A part has room for this much at least: a mark, a person's id or any character, with all that is around it."""
+"""A part has at least this much room: for a mark, a person's id or any character, with its markup."""
 
 Group = tuple[TextRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ViewBlock:
-    """A part before it is known how long parts may be. Groups are cut only where one alone is too long."""
+    """A part before it is split by size. A group is split only if it is too long by itself."""
 
     kind: PartKind
     groups: tuple[Group, ...]
@@ -116,7 +116,7 @@ class ViewBlock:
 
 
 def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
-    """Yield the blocks of a view; none for what is empty."""
+    """Yield the blocks of a view; none for empty fields."""
     yield from _build_lines(PartKind.STATUS, view.status)
     yield from _build_lines(PartKind.NOTICE, view.notice)
     yield from (_build_claim(card, view.language) for card in view.claims)
@@ -133,7 +133,7 @@ def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
         yield from _build_sources(PartKind.NEAREST, view.nearest, zone)
     yield from _build_lines(PartKind.COLLAPSED, view.collapsed)
     if view.mentions:
-        people = tuple((TextRun(mention, TextStyle.PERSON), TextRun(" ")) for mention in view.mentions)
+        people = tuple((TextRun(person, TextStyle.PERSON), TextRun(" ")) for person in view.mentions)
         yield ViewBlock(PartKind.MENTIONS, people)
 
 
@@ -205,7 +205,7 @@ def _build_source(source: ShownSource, zone: tzinfo, *, first: bool) -> Group:
 
 
 def _build_location(source: ShownSource, zone: tzinfo) -> Group:
-    """Return title, section and day of a source, and its address where nothing can link to it."""
+    """Return title, section and day of a source, and its address as text if it cannot be a link."""
     url, shown = sanitize_url(source.url), " ".join(source.url.split())
     title = " ".join(source.title.split()) or shown or "…"
     section = " ".join(source.section.split())
@@ -218,12 +218,12 @@ def _build_location(source: ShownSource, zone: tzinfo) -> Group:
 
 
 def _drop_repeated_quotes(items: Iterable[EvidenceItem]) -> Iterator[EvidenceItem]:
-    """Yield evidence in which a quotation stands only where it comes first."""
+    """Yield the items with each quotation only at its first source."""
     shown = set[ShownSource]()
     for item in items:
         sources, looked_at = (
-            tuple(replace(one, quote="") if one in shown else one for one in some)
-            for some in (item.sources, item.looked_at)
+            tuple(replace(source, quote="") if source in shown else source for source in listed)
+            for listed in (item.sources, item.looked_at)
         )
         shown |= {*item.sources, *item.looked_at}
         yield replace(item, sources=sources, looked_at=looked_at)
@@ -241,16 +241,16 @@ def _build_evidence_item(item: EvidenceItem, language: str, zone: tzinfo) -> Ite
 
 
 def _build_numbered(source: ShownSource, zone: tzinfo) -> Group:
-    """Return a passage's own words, and beneath them its footnote's number and where they stand."""
+    """Return a source's quotation, and below it the footnote's number and the location."""
     words = (TextRun(f"“{source.quote}”", TextStyle.QUOTE), TextRun("\n")) if source.quote else ()
     number = (_build_mark(source.number), TextRun(" ")) if source.number else ()
     return (*words, *number, *_build_location(source, zone))
 
 
 def split_text(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the text in pieces that fit, each as long as it can be without ending within a word.
+    """Yield the text in pieces that fit, each as long as possible without splitting a word.
 
-    A single character is taken to fit.
+    A single character is assumed to fit.
     """
     start = 0
     while start < len(text):
@@ -269,7 +269,7 @@ def _find_end(text: str, longest: int, fits: Callable[[str], bool]) -> int:
 
 
 def _find_longest(text: str, fits: Callable[[str], bool]) -> int:
-    """Return how many characters fit. What a text takes need not grow with each: the end is tried again."""
+    """Return how many characters fit. The size need not grow with each character, so the end is tried again."""
     low, high = 1, _FIRST_TRY
     while high < len(text) and fits(text[:high]):
         low, high = high, high * 2
@@ -283,7 +283,7 @@ def _find_longest(text: str, fits: Callable[[str], bool]) -> int:
 
 
 def _is_boundary(text: str, end: int) -> bool:
-    """Return whether two characters, as people see them, meet here. Tells marks, emoji and flags; no full UAX 29."""
+    """Return whether two visible characters meet here; handles marks, emoji and flags, not all of UAX 29."""
     before, after = text[end - 1], text[end]
     if ord(after) in _REGIONAL:
         return _count_flags_before(text, end) % 2 == 0
@@ -298,7 +298,7 @@ def _count_flags_before(text: str, end: int) -> int:
     return end - start
 
 
-_Sized = tuple[MessagePart, int]  # a part, and how much its runs take
+_Sized = tuple[MessagePart, int]  # a part and the size of its runs
 
 
 def paginate_view(view: View, limits: MessageLimits, zone: tzinfo = UTC) -> tuple[MessagePage, ...]:
@@ -320,7 +320,7 @@ def paginate_blocks(
 
 
 def measure_part(part: MessagePart, limits: MessageLimits) -> int:
-    """Return how much of a message a part takes at most."""
+    """Return the most that a part takes of a message."""
     return limits.gap + sum(map(limits.size, part.runs))
 
 
@@ -329,20 +329,20 @@ def _has_room(page: list[_Sized], limits: MessageLimits) -> bool:
 
 
 def _take_heading(page: list[_Sized], part: _Sized, limits: MessageLimits) -> list[_Sized]:
-    """Take a heading from a page's end to the next page, where what it is the heading of begins."""
+    """Move a heading from a page's end to the next page, where its section begins."""
     heads = page[-1][0].kind in {PartKind.LABEL, PartKind.HEADING}
     return [page.pop()] if heads and len(page) > 1 and _has_room([page[-1], part], limits) else []
 
 
 def _split_block(block: ViewBlock, limits: MessageLimits) -> Iterator[_Sized]:
-    """Yield the parts of a block: as few as hold it, none cut that fits whole into one."""
+    """Yield the parts of a block: as few as possible, without splitting a group that fits into one."""
     most = min(limits.part, limits.message) - limits.gap
     runs, taken = list[TextRun](), 0
     for run, needed in (pair for group in block.groups for pair in _split_group(group, limits, most)):
         if runs and taken + needed > most:
             yield MessagePart(block.kind, tuple(runs), block.state), taken
             runs, taken = [], 0
-        if runs or not run.text.isspace():  # what parts two sentences is not needed where a part begins
+        if runs or not run.text.isspace():  # a separator is not needed at the beginning of a part
             runs.append(run)
             taken += limits.size(run)
     if runs:
@@ -350,7 +350,7 @@ def _split_block(block: ViewBlock, limits: MessageLimits) -> Iterator[_Sized]:
 
 
 def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[tuple[TextRun, int]]:
-    """Yield a group's runs, each with the room wanted for it: the first wants room for all of them."""
+    """Yield a group's runs, each with the room that it needs; the first needs room for all of them."""
     runs = [run for run in _unlink_long(group, limits, most) if run.text]
     whole = sum(map(limits.size, runs))
     if whole > most:
@@ -360,7 +360,7 @@ def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> 
 
 
 def _unlink_long(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[TextRun]:
-    """Yield the runs; an address that leaves no room for its text is shown as text behind it, unless it is its text."""
+    """Yield the runs; an address that leaves no room for its text follows as text, unless it is the text."""
     for run in group:
         if run.url and limits.measure(run.url) > most // 2:
             yield replace(run, url="")
@@ -380,16 +380,16 @@ def _split_run(run: TextRun, limits: MessageLimits, most: int) -> Iterator[TextR
 def paginate_evidence(
     view: EvidenceView, limits: MessageLimits, language: str, zone: tzinfo = UTC
 ) -> tuple[MessagePage, ...]:
-    """Return the pages that show a turn's evidence, with our own words in the reader's language."""
+    """Return the pages that show a turn's evidence, with our own texts in the user's language."""
     return paginate_blocks(build_evidence_blocks(view, language, zone), limits)
 
 
 def render_plain_text(view: View) -> str:
-    """Return a view as plain text, in its order: what a reader of the record sees that its reader saw."""
-    said = "".join(map(render_sentence, view.sentences)).strip()
+    """Return a view as plain text, as the record stores it."""
+    sentences = "".join(map(render_sentence, view.sentences)).strip()
     nearest = (view.nearest_label, *map(_plain_source, view.nearest)) if view.nearest else ()
-    judged = map(_plain_verdict, view.judgements)
-    parts = (view.notice, view.text, *judged, said, view.left_out, *map(_plain_source, view.sources), *nearest)
+    verdicts = map(_plain_verdict, view.judgements)
+    parts = (view.notice, view.text, *verdicts, sentences, view.left_out, *map(_plain_source, view.sources), *nearest)
     return "\n\n".join(filter(None, parts))
 
 

@@ -1,21 +1,17 @@
 """Format counts, times and tables for a terminal and for reports."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable
+from datetime import datetime, tzinfo
+from typing import Protocol
 
 from bot.views.text_layout import RecordTable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime, tzinfo
 
 _MINUTE = 60  # seconds
 
 
 class ProgressCallback(Protocol):
     def __call__(self, done: int, total: int | None, beside: str = "") -> None:
-        """Take how many are done, of how many (None: unknown), and what else to show."""
+        """Show the progress: the number done, the total (None: unknown), and a text next to it."""
         ...
 
 

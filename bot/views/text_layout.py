@@ -1,42 +1,38 @@
 """Lay out text for a terminal: paragraphs, hanging marks and tables, in which no address is ever broken.
 
-A line breaks at blanks and between wide characters, never within a word: of a word that is wider than the terminal the
-line is too long, so that it can be copied. In a file or a pipe a paragraph is a line, and so is a record of a table.
+A line breaks at blanks and between wide characters, never within a word: a word that is wider than the terminal makes
+the line too long, so that it can be copied. In a file or a pipe, a paragraph or a record of a table is one line.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.cells import cell_len, get_character_cell_size
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.containers import Lines
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text as RichText
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-
-
 UNWRAPPED = 1_000_000
-"""The width of what is no terminal: nothing is wrapped there."""
+"""The width of a file or a pipe, where nothing is wrapped."""
 WHOLE = Style(bold=True, meta={"whole": True})
-"""Of a name that is bold, and not broken at its blanks."""
+"""The style of a bold name that is not broken at its blanks."""
 _GAPS = (2, 1)  # blanks between two columns: as many as fit
-_SENTENCE, _NARROWEST = 40, 24  # a column that is wider than that holds sentences, and becomes no narrower than this
-_NEVER_FIRST = frozenset("、。，．：；！？）」』】〉》〕］｝ー々…")  # what no line of Chinese or Japanese begins with
+_SENTENCE, _NARROWEST = (
+    40,
+    24,
+)  # a wider column than `_SENTENCE` contains sentences, and stays this wide
+_NEVER_FIRST = frozenset("、。，．：；！？）」』】〉》〕］｝ー々…")  # never at the start of a Chinese or Japanese line
 
 
 class Text(RichText):
-    """Text that is wrapped by these rules."""
+    """Text that is wrapped by the rules of this module."""
 
     def wrap(self, console: Console, width: int, **options: Any) -> Lines:
-        """Return its lines; of the `options` of Rich only `no_wrap` changes them."""
+        """Return its lines; of Rich's `options`, only `no_wrap` has an effect."""
         del console
         lines = Lines()
         for line in self.split(allow_blank=True):
@@ -47,31 +43,32 @@ class Text(RichText):
 
 
 def _find_breaks(line: RichText, width: int) -> Sequence[int]:
-    """Return where a line is broken: each piece is as long as fits, or is one word."""
+    """Return the positions where a line is broken: each piece is as long as fits, or one word."""
     if cell_len(line.plain) <= width:
         return ()
-    held = [(span.start, span.end) for span in line.spans if isinstance(span.style, Style) and span.style.meta]
+    whole = [(span.start, span.end) for span in line.spans if isinstance(span.style, Style) and span.style.meta]
     breaks, begin = list[int](), 0
-    for start, end in pairwise([*_find_chances(line.plain, held), len(line.plain)]):
+    for start, end in pairwise([*_find_chances(line.plain, whole), len(line.plain)]):
         if start > begin and cell_len(line.plain[begin:end].rstrip()) > width:
             breaks.append(start)
             begin = start
     return breaks
 
 
-def _find_chances(plain: str, held: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """Yield where a line might begin: after blanks, and beside wide characters."""
+def _find_chances(plain: str, whole: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Yield the positions where a line may begin: after blanks and next to wide characters, outside `whole` spans."""
     yield 0
     for place, (before, char) in enumerate(pairwise(plain), start=1):
         after_blank = before.isspace() and not char.isspace()
         wide = max(get_character_cell_size(before), get_character_cell_size(char)) > 1 and not char.isspace()
-        if (after_blank or (wide and char not in _NEVER_FIRST)) and not any(a < place < b for a, b in held):
+        inside = any(start < place < end for start, end in whole)
+        if not inside and (after_blank or (wide and char not in _NEVER_FIRST)):
             yield place
 
 
 @dataclass(frozen=True, slots=True)
 class Hanging:
-    """Content behind a mark, or behind as many blanks; all of its lines begin there."""
+    """Content after a mark; its further lines are indented by the mark's width."""
 
     mark: RichText
     content: RenderableType
@@ -92,7 +89,7 @@ def indent(content: RenderableType, by: int = 2) -> Hanging:
 
 @dataclass(frozen=True, slots=True)
 class ReadableWidth:
-    """Content in lines that are no longer than is read well."""
+    """Content in lines of a readable length."""
 
     content: RenderableType
     width: int = 100
@@ -104,9 +101,9 @@ class ReadableWidth:
 
 @dataclass(slots=True)
 class RecordTable:
-    """Records with named fields: in columns where they fit, else each record by itself, a field a line.
+    """Records with named fields: in columns if they fit, otherwise one record after another, with a field per line.
 
-    Columns are wrapped at blanks to fit. The first is what a record is called.
+    Columns are wrapped at blanks to fit. The first field is a record's name.
     """
 
     headings: Sequence[str]
@@ -132,7 +129,7 @@ class RecordTable:
             yield from self._render_row(row, widths, gap, console)
 
     def _rows(self, options: ConsoleOptions) -> list[tuple[str, ...]]:
-        """Return the rows; where nothing is wrapped, each cell on one line."""
+        """Return the rows, with each cell on one line if nothing is wrapped."""
         if options.max_width < UNWRAPPED:
             return self.rows
         return [tuple(" ".join(cell.splitlines()) for cell in row) for row in self.rows]
@@ -163,15 +160,15 @@ class RecordTable:
 
 
 def _fit_columns(rows: Sequence[Sequence[str]], width: int, gap: int) -> tuple[list[int], int] | None:
-    """Return the widths of columns, and their gap; None where they cannot be as narrow as that."""
+    """Return the widths of the columns and their gap; None if they do not fit."""
     columns = list(zip(*rows, strict=True))
     widths = [max(map(_measure_cell, column)) for column in columns]
     least = [max(map(_measure_words, column)) for column in columns]
-    least = [max(one, _NARROWEST) if wide > _SENTENCE else one for one, wide in zip(least, widths, strict=True)]
-    left = width - gap * (len(widths) - 1)
-    if sum(least) > left:
+    least = [max(low, _NARROWEST) if wide > _SENTENCE else low for low, wide in zip(least, widths, strict=True)]
+    room = width - gap * (len(widths) - 1)
+    if sum(least) > room:
         return None
-    while sum(widths) > left:
+    while sum(widths) > room:
         widest = max(range(len(widths)), key=lambda place: (widths[place] > least[place], widths[place]))
         widths[widest] -= 1
     return widths, gap
@@ -182,6 +179,6 @@ def _measure_cell(cell: str) -> int:
 
 
 def _measure_words(cell: str) -> int:
-    """Return the width of the widest part of a cell that is not broken."""
+    """Return the width of the widest unbreakable part of a cell."""
     chances = [*_find_chances(cell, ()), len(cell)]
     return max((cell_len(cell[start:end].rstrip()) for start, end in pairwise(chances)), default=0)

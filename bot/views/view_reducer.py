@@ -1,7 +1,7 @@
-"""Fold what happens in a turn into its view, from its first moment to its end; pure.
+"""Build the views of a turn from its events and its result; pure.
 
-Of claims that a model made up, only those that passages support are ever put into words, except in the evidence view,
-which marks them. Which sources and nearest pages may be seen is decided before: what is given is shown.
+The text of a model's own claim is shown only if passages support it, except in the evidence view, which marks it. The
+callers decide which sources and nearest pages may be shown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,16 +36,16 @@ from pipeline.types import (
 )
 from storage.types import CheckedClaim, Citation, Document, Evidence, Hit, Passage, Verdict
 
-MAX_QUOTED_QUESTION = 300  # characters of a question that are repeated where others read it
-_MAX_QUERY_SHOWN = 60  # characters of a query that are shown
+MAX_QUOTED_QUESTION = 300  # characters of a question that is quoted to others
+_MAX_QUERY_SHOWN = 60  # characters of a query
 _MAX_NAME = 80
-_MAX_REMARK_SHOWN = 500  # characters of what a model said of a claim
+_MAX_REMARK_SHOWN = 500  # characters of a model's remark on a claim
 _VERDICTS: Mapping[Verdict, tuple[str, str]] = MappingProxyType({
     Verdict.SUPPORTS: ("✅", "verdict_supports"),
     Verdict.REFUTES: ("❌", "verdict_refutes"),
     Verdict.NOT_ENOUGH_INFO: ("❔", "verdict_unknown"),
 })  # fmt: skip
-"""A sign that can be told from others at a glance, and the key of its words."""
+"""The sign and the message id of each verdict."""
 _LABELS = {ButtonAction.UP: "👍", ButtonAction.DOWN: "👎"}
 _WITH_FEEDBACK = (Status.ANSWERED, Status.ABSTAINED)
 _WITHOUT_HELP = (Status.CHATTED, Status.CANCELLED)
@@ -56,13 +56,13 @@ def shorten_question(text: str) -> str:
 
 
 def shorten_line(text: str, most: int) -> str:
-    """Return a text on one line, cut after so many characters."""
+    """Return a text on one line, shortened to so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[:most].rstrip()}…"
 
 
 def start_view(ticket: int, language: str, *, notice: str = "", asked: str = "") -> View:
-    """Return the view before anything was done; `asked` is the question, where it is to stand above the answer."""
+    """Return the first view of a turn; `asked` is the question, if it is shown above the answer."""
     notice = "\n".join(filter(None, (asked and f"“{shorten_question(asked)}”", notice)))
     return View(ticket, language, translate("begun", language), notice, buttons=build_stop_buttons(ticket, language))
 
@@ -91,9 +91,9 @@ def apply_event(view: View, event: Event) -> View:
 
 
 def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
-    """Return an answer as it stays, or our own words where there is none; of `view`, language and notice stay.
+    """Return the final view of an answer, or of our own text if there is none, with the language and notice of `view`.
 
-    What `only_asker` sees can be shared, all else taken back; `ask` says whether there are people to ask.
+    An answer that `only_asker` sees can be shared, any other retracted; `ask`: there are contact people.
     """
     answer, language = result.answer, view.language
     answered = answer.status is Status.ANSWERED
@@ -120,34 +120,31 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
 
 
 def render_pin(pinned: PinMark | None, language: str) -> str:
-    """Say who pinned an answer and when; empty where nobody did."""
+    """Return who pinned an answer and when; empty if it is not pinned."""
     return translate("pinned", language, name=shorten_line(pinned.name, _MAX_NAME), day=pinned.day) if pinned else ""
 
 
 def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
-    """Return the view of a fact-check: each claim with its verdict, and the passages' words."""
-    found, shown = list_asked_claims(result.answer), finish_view(view, result, only_asker=only_asker, ask=ask)
-    if not found:
+    """Return the final view of a fact-check: each claim with its verdict, and the quoted passages."""
+    claims, shown = list_asked_claims(result.answer), finish_view(view, result, only_asker=only_asker, ask=ask)
+    if not claims:
         return shown
     citations = result.answer.citations
     sources = tuple(map(build_cited_source, citations))
-    judgements = tuple(_show_verdict(one, citations, view.language) for one in found)
+    judgements = tuple(_show_verdict(claim, citations, view.language) for claim in claims)
     return replace(shown, text="", judgements=judgements, collapsed="", sentences=(), left_out="", sources=sources)
 
 
-def _show_verdict(found: CheckedClaim, citations: Sequence[Citation], language: str) -> ShownVerdict:
-    """Return a claim with its verdict, why, and the footnotes of the passages that show it or come nearest."""
-    shown = {*found.evidence, *found.looked_at}
+def _show_verdict(checked: CheckedClaim, citations: Sequence[Citation], language: str) -> ShownVerdict:
+    """Return a claim with its verdict, the reason, and the footnotes of its evidence or of the nearest passages."""
+    shown = {*checked.evidence, *checked.looked_at}
     numbers = tuple(citation.number for citation in citations if citation.passage_id in shown)
-    verdict, reason = render_verdict(found.verdict, language), render_reason(found, language, citations)
-    return ShownVerdict(verdict, found.claim.text, reason, numbers)
+    reason = render_reason(checked, language, citations)
+    return ShownVerdict(render_verdict(checked.verdict, language), checked.claim.text, reason, numbers)
 
 
 def stop_view(view: View) -> View:
-    """Return what stays of a turn that somebody stopped: that it was.
-
-    Sentences that were shown go, for nobody knows their sources yet.
-    """
+    """Return the final view of a stopped turn, without the sentences shown so far, as they have no sources yet."""
     return View(view.ticket, view.language, notice=view.notice, text=translate("stopped", view.language), done=True)
 
 
@@ -172,7 +169,7 @@ def _describe_event(event: Event, language: str) -> str:
 
 
 def _show_quote(view: View, evidence: Evidence) -> View:
-    """Show a page's own words, unless there is a sentence of the answer already."""
+    """Show a quotation, unless a sentence of the answer is already shown."""
     if view.sentences:
         return view
     quote = _page_source(evidence.passage, evidence.document, quote=evidence.text)
@@ -188,31 +185,31 @@ def _update_claims(view: View, event: Event) -> tuple[ClaimCard, ...]:
     match event:
         case SearchStarted(query=""):
             return (*view.claims, ClaimCard(len(view.claims) + 1, "checking"))
-        case ClaimChecked(checked=found) if found.claim.origin == "model":
-            return _fill_card(view, found)
+        case ClaimChecked(checked=checked) if checked.claim.origin == "model":
+            return _fill_card(view, checked)
         case DraftStarted():
             return tuple(card for card in view.claims if card.state != "checking")
         case _:
             return view.claims
 
 
-def _fill_card(view: View, found: CheckedClaim) -> tuple[ClaimCard, ...]:
-    """Fill the first card that still waits for a verdict, or add one."""
+def _fill_card(view: View, checked: CheckedClaim) -> tuple[ClaimCard, ...]:
+    """Fill the first card that has no verdict yet, or add one."""
     new = ClaimCard(max((card.number for card in view.claims), default=0) + 1, "checking")
     cards = view.claims if any(card.state == "checking" for card in view.claims) else (*view.claims, new)
     place = next(place for place, card in enumerate(cards) if card.state == "checking")
-    return (*cards[:place], _build_card(cards[place].number, found, dict(view.titles)), *cards[place + 1 :])
+    return (*cards[:place], _build_card(cards[place].number, checked, dict(view.titles)), *cards[place + 1 :])
 
 
-def _build_card(number: int, found: CheckedClaim, titles: dict[str, str]) -> ClaimCard:
-    if found.verdict is not Verdict.SUPPORTS:
-        return ClaimCard(number, "refuted" if found.verdict is Verdict.REFUTES else "unknown")
-    pages = dict.fromkeys(titles[one] for one in found.evidence if one in titles)
-    return ClaimCard(number, "supported", found.claim.text, tuple(pages))
+def _build_card(number: int, checked: CheckedClaim, titles: dict[str, str]) -> ClaimCard:
+    if checked.verdict is not Verdict.SUPPORTS:
+        return ClaimCard(number, "refuted" if checked.verdict is Verdict.REFUTES else "unknown")
+    pages = dict.fromkeys(titles[passage] for passage in checked.evidence if passage in titles)
+    return ClaimCard(number, "supported", checked.claim.text, tuple(pages))
 
 
 def _summarize_claims(claims: tuple[CheckedClaim, ...], language: str) -> str:
-    verdicts = [found.verdict for found in claims if found.claim.origin == "model"]
+    verdicts = [checked.verdict for checked in claims if checked.claim.origin == "model"]
     confirmed = verdicts.count(Verdict.SUPPORTS)
     return translate("statements", language, checked=len(verdicts), confirmed=confirmed) if verdicts else ""
 
@@ -225,7 +222,7 @@ def _show_sentences(sentences: Iterable[AnsweredSentence]) -> tuple[AnsweredSent
 
 
 def _show_sentence(sentence: AnsweredSentence, before: tuple[AnsweredSentence, ...]) -> AnsweredSentence:
-    """Return a sentence without its note where the one before it has the same sources and says it."""
+    """Return a sentence, without its note if the sentence before it has the same note and sources."""
     again = bool(before) and before[-1].citations == sentence.citations and before[-1].note in {"", sentence.note}
     return replace(sentence, note="") if again else sentence
 
@@ -235,47 +232,47 @@ def _page_source(passage: Passage, document: Document, *, quote: str = "") -> Sh
 
 
 def show_restart(view: View) -> View:
-    """Return the view while the bot is not running: the next start completes it."""
+    """Return the view that is shown while the bot is not running; the next start completes it."""
     return replace(view, status=translate("desk_resting", view.language), buttons=(), done=False)
 
 
 def build_notice_view(ticket: int, language: str, text: str) -> View:
-    """Return a view of one sentence of our own."""
+    """Return a final view of one text of ours."""
     return View(ticket, language, text=text, done=True)
 
 
 def simplify_view(view: View) -> tuple[View, View]:
-    """Return what a last view says as plain text, and what is said where a platform takes not even that."""
+    """Return a final view as plain text, and an apology if a platform refuses even that."""
     failed = build_notice_view(view.ticket, view.language, translate("failed", view.language))
     return replace(failed, text=render_plain_text(view), plain=True), replace(failed, plain=True)
 
 
 def build_evidence_view(
-    result: TurnResult, found: Mapping[str, tuple[Passage, Document]], question: str, language: str
+    result: TurnResult, passages: Mapping[str, tuple[Passage, Document]], question: str, language: str
 ) -> EvidenceView:
-    """Return the evidence of an answer for whoever reads a language. What it cites is shown as it was then.
+    """Return the evidence of an answer, with its citations as they were then.
 
-    `found` are the other passages that its claims name, by id, as they are now; one that is gone is not shown.
+    `passages` are the other passages that its claims name, by id, as they are now; missing ones are not shown.
     """
     cited = {citation.passage_id: build_cited_source(citation) for citation in result.answer.citations}
-    known = {one: _page_source(*row, quote=row[0].text) for one, row in found.items()} | cited
+    known = {key: _page_source(*row, quote=row[0].text) for key, row in passages.items()} | cited
     items = tuple(_build_evidence_items(result.answer.claims, known, language))
     quoted = {source.number for item in items for source in item.sources if source.quote}
     sources = map(build_cited_source, result.answer.citations)
-    shown = tuple(replace(one, quote="") if one.number in quoted else one for one in sources)
+    shown = tuple(replace(source, quote="") if source.number in quoted else source for source in sources)
     text = "" if items or shown else translate("evidence_none", language)
     return EvidenceView(translate("evidence", language), question, items, shown, text)
 
 
 def build_cited_source(citation: Citation) -> ShownSource:
-    """Return a footnote with the supporting words of its passage."""
+    """Return a footnote with the quotation that supports it."""
     return ShownSource(citation.number, citation.title, citation.section, citation.date, citation.url, citation.quote)
 
 
 def _build_evidence_items(
     claims: Sequence[CheckedClaim], known: Mapping[str, ShownSource], language: str
 ) -> Iterator[EvidenceItem]:
-    """Yield the claims that somebody asked about, or else the answer's; then those of the model alone."""
+    """Yield the claims that the user asked about, or else the answer's; then the model's own."""
     by_origin = {
         origin: [claim for claim in claims if claim.claim.origin == origin] for origin in ("user", "retrieved", "model")
     }
@@ -287,19 +284,20 @@ def _build_evidence_items(
 
 
 def _build_evidence_item(checked: CheckedClaim, known: Mapping[str, ShownSource], language: str) -> EvidenceItem:
-    """Return a claim with the sources of its verdict; where there are none, with what came nearest."""
+    """Return a claim with the sources of its verdict, or with the nearest source if there are none."""
     text = checked.claim.text
-    sources = tuple(_drop_repeated_quote(known[one], text) for one in dict.fromkeys(checked.evidence) if one in known)
-    nearest = () if sources else tuple(known[one] for one in checked.looked_at if one in known)[:1]
+    evidence = [known[passage] for passage in dict.fromkeys(checked.evidence) if passage in known]
+    sources = tuple(_drop_repeated_quote(source, text) for source in evidence)
+    nearest = () if sources else tuple(known[passage] for passage in checked.looked_at if passage in known)[:1]
     verdict = render_verdict(checked.verdict, language)
     return EvidenceItem(text, verdict, _explain_claim(checked, language), sources, nearest)
 
 
 def _explain_claim(checked: CheckedClaim, language: str) -> str:
-    """Return why a claim has its verdict: by the rules' reasons, or as the model said, named and cleaned."""
+    """Return why a claim has its verdict: the reasons of the rules, or the cleaned remark of the model."""
     if checked.because:
         return translate("evidence_because", language, reasoning=render_reason(checked, language))
-    from pipeline.replies.cited_sentences import parse_sentence  # for the few who look at the evidence
+    from pipeline.replies.cited_sentences import parse_sentence  # needed only for the evidence view
 
     remark = parse_sentence(checked.reasoning, len(checked.reasoning))[0]
     shown = shorten_line(remark, _MAX_REMARK_SHOWN)
@@ -307,7 +305,7 @@ def _explain_claim(checked: CheckedClaim, language: str) -> str:
 
 
 def _drop_repeated_quote(source: ShownSource, text: str) -> ShownSource:
-    """Return a source without its quotation where the claim is a part of it, word for word."""
+    """Return a source, without its quotation if the claim is a literal part of it."""
     return replace(source, quote="") if " ".join(text.split()) in " ".join(source.quote.split()) else source
 
 
@@ -318,7 +316,7 @@ def build_stop_buttons(ticket: int, language: str) -> tuple[Button, ...]:
 def build_answer_buttons(
     ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool
 ) -> tuple[Button, ...]:
-    """Return the buttons of an answer; `ask` says whether there are people to ask."""
+    """Return the buttons of an answer; `ask`: there are contact people."""
     actions = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN] if status in _WITH_FEEDBACK else []
     if ask and status not in _WITHOUT_HELP:
         actions.append(ButtonAction.ASK)
@@ -332,12 +330,12 @@ def build_example_button(ticket: int, language: str) -> Button:
 
 
 def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
-    """Return the buttons where there is nobody to share an answer with, as in a DM."""
+    """Return the buttons for a place without other people, such as a DM."""
     return tuple(button for button in buttons if button.action is not ButtonAction.SHARE)
 
 
 def build_confirmation(action: ButtonAction, language: str) -> Confirmation:
-    """Return what is asked before an answer is retracted, or a person is asked about what nobody else sees."""
+    """Return the confirmation before an answer is retracted, or a person is asked about a private question."""
     keys = (f"{action.value}_sure", f"button_{action.value}", f"{action.value}_not")
     return Confirmation(*(translate(key, language) for key in keys))
 

@@ -274,7 +274,7 @@ def test_a_search_that_cannot_find_anything_says_why(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("", "`footnote setup` begins"),
+        ("", "Start with `footnote setup`"),
         ("[[corpus]]\nname = 'docs'\nsource = { type = 'folder', path = 'docs' }\n", "`footnote ingest all` reads"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_fault_of_the_code_is_logged_with_where_it_came_from(options: list[str
     logged, said = lines(result)
 
     assert result.exit_code == 1
-    assert said[0].startswith("footnote: Something went wrong unexpectedly: ZeroDivisionError: by ***")
+    assert said[0].startswith("footnote: An unexpected error occurred: ZeroDivisionError: by ***")
     assert "test_serve_command.py" in logged[-1]["exception"]
     assert SECRET not in result.stderr
 
