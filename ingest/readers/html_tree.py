@@ -145,11 +145,11 @@ class _Flow:
         self.items: list[ContentItem] = []
         self._line: list[str] = []
 
-    def say(self, text: str | None) -> None:
+    def add_text(self, text: str | None) -> None:
         if text:
             self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
 
-    def say_gap(self, text: str, need: Need) -> None:
+    def add_gap(self, text: str, need: Need) -> None:
         """Leave a gap with its text; an optional one is shown only if nothing else fills its place."""
         plain = _SPACES.sub(" ", text.translate(_UNSEEN)).strip()
         self._line.append(f"{_LEVELS[need] * _GAP_BEGINS}{plain}{_GAP_ENDS}")
@@ -176,9 +176,9 @@ class _Flow:
             return
         if tag in _SEEN:
             if not _is_decoration(element):
-                self.say_gap(_caption(element), _need(element))
+                self.add_gap(_caption(element), _need(element))
         elif depth > _DEEPEST:
-            self.say(" ".join(element.itertext()))
+            self.add_text(" ".join(element.itertext()))
         elif handler := _HANDLERS.get(tag):
             handler(self, element, depth)
         else:
@@ -188,26 +188,26 @@ class _Flow:
         block = element.tag in _BLOCKS
         if block:
             self.end()
-        self.say(element.text)
+        self.add_text(element.text)
         for child in element:
             self.walk(child, depth + 1)
-            self.say(child.tail)
+            self.add_text(child.tail)
         if block:
             self.end()
 
     def fork(self, element: Element, depth: int) -> list[ContentItem]:
         flow = _Flow()
-        flow.say(element.text)
+        flow.add_text(element.text)
         for child in element:
             flow.walk(child, depth + 1)
-            flow.say(child.tail)
+            flow.add_text(child.tail)
         flow.end()
         return flow.items
 
     def link(self, element: Element, depth: int) -> None:
         label = "".join(element.itertext()).strip()
         if not label and not len(element) and not element.get("href", "#").startswith("#"):
-            self.say_gap(_caption(element), "")
+            self.add_gap(_caption(element), "")
         elif label not in {"¶", "#", "§", "🔗", "↩", "↩︎"}:
             self._inside(element, depth)
 

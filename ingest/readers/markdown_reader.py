@@ -175,15 +175,10 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
         tag = tag.replace(HIDDEN_PIPE, "|")
         reading = template_tags.read_tag(tag, state.env["paired"], state.src[match.end() : match.end() + 2])
         state.push("html_inline", "", 0).content = reading.gap
-    elif not silent and match["raw"]:
-        if match["text"].strip():
-            state.push("text", "", 0).content = match["text"]
-        else:
-            state.push("html_inline", "", 0).content = make_gap(need="optional")
-    elif not silent and match["comment"]:
+    elif not silent and (text := (match["text"] if match["raw"] else match["box"]) or "").strip():
+        state.push("text", "", 0).content = text
+    elif not silent and (match["raw"] or match["comment"]):
         state.push("html_inline", "", 0).content = make_gap(need="optional")
-    elif not silent and match["box"]:
-        state.push("text", "", 0).content = match["box"]
     state.pos = match.end()
     return True
 
@@ -331,10 +326,8 @@ def _read_lone_component(state: StateBlock, line: int, _end: int, silent: bool) 
     if silent:
         return True
     text = template_tags.read_component(tag["name"], tag["props"])
-    if tag["alone"]:
-        state.push("html_block", "", 0).content = f"<p>{make_gap(text)}</p>\n"
-    elif text and not tag["close"]:
-        state.push("html_block", "", 0).content = f"<p>{escape(text)}</p>\n"
+    if content := make_gap(text) if tag["alone"] else "" if tag["close"] else escape(text):
+        state.push("html_block", "", 0).content = f"<p>{content}</p>\n"
     state.line = last + 1
     return True
 
