@@ -1,4 +1,4 @@
-"""Each reader over rows of our own writing: what it makes of them, and how it complains."""
+"""Each reader of labelled claims, over rows written here: its claims, and its complaints."""
 
 import json
 from pathlib import Path
@@ -6,75 +6,174 @@ from typing import Any
 
 import pytest
 
-from evaluation.claims.claim_formats import (
-    CLAIM_FORMATS,
-    drop_duplicates,
-    link_groups,
-    read_all,
-    read_claims,
-)
+from evaluation.claims.claim_formats import CLAIM_FORMATS, drop_duplicates, link_groups, read_all, read_claims
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
 from storage.types import Verdict
 
 SUPPORTS, REFUTES, UNKNOWN = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
 
-def lines(path: Path, *rows: Any) -> Path:
+def write(path: Path, *rows: Any) -> Path:
     path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), encoding="utf-8")
     return path
 
 
-def seen(claims: tuple[LabelledClaim, ...]) -> list[tuple[str, tuple[str, ...], Verdict]]:
-    return [(claim.claim, claim.evidence, claim.label) for claim in claims]
+def make_claim(claim: str, *evidence: str, label: Verdict = SUPPORTS, source: str = "s") -> LabelledClaim:
+    return LabelledClaim(claim, source, claim, evidence, label, claim)
 
 
-def made(claim: str, *evidence: str, label: Verdict = SUPPORTS, source: str = "s", group: str = "") -> LabelledClaim:
-    return LabelledClaim(claim, source, claim, evidence, label, group or claim)
+def make_benchmark_row(stances: list[list[str]]) -> dict[str, Any]:
+    passages = [[f"Passage {place}." for place, _ in enumerate(listed)] or ["Unjudged."] for listed in stances]
+    claims = [f"Claim {place}." for place, _ in enumerate(stances)]
+    sentence = {"claims": claims, "auto_evidence": passages, "stance_claim_autoEvid": stances}
+    return {"prompt": "Do geese fly?", "sentences": {"sentence1": sentence}}
 
 
-def test_plain_form_is_named_after_its_file(tmp_path: Path) -> None:
-    path = lines(
-        tmp_path / "ours.jsonl",
-        {"claim": "The kiln is hot.", "evidence": ["It glows.", " "], "label": "SUPPORTS", "id": "k", "group": "kiln"},
-        {"claim": "The kiln is cold.", "evidence": "It glows.", "label": "refutes"},
-        {"claim": "The kiln is old.", "evidence": "It glows.", "label": "not_enough_info"},
-    )
-
-    found = read_claims(path)
-
-    assert seen(found) == [
-        ("The kiln is hot.", ("It glows.",), SUPPORTS),
-        ("The kiln is cold.", ("It glows.",), REFUTES),
-        ("The kiln is old.", ("It glows.",), UNKNOWN),
-    ]
-    assert {claim.source for claim in found} == {"ours"}
-    assert (found[0].id, found[0].group, found[1].id) == ("k", "kiln", "2")
+def make_summary(text: str, *votes: str) -> dict[str, Any]:
+    return {"sentence": text, "responses": [{"worker_id": 1, "response": vote} for vote in votes]}
 
 
-def test_fever_symmetric_is_detokenized(tmp_path: Path) -> None:
-    row = {
-        "id": "7",
-        "claim": "Ada Quill did n't sing `` Low Tide '' .",
-        "evidence": "Ada Quill -LRB- born 3 May 1950 -RRB- sang `` Low Tide '' , her sister 's song .",
-        "gold_label": "REFUTES",
-        "evid": [],
-    }
+ARTICLE = ("Geese fly south.\nDucks stay at home.",)
 
-    found = read_claims(lines(tmp_path / "x", row))
 
-    assert seen(found) == [
+@pytest.mark.parametrize(
+    ("source", "rows", "claims"),
+    [
         (
-            'Ada Quill didn\'t sing "Low Tide".',
-            ('Ada Quill (born 3 May 1950) sang "Low Tide", her sister\'s song.',),
-            REFUTES,
-        )
-    ]
+            "plain",
+            [
+                {
+                    "claim": "It is hot.",
+                    "evidence": ["It glows.", " "],
+                    "label": "SUPPORTS",
+                    "id": "k",
+                    "group": "kiln",
+                },
+                {"claim": "It is cold.", "evidence": "It glows.", "label": "refutes"},
+                {"claim": "It is old.", "evidence": "It glows.", "label": "not_enough_info"},
+            ],
+            [
+                ("It is hot.", ("It glows.",), SUPPORTS),
+                ("It is cold.", ("It glows.",), REFUTES),
+                ("It is old.", ("It glows.",), UNKNOWN),
+            ],
+        ),
+        (
+            "fever-symmetric",
+            [
+                {
+                    "id": "7",
+                    "claim": "Ada Quill did n't sing `` Low Tide '' .",
+                    "evidence": "Ada Quill -LRB- born 3 May 1950 -RRB- sang `` Low Tide '' , her sister 's song .",
+                    "gold_label": "REFUTES",
+                    "evid": [],
+                }
+            ],
+            [
+                (
+                    'Ada Quill didn\'t sing "Low Tide".',
+                    ('Ada Quill (born 3 May 1950) sang "Low Tide", her sister\'s song.',),
+                    REFUTES,
+                )
+            ],
+        ),
+        (
+            "fever-symmetric",
+            [{"id": 7, "claim": "Geese fly .", "evidence_sentence": "Geese fly south .", "label": "SUPPORTS"}],
+            [("Geese fly.", ("Geese fly south.",), SUPPORTS)],
+        ),
+        (
+            "begin",  # quotation marks mean nothing in it, and generic replies claim nothing
+            [
+                "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label",
+                'm\tw\tThe "Low Tide" is a song.\thi\tIt is a song .\tFully attributable',
+                "m\tw\tGeese fly.\thi\tGeese swim\tNot fully attributable",
+                "m\tw\tGeese fly.\thi\tOh, really?\tGeneric",
+            ],
+            [
+                ("It is a song.", ('The "Low Tide" is a song.',), SUPPORTS),
+                ("Geese swim", ("Geese fly.",), UNKNOWN),
+            ],
+        ),
+        (
+            "faithdial",
+            [
+                "evidence,history,response,BEGIN,VRM",
+                '"Geese fly, mostly.",hi,They fly.,Entailment,x',
+                "Geese fly.,hi,Geese do fly.,Uncooperative,x",
+                "Geese fly.,hi,Geese fly to us.,Partial Hallucination,x",
+                "Geese fly.,hi,Do they?,Generic,x",
+            ],
+            [
+                ("They fly.", ("Geese fly, mostly.",), SUPPORTS),
+                ("Geese do fly.", ("Geese fly.",), SUPPORTS),
+                ("Geese fly to us.", ("Geese fly.",), UNKNOWN),
+            ],
+        ),
+        (
+            "factcheck-gpt/passages",
+            [
+                {"claim": "Geese fly.", "evidence": word, "stance": word}
+                for word in ("completely-support", "partially-support", "irrelevant", "refute")
+            ],
+            [
+                ("Geese fly.", ("completely-support",), SUPPORTS),
+                ("Geese fly.", ("partially-support",), UNKNOWN),
+                ("Geese fly.", ("irrelevant",), UNKNOWN),
+                ("Geese fly.", ("refute",), REFUTES),
+            ],
+        ),
+        (
+            "factcheck-gpt/claims",  # claims with contradictory or unjudged passages are skipped
+            [
+                make_benchmark_row(
+                    [
+                        ["irrelevant", "completely-support"],
+                        ["refute"],
+                        ["partially-support"],
+                        ["refute", "completely-support"],
+                        [],
+                    ]
+                )
+            ],
+            [
+                ("Claim 0.", ("Passage 0.", "Passage 1."), SUPPORTS),
+                ("Claim 1.", ("Passage 0.",), REFUTES),
+                ("Claim 2.", ("Passage 0.",), UNKNOWN),
+            ],
+        ),
+        (
+            "qags",
+            [
+                {
+                    "article": "Geese fly south. Ducks stay at home.",
+                    "summary_sentences": [
+                        make_summary("Geese fly.", "yes", "yes", "no"),
+                        make_summary("Ducks fly.", "no", "yes", "no"),
+                    ],
+                }
+            ],
+            [("Geese fly.", ARTICLE, SUPPORTS), ("Ducks fly.", ARTICLE, UNKNOWN)],
+        ),
+    ],
+)
+def test_rows_of_each_form_become_claims(tmp_path: Path, source: str, rows: list[Any], claims: list[Any]) -> None:
+    found = read_claims(write(tmp_path / "plain.jsonl", *rows))
+
+    assert [(claim.claim, claim.evidence, claim.label) for claim in found] == claims
+    assert {claim.source for claim in found} == {source}
 
 
-def test_older_fever_symmetric_fields_are_read(tmp_path: Path) -> None:
-    row = {"id": 7, "claim": "Geese fly .", "evidence_sentence": "Geese fly south .", "label": "SUPPORTS"}
+def test_plain_form_reads_its_optional_fields(tmp_path: Path) -> None:
+    row = {"claim": "It glows.", "evidence": "It glows.", "label": "SUPPORTS"}
+    optional = {"kind": "asked", "asked": "Does it glow?", "id": "k", "group": "kiln"}
+    path = write(tmp_path / "ours.jsonl", {**row, **optional}, {**row, "held": True})
 
-    assert seen(read_claims(lines(tmp_path / "x", row))) == [("Geese fly.", ("Geese fly south.",), SUPPORTS)]
+    first, second = read_claims(path)
+
+    assert (first.source, first.kind, first.asked) == ("ours", "asked", ("Does it glow?",))
+    assert (first.id, first.group, second.id) == ("k", "kiln", "2")
+    assert (second.source, second.family, second.kind) == ("ours/held", "ours", "")
 
 
 def test_fool_me_twice_reads_gold_and_retrieved_evidence(tmp_path: Path) -> None:
@@ -86,192 +185,72 @@ def test_fool_me_twice_reads_gold_and_retrieved_evidence(tmp_path: Path) -> None
         "retrieved_evidence": [{"text": "It rains."}, {"text": "It snows."}],
         "wikipedia_page": "Brasker",
     }
+    path = write(tmp_path / "x", row)
 
-    path = lines(tmp_path / "x", row)
-
-    (found,) = read_claims(path)
+    (gold,) = read_claims(path)
     (searched,) = read_claims(path, "fm2-searched")
 
-    assert found.evidence == ("It lies in the sea.", "No land touches it.")
-    assert (found.group, found.title, found.label) == ("Brasker", "Brasker", SUPPORTS)
-    assert searched.evidence == (*found.evidence, "It rains.")
+    assert gold.evidence == ("It lies in the sea.", "No land touches it.")
+    assert (gold.group, gold.title, gold.label) == ("Brasker", "Brasker", SUPPORTS)
+    assert searched.evidence == (*gold.evidence, "It rains.")
     assert (searched.source, searched.family) == ("fm2/searched", "fm2")
 
 
-def wice(label: str, sets: list[list[int]], evidence: list[str]) -> dict[str, Any]:
-    return {
-        "claim": "The ferry to Brasker sails twice a day.",
-        "label": label,
-        "supporting_sentences": sets,
-        "evidence": evidence,
-        "meta": {"id": "d1", "claim_title": "Brasker", "claim_section": "", "claim_context": ""},
-    }
+def make_wice_row(label: str, sets: Any, evidence: list[str]) -> dict[str, Any]:
+    meta = {"id": "d1", "claim_title": "Brasker", "claim_section": "", "claim_context": ""}
+    claim = "The ferry to Brasker sails twice a day."
+    return {"claim": claim, "label": label, "supporting_sentences": sets, "evidence": evidence, "meta": meta}
 
 
-PAGE = [
-    "(meta data) TITLE: Timetable",
-    *(["Filler " * 50] * 4),
-    "It sails at noon.",
-    *(["More " * 60] * 3),
-    "And at six.",
-]
+FILLER, MORE = ["Filler " * 50] * 4, ["More " * 60] * 3
+PAGE = ["(meta data) TITLE: Timetable", *FILLER, "It sails at noon.", *MORE, "And at six."]
+SCATTERED = [text for number in range(5) for text in (f"Sailing number {number}.", "Filler " * 118)]
+ALIKE = ["Nothing here. " * 50, "The ferry was painted. " * 25, "Brasker has a ferry. " * 25, "A day. " * 50] * 2
 
 
-def test_wice_takes_passages_around_supporting_sentences(tmp_path: Path) -> None:
-    """The set of sentences that lies closest together is taken, and passages stay within 120 words."""
-    (found,) = read_claims(lines(tmp_path / "x", wice("supported", [[1, 5, 9], [5, 9]], PAGE)))
+def test_wice_takes_the_passages_of_supporting_sentences(tmp_path: Path) -> None:
+    def read(*row: Any) -> LabelledClaim:
+        return read_claims(write(tmp_path / "x", make_wice_row(*row)))[0]
 
-    assert found.label is SUPPORTS
-    assert [text for text in ("It sails at noon.", "And at six.") if any(text in each for each in found.evidence)] == [
-        "It sails at noon.",
-        "And at six.",
-    ]
-    assert len(found.evidence) == 2
-    assert all(len(passage.split()) <= 120 for passage in found.evidence)
+    near = read("supported", [[1, 5, 9], [5, 9]], PAGE)
+    scattered = read("partially_supported", [[0, 2, 4, 6, 8]], SCATTERED)
+    unsupported = read("not_supported", [[], [2]], ALIKE)
 
-
-def test_wice_packs_scattered_sentences(tmp_path: Path) -> None:
-    page = [text for number in range(5) for text in (f"Sailing number {number}.", "Filler " * 118)]
-
-    (found,) = read_claims(lines(tmp_path / "x", wice("partially_supported", [[0, 2, 4, 6, 8]], page)))
-
-    assert found.label is UNKNOWN
-    assert found.evidence == ("\n".join(f"Sailing number {number}." for number in range(5)),)
+    assert (near.label, len(near.evidence)) == (SUPPORTS, 2)
+    assert all(any(text in passage for passage in near.evidence) for text in ("It sails at noon.", "And at six."))
+    assert all(len(passage.split()) <= 120 for passage in near.evidence)
+    assert scattered.label is UNKNOWN
+    assert scattered.evidence == ("\n".join(f"Sailing number {number}." for number in range(5)),)
+    assert (unsupported.label, len(unsupported.evidence)) == (UNKNOWN, 3)
+    assert unsupported.evidence[0].startswith(("The ferry was painted.", "Brasker has"))
 
 
-def test_wice_takes_similar_passages_without_support(tmp_path: Path) -> None:
-    page = ["Nothing here. " * 50, "The ferry was painted. " * 25, "Brasker has a ferry. " * 25, "A day. " * 50] * 2
-
-    (found,) = read_claims(lines(tmp_path / "x", wice("not_supported", [[], [2]], page)))
-
-    assert found.label is UNKNOWN
-    assert len(found.evidence) == 3
-    assert found.evidence[0].startswith("The ferry was painted.") or found.evidence[0].startswith("Brasker has")
+@pytest.mark.parametrize("sets", [[[99]], [[]], ["x"]])
+def test_wice_rejects_invalid_sentence_numbers(tmp_path: Path, sets: Any) -> None:
+    with pytest.raises(UnreadableClaims, match="supporting_sentences"):
+        read_claims(write(tmp_path / "x", make_wice_row("supported", sets, ["One.", "Two."])))
 
 
-@pytest.mark.parametrize(
-    ("sets", "complaint"),
-    [([[99]], "supporting_sentences"), ([[]], "supporting_sentences"), (["x"], "supporting_sentences")],
-)
-def test_wice_rejects_invalid_sentence_numbers(tmp_path: Path, sets: Any, complaint: str) -> None:
-    with pytest.raises(UnreadableClaims, match=complaint):
-        read_claims(lines(tmp_path / "x", wice("supported", sets, ["One.", "Two."])))
-
-
-def test_begin_skips_generic_replies(tmp_path: Path) -> None:
-    header = "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label"
-    rows = [
-        'm\tw\tThe "Low Tide" is a song.\thi\tIt is a song .\tFully attributable',
-        "m\tw\tGeese fly.\thi\tGeese swim\tNot fully attributable",
-        "m\tw\tGeese fly.\thi\tOh, really?\tGeneric",
-    ]
-
-    found = read_claims(lines(tmp_path / "x", header, *rows))
-
-    assert seen(found) == [
-        ("It is a song.", ('The "Low Tide" is a song.',), SUPPORTS),
-        ("Geese swim", ("Geese fly.",), UNKNOWN),
-    ]
-
-
-def test_faithdial_counts_uncooperative_as_supported(tmp_path: Path) -> None:
-    rows = [
-        "evidence,history,response,BEGIN,VRM",
-        '"Geese fly, mostly.",hi,They fly.,Entailment,x',
-        "Geese fly.,hi,Geese do fly.,Uncooperative,x",
-        "Geese fly.,hi,Geese fly to us.,Partial Hallucination,x",
-        "Geese fly.,hi,Do they?,Generic,x",
-    ]
-
-    found = read_claims(lines(tmp_path / "x", *rows))
-
-    assert seen(found) == [
-        ("They fly.", ("Geese fly, mostly.",), SUPPORTS),
-        ("Geese do fly.", ("Geese fly.",), SUPPORTS),
-        ("Geese fly to us.", ("Geese fly.",), UNKNOWN),
-    ]
-
-
-def test_stances_map_to_verdicts(tmp_path: Path) -> None:
-    words = ["completely-support", "partially-support", "irrelevant", "refute"]
-    rows = [{"claim": "Geese fly.", "evidence": f"Passage {word}", "stance": word} for word in words]
-
-    found = read_claims(lines(tmp_path / "x", *rows))
-
-    assert [claim.label for claim in found] == [SUPPORTS, UNKNOWN, UNKNOWN, REFUTES]
-    assert {claim.family for claim in found} == {"factcheck-gpt"}
-
-
-def benchmark(stances: list[list[str]]) -> dict[str, Any]:
-    passages = [[f"Passage {place}." for place, _ in enumerate(said)] or ["Unjudged."] for said in stances]
-    claims = [f"Claim {place}." for place, _ in enumerate(stances)]
-    sentence = {"claims": claims, "auto_evidence": passages, "stance_claim_autoEvid": stances}
-    return {"prompt": "Do geese fly?", "sentences": {"sentence1": sentence}}
-
-
-def test_factcheck_benchmark_takes_the_clearest_passage(tmp_path: Path) -> None:
-    row = benchmark(
-        [
-            ["irrelevant", "completely-support"],
-            ["refute", "partially-support"],
-            ["irrelevant", "partially-support"],
-            ["refute", "completely-support"],
-            [],
-        ]
-    )
-
-    found = read_claims(lines(tmp_path / "x", row))
-
-    assert [(claim.claim, claim.label) for claim in found] == [
-        ("Claim 0.", SUPPORTS),
-        ("Claim 1.", REFUTES),
-        ("Claim 2.", UNKNOWN),
-    ]
-    assert found[0].evidence == ("Passage 0.", "Passage 1.")
-    assert {claim.group for claim in found} == {"Do geese fly?"}
-
-
-def test_qags_counts_votes(tmp_path: Path) -> None:
-    def said(text: str, *votes: str) -> dict[str, Any]:
-        return {"sentence": text, "responses": [{"worker_id": 1, "response": vote} for vote in votes]}
-
-    row = {
-        "article": "Geese fly south. Ducks stay at home.",
-        "summary_sentences": [said("Geese fly.", "yes", "yes", "no"), said("Ducks fly.", "no", "yes", "no")],
-    }
-
-    found = read_claims(lines(tmp_path / "x", row))
-
-    evidence = ("Geese fly south.\nDucks stay at home.",)
-    assert seen(found) == [("Geese fly.", evidence, SUPPORTS), ("Ducks fly.", evidence, UNKNOWN)]
+ROW = '{"claim": "a", "evidence": "b", "label": "SUPPORTS"}'
 
 
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ('{"claim": "a", "evidence": "b", "label": "SUPPORTS"}\n{"claim": "a"', "line 2: it is no JSON"),
-        ('{"claim": "a", "evidence": "b", "label": "SUPPORTS"}\n\n[1]', "line 3: it is no JSON object"),
-        (
-            '{"claim": "a", "evidence": "b", "label": "maybe"}',
-            r'line 1: "label" should be one of SUPPORTS, REFUTES, .*maybe',
-        ),
-        ('{"claim": " ", "evidence": "b", "label": "SUPPORTS"}', 'line 1: "claim" should be a text'),
-        ('{"claim": "a", "evidence": 7, "label": "SUPPORTS"}', 'line 1: "evidence" should be a list, and is 7'),
-        ('{"claim": "a", "evidence": [7], "label": "SUPPORTS"}', 'line 1: "evidence" should be a list of texts'),
-        (
-            '{"claim": "a", "evidence": "b", "label": "SUPPORTS"}\n{"claim": "a", "label": "REFUTES"}',
-            "line 2: .* missing",
-        ),
+        (f'{ROW}\n{{"claim": "a"', "line 2: it is no JSON"),
+        (f"{ROW}\n\n[1]", "line 3: it is no JSON object"),
+        (ROW.replace("SUPPORTS", "maybe"), r'line 1: "label" should be one of SUPPORTS, REFUTES, .*maybe'),
+        (ROW.replace('"a"', '" "'), 'line 1: "claim" should be a text'),
+        (ROW.replace('"b"', "7"), 'line 1: "evidence" should be a list, and is 7'),
+        (ROW.replace('"b"', "[7]"), 'line 1: "evidence" should be a list of texts'),
+        (f'{ROW}\n{{"claim": "a", "label": "REFUTES"}}', "line 2: .* missing"),
         ("knowledge\tresponse\tbegin_label\na\tb\tGeneric\na\tb", "line 3: it has 2 columns, and the header 3"),
         ('{"text": "a", "label": "SUPPORTS", "gold_evidence": ["x"]}', '"gold_evidence" should be objects'),
     ],
 )
 def test_malformed_row_is_reported_with_its_line(tmp_path: Path, content: str, complaint: str) -> None:
-    path = tmp_path / "odd.jsonl"
-    path.write_text(content)
-
     with pytest.raises(UnreadableClaims, match=complaint) as error:
-        read_claims(path)
+        read_claims(write(tmp_path / "odd.jsonl", content))
 
     assert "odd.jsonl, line" in str(error.value)
     assert "\n" not in str(error.value)
@@ -279,11 +258,8 @@ def test_malformed_row_is_reported_with_its_line(tmp_path: Path, content: str, c
 
 @pytest.mark.parametrize("content", ["no table", '{"question": "x"}', "a,b\n1,2", "[1, 2]"])
 def test_unknown_form_error_lists_the_known_ones(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "odd.txt"
-    path.write_text(content)
-
     with pytest.raises(UnreadableClaims) as error:
-        read_claims(path)
+        read_claims(write(tmp_path / "odd.txt", content))
 
     assert all(form.says in error.value.hint for form in CLAIM_FORMATS.values())
 
@@ -305,22 +281,20 @@ def test_undecodable_and_missing_files_and_unknown_forms_are_refused(tmp_path: P
 @pytest.mark.parametrize("form", ["", "plain"])
 def test_empty_file_is_reported_as_empty(tmp_path: Path, text: str, form: str) -> None:
     with pytest.raises(UnreadableClaims, match="is empty") as caught:
-        read_claims(lines(tmp_path / "none.jsonl", text), form)
+        read_claims(write(tmp_path / "none.jsonl", text), form)
 
     assert caught.value.hint
 
 
 def test_named_form_overrides_detection(tmp_path: Path) -> None:
-    row = {"claim": "Geese fly.", "evidence": "Geese fly south.", "label": "SUPPORTS"}
+    (claim,) = read_claims(write(tmp_path / "x", ROW), "fever-symmetric")
 
-    (found,) = read_claims(lines(tmp_path / "x", row), "fever-symmetric")
-
-    assert found.source == "fever-symmetric"
+    assert claim.source == "fever-symmetric"
 
 
 def test_folder_yields_only_its_claim_files(tmp_path: Path) -> None:
-    lines(tmp_path / "a.jsonl", {"claim": "Geese fly.", "evidence": "Geese fly.", "label": "SUPPORTS"})
-    lines(tmp_path / "README.md", "# About")
+    write(tmp_path / "a.jsonl", ROW)
+    write(tmp_path / "README.md", "# About")
     (tmp_path / "folder").mkdir()
 
     assert len(read_all([tmp_path])) == 1
@@ -328,25 +302,16 @@ def test_folder_yields_only_its_claim_files(tmp_path: Path) -> None:
 
 
 def test_duplicate_claims_are_merged_and_contradictory_ones_dropped() -> None:
-    one, other = made("a", "x"), made("b", "x")
+    first, second = make_claim("a", "x"), make_claim("b", "x")
 
-    assert drop_duplicates([one, one, other, made("b", "x", label=REFUTES)]) == (one,)
+    assert drop_duplicates([first, first, second, make_claim("b", "x", label=REFUTES)]) == (first,)
 
 
 def test_claims_that_share_a_passage_share_a_group() -> None:
-    claims = [made("a", "x"), made("b", "x", "y"), made("c", "y"), made("d", "z"), made("e", "x", source="t")]
+    shared = [make_claim("a", "x"), make_claim("b", "x", "y"), make_claim("c", "y")]
+    claims = [*shared, make_claim("d", "z"), make_claim("e", "x", source="t")]
 
     groups = [claim.group for claim in link_groups(claims)]
 
     assert groups[0] == groups[1] == groups[2]
     assert len(set(groups)) == 3
-
-
-def test_plain_form_reads_kind_question_and_held(tmp_path: Path) -> None:
-    row = {"claim": "It glows.", "evidence": "It glows.", "label": "SUPPORTS"}
-    path = lines(tmp_path / "ours.jsonl", {**row, "kind": "asked", "asked": "Does it glow?"}, {**row, "held": True})
-
-    first, second = read_claims(path)
-
-    assert (first.source, first.kind, first.asked) == ("ours", "asked", ("Does it glow?",))
-    assert (second.source, second.family, second.kind) == ("ours/held", "ours", "")

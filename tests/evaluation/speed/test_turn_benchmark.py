@@ -1,20 +1,16 @@
-"""A turn's arithmetic, by steps that are written down here: what its end waited for, prefixes, marks, its picture."""
+"""Figures of single turns, from steps written down here, and one turn traced on a simulated server."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
-from evaluation.simulated_model.model_pace import ServerPace
+from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.speed.turn_benchmark import (
-    Timeline,
-    TimelineBar,
     build_timeline,
     draw_timelines,
     render_bills,
@@ -32,16 +28,25 @@ from evaluation.speed.turn_figures import (
     critical_path,
     measure_bill,
     measure_prefixes,
-    plain_seconds,
     server_seconds,
     split_seconds,
 )
-from evaluation.speed.turn_trace import Cause, MeasuredTurn, StepKind, TraceStep
+from evaluation.speed.turn_trace import (
+    Cause,
+    MeasuredTurn,
+    StepKind,
+    TraceStep,
+    measure_turn,
+    open_bench,
+    open_second_server,
+)
 from pipeline.llm.model import ChatMessage
-from storage.types import Passage
+from tests.evaluation.speed.two_pages import PAGES
+from tests.fakes import PageSource
 from tests.pipeline.world import hit
 
 PACE = ServerPace(first_token=0.5, out=10, prompt=1_000)
+AT_ONCE = SimulatedModel(ServerPace(first_token=0, out=math.inf, prompt=math.inf))
 
 
 def step(place: int, kind: StepKind, name: str, began: float, ended: float, cause: Cause | None = None) -> TraceStep:
@@ -51,18 +56,18 @@ def step(place: int, kind: StepKind, name: str, began: float, ended: float, caus
 def call(
     place: int, name: str, began: float, ended: float, cause: Cause | None = None, prompt: str = "", pieces: int = 0
 ) -> TraceStep:
-    """A call of 100 prompt tokens that replies one token each tenth of a second, its last at its end."""
+    """Return a call of 100 prompt tokens, with a reply token every tenth of a second, the last at its end."""
     made = step(place, "model", name, began, ended, cause)
     made.messages = (ChatMessage("system", "Rules."), ChatMessage("user", prompt))
     made.prompt_tokens, made.tokens = 100, round((ended - began - 0.6) * 10)
-    made.pieces = [round(ended - 0.1 * (pieces - one - 1), 6) for one in range(pieces)]
+    made.pieces = [round(ended - 0.1 * (pieces - number - 1), 6) for number in range(pieces)]
     return made
 
 
-def streamed_turn() -> Sequence[TraceStep]:
-    """Claims of 4 tokens, of which the second begins a search and that a check; a query beside; then the draft.
+def make_steps() -> Sequence[TraceStep]:
+    """Return claims, of which the second starts a search and a check; a query next to them; then the draft.
 
-    The draft is asked for by a task that waited for both and whose own last step is the search at the beginning.
+    The task of the draft waited for both, and its own last step is the search at the beginning.
     """
     opening = step(0, "search", "search", 0.0, 0.1)
     claims = call(1, "claims", 0.1, 1.1, Cause(0, 0.1), pieces=4)
@@ -74,12 +79,26 @@ def streamed_turn() -> Sequence[TraceStep]:
     return opening, claims, query, search, verify, check, draft
 
 
-def test_critical_path_follows_causes() -> None:
-    steps = streamed_turn()
+def make_turn(steps: Sequence[TraceStep], end: float = 4.06) -> MeasuredTurn:
+    causes = Cause(6, 2.95), Cause(6, 4.051)
+    return MeasuredTurn("q", 0.0, end, "answered", list(steps), [3.0, 4.0], *causes, [2.0], 2.051)
 
-    way = critical_path(steps, Cause(6, 4.051), 0.0, 4.06)
 
-    assert [(leg.step and leg.step.name, round(leg.began, 3), round(leg.ended, 3)) for leg in way] == [
+def make_rounds(rounds: int) -> MeasuredTurn:
+    """Return a turn of calls that follow each other, with half a second of our own work between them."""
+    calls = [
+        call(place, "any", 1.5 * place, 1.5 * place + 1, Cause(place - 1, 1.5 * place - 0.5) if place else None)
+        for place in range(rounds)
+    ]
+    last = Cause(rounds - 1, 1.5 * rounds - 0.5)
+    return replace(make_turn(calls, 1.5 * rounds), said=[], first=None, last=last)
+
+
+def test_critical_path_and_the_split_of_its_seconds() -> None:
+    path = critical_path(make_steps(), Cause(6, 4.051), 0.0, 4.06)
+    spent = split_seconds(path, PACE, 0.08)
+
+    assert [(leg.step and leg.step.name, round(leg.began, 3), round(leg.ended, 3)) for leg in path] == [
         ("search", 0.0, 0.1),
         ("claims", 0.1, 0.9),
         ("search", 0.9, 1.0),
@@ -89,34 +108,14 @@ def test_critical_path_follows_causes() -> None:
         (None, 2.05, 2.051),
         ("draft", 2.051, 4.051),
         (None, 4.051, 4.06),
-    ]  # fmt: skip
-    assert sum(leg.seconds for leg in way) == pytest.approx(4.06)
-
-
-def test_seconds_are_split_by_server_and_own_work() -> None:
-    steps = streamed_turn()
-    way = critical_path(steps, Cause(6, 4.051), 0.0, 4.06)
-    spent = split_seconds(way, PACE, 0.08)
-
-    assert [round(server_seconds(leg, PACE), 3) for leg in way] == [0, 0.8, 0, 1.0, 0, 0, 0, 2.0, 0]
-    assert spent["server"] == pytest.approx(3.8)
-    assert spent["search"] == pytest.approx(0.16)
-    assert {name: round(seconds, 3) for name, seconds in spent.items() if name not in {"server", "search"}} == {
-        "searching": 0.04, "calls": 0.0, "between": 0.011, "checks": 0.049
+    ]
+    assert [round(server_seconds(leg, PACE), 3) for leg in path] == [0, 0.8, 0, 1.0, 0, 0, 0, 2.0, 0]
+    assert {name: round(seconds, 3) for name, seconds in spent.items()} == {
+        "server": 3.8, "search": 0.16, "searching": 0.04, "calls": 0.0, "between": 0.011, "checks": 0.049
     }  # fmt: skip
-    assert sum(spent.values()) == pytest.approx(4.06)
-
-
-def test_cached_tokens_cost_less_time() -> None:
-    steps = [replace(call(0, "draft", 0.0, 2.0), cached_tokens=80)]
-    (way,) = critical_path(steps, Cause(0, 2.0), 0.0, 2.0)
-
-    assert server_seconds(way, PACE) == pytest.approx(0.5 + 0.02 + 1.4)
-    assert server_seconds(way, replace(PACE, cached_cost=0.5)) == pytest.approx(0.5 + 0.06 + 1.4)
-
-
-def test_turn_without_steps_is_one_unwatched_leg() -> None:
-    assert [(leg.step, leg.seconds) for leg in critical_path([], None, 1.0, 3.0)] == [(None, 2.0)]
+    cached = replace(call(0, "draft", 0.0, 2.0), cached_tokens=80)
+    (leg,) = critical_path([cached], Cause(0, 2.0), 0.0, 2.0)
+    assert server_seconds(leg, replace(PACE, cached_cost=0.5)) == pytest.approx(0.5 + 0.06 + 1.4)
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 5), st.integers(-1, 20)), max_size=12), st.floats(10, 12))
@@ -127,12 +126,12 @@ def test_critical_path_has_no_gaps(drawn_steps: list[tuple[float, float, int]], 
         began = (before.ended if before else 0.0) + after
         cause = Cause(before.id, before.ended) if before else None
         steps.append(step(place, "check", "check", began, began + lasts, cause))
-    ended = max([end, *(one.ended for one in steps)])
+    ended = max([end, *(drawn.ended for drawn in steps)])
 
-    way = critical_path(steps, None, 0.0, ended)
+    path = critical_path(steps, None, 0.0, ended)
 
-    assert (way[0].began, way[-1].ended) == (0.0, ended)
-    assert all(one.ended == other.began for one, other in pairwise(way))
+    assert (path[0].began, path[-1].ended) == (0.0, ended)
+    assert all(leg.ended == following.began for leg, following in pairwise(path))
 
 
 def test_stable_prefix_is_shared_with_any_earlier_prompt() -> None:
@@ -142,42 +141,35 @@ def test_stable_prefix_is_shared_with_any_earlier_prompt() -> None:
         replace(call(place, name, 0, 1), messages=(ChatMessage("user", text),))
         for place, (name, text) in enumerate(prompts)
     ]
-    empty = measure_prefixes([], calls)
-    again = measure_prefixes([f"<user>\n{rules}before"], calls)
 
-    assert empty == {"query": StagePrompts(1, 102, 0), "verify": StagePrompts(2, 204, 101 + 1)}
-    assert again["query"] == StagePrompts(1, 102, 101)
+    assert measure_prefixes([], calls) == {"query": StagePrompts(1, 102, 0), "verify": StagePrompts(2, 204, 101 + 1)}
+    assert measure_prefixes([f"<user>\n{rules}before"], calls)["query"] == StagePrompts(1, 102, 101)
 
 
 def test_bill_discounts_cached_prefixes() -> None:
-    """It knows whole steps of what calls before began with, their schemas first, once they were read: from 1,024 on."""
     rules = "r" * 4 * 1_300
-    asked = [
+    calls = [
         replace(call(0, "claims", 0.0, 3.0, pieces=14), messages=(ChatMessage("system", f"{rules}a"),)),
         replace(call(1, "query", 0.1, 1.0), messages=(ChatMessage("system", f"{rules}b"),), schema={"type": "object"}),
         replace(call(2, "verify", 1.8, 2.0), messages=(ChatMessage("system", f"{rules}c"),)),
         replace(call(3, "verify", 1.8, 2.0), messages=(ChatMessage("system", "short" * 400),)),
     ]
-    bill = measure_bill(asked, asked)
+    bill = measure_bill(calls, calls)
 
-    assert (bill.tokens, bill.cached_alone) == (3 * 1_302 + 4 + 503, 1_280)
-    assert bill.cached == 3 * 1_280
+    assert (bill.tokens, bill.cached_alone, bill.cached) == (3 * 1_302 + 4 + 503, 1_280, 3 * 1_280)
     assert bill.billed(0.5, alone=True) == bill.tokens - 640
     assert count_cached("x" * 4 * 1_023, ["x" * 8_000]) == 0
     assert count_cached("x" * 4 * 1_024, ["x" * 8_000]) == 1_024
-    found = compute_figures(
-        SystemRuns("a", [replace(turned("one", asked, 4.0), first=None, last=None)] * 2, [in_rounds(3)], PACE, 0.1, 2.0)
-    )
-    assert found["bills"] == {"short": bill}
-    assert (
-        render_bills(found).splitlines()[-1].startswith(f"| short | {bill.tokens:,} | 1,280 | {bill.tokens - 640:,} |")
-    )
+    turn = replace(make_turn(calls, 4.0), first=None, last=None)
+    figures = compute_figures(SystemRuns("a", [turn] * 2, [make_rounds(3)], PACE, 0.1, 2.0))
+    assert render_bills(figures).splitlines()[-1].startswith(f"| short | {bill.tokens:,} | 1,280 |")
 
 
 def test_resent_passages_are_counted_by_round() -> None:
     passages = [
         hit("The bell was cast in 1887. It hangs on the quay.").passage,
         hit("The quay is long.", key="quay.md").passage,
+        hit(" ", key="empty.md").passage,
     ]
     bell, quay = "1: The bell was cast in 1887.\n2: It hangs on the quay.", "3: The quay is long."
     calls = [
@@ -186,95 +178,60 @@ def test_resent_passages_are_counted_by_round() -> None:
 
     assert count_resent_passages(calls, passages, [1, 1, 1, 2]) == 2
     assert count_resent_passages(calls, passages, [1, 2, 3, 4]) == 0
-    assert count_resent_passages(calls[:1], [passage_without_sentences()], [1]) == 0
 
 
-def passage_without_sentences() -> Passage:
-    return hit(" ").passage
+def test_figures_and_marks_are_printed() -> None:
+    turns = [make_turn(make_steps())] * 2
+    figures = compute_figures(SystemRuns("wikichat-fast", turns, [make_rounds(5)], PACE, 0.08, plain=2.0))
+    lines = render_figures([figures]).splitlines()
 
-
-def turned(question: str, steps: Sequence[TraceStep], end: float) -> MeasuredTurn:
-    return MeasuredTurn(
-        question, 0.0, end, "answered", list(steps), [3.0, 4.0], Cause(6, 2.95), Cause(6, 4.051), [2.0], 2.051
-    )
-
-
-def in_rounds(rounds: int) -> MeasuredTurn:
-    """A turn of so many calls, each after the other, half a second of ours between them."""
-    calls = [
-        call(place, "any", 1.5 * place, 1.5 * place + 1, Cause(place - 1, 1.5 * place - 0.5) if place else None)
-        for place in range(rounds)
-    ]
-    return replace(turned("x", calls, 1.5 * rounds), said=[], first=None, last=Cause(rounds - 1, 1.5 * rounds - 0.5))
-
-
-def test_figures_of_a_system() -> None:
-    turns = [turned(name, streamed_turn(), 4.06) for name in ("one", "two", "three")]
-    found = compute_figures(SystemRuns("wikichat-fast", turns, [in_rounds(3)], PACE, 0.08, plain=2.0))
-
-    assert plain_seconds(PACE) == pytest.approx(0.5 + 0.2 + 12)
-    assert (found["first_ratio"], found["end_ratio"], found["rounds"]) == (1.5, 2.03, 3)
-    assert (found["calls"], found["prompt_tokens"], found["verdicts"], found["late_verdicts"]) == (4, 400, 3, 0)
-    assert found["end_ratio_without_ours"] == pytest.approx((3.8 + 0.16) / 12.7)
-    assert found["stages"]["verify"].calls == 1
-    assert [name for name, kept in found["marks"].items() if not kept] == ["first_ratio"]
-    assert len(found["marks"]) == 5
-    slow = compute_figures(SystemRuns("wikichat-fast", turns, [in_rounds(5)], PACE, 0.08, plain=1.0))
-    assert [name for name, kept in slow["marks"].items() if not kept] == ["first_ratio", "end_ratio", "rounds"]
-
-
-def test_printed_figures_show_marks_and_parts() -> None:
-    """Marks beside their figures, WikiChat 2.1 last, and where the time went."""
-    turns = [turned(name, streamed_turn(), 4.06) for name in ("one", "two")]
-    found = compute_figures(SystemRuns("wikichat-fast", turns, [in_rounds(5)], PACE, 0.08, plain=2.0))
-    lines = render_figures([found]).splitlines()
-
+    assert (figures["first_ratio"], figures["end_ratio"], figures["rounds"]) == (1.5, 2.03, 5)
+    assert (figures["calls"], figures["prompt_tokens"], figures["verdicts"], figures["late_verdicts"]) == (4, 400, 2, 0)
+    assert figures["end_ratio_without_ours"] == pytest.approx((3.8 + 0.16) / (0.5 + 0.2 + 12))
+    assert [name for name, holds in figures["marks"].items() if not holds] == ["first_ratio", "rounds"]
     assert lines[0] == "| | wikichat-fast | WikiChat 2.1 |"
     assert "| end, over the end of a plain call | 2.03 (keeps at most 2.30) | 3.17 (4.25 refined) |" in lines
     assert "| rounds: seconds of a server that takes one for any reply | 5 (MISSES at most 4) | 3 |" in lines
-    assert "| the same with ours | 7.50 |  |" in lines
-    assert (
-        "to the end: server 3.80 s, index 0.16 s, ours 100 ms (searching 40, calls 0, between 11, checks 49)"
-        in render_parts(found)
-    )
-    assert any(line.startswith("| verify | 1 |") for line in render_stages(found).splitlines())
+    parts = "to the end: server 3.80 s, index 0.16 s, ours 100 ms (searching 40, calls 0, between 11, checks 49)"
+    assert parts in render_parts(figures)
+    assert any(line.startswith("| verify | 1 |") for line in render_stages(figures).splitlines())
 
 
 def test_silent_turn_has_no_first_sentence() -> None:
-    silent = replace(turned("one", streamed_turn(), 4.06), said=[], first=None, how="abstained")
-    found = compute_figures(SystemRuns("wikichat-fast", [silent, silent], [silent], PACE, 0.08, plain=2.0))
+    silent = replace(make_turn(make_steps()), said=[], first=None, how="abstained")
+    figures = compute_figures(SystemRuns("wikichat-fast", [silent, silent], [silent], PACE, 0.08, plain=2.0))
 
-    assert math.isnan(found["first_ratio"])
-    assert found["marks"]["first_ratio"] is False
-    assert found["ended"] == {"abstained": 2}
-    assert "nan" not in render_figures([found])
+    assert math.isnan(figures["first_ratio"])
+    assert figures["marks"]["first_ratio"] is False
+    assert figures["ended"] == {"abstained": 2}
+    assert "nan" not in render_figures([figures])
 
 
-def test_timeline_marks_the_critical_path() -> None:
-    timeline = build_timeline("a system", replace(turned("one", streamed_turn(), 4.06), said=[]))
-    lines = timeline.bars
+def test_timeline_marks_the_critical_path(tmp_path) -> None:
+    timeline = build_timeline("a system", make_turn(make_steps()))
     text = render_timeline(timeline).splitlines()[1:]
+    draw_timelines([timeline], 2.0, tmp_path / "turn.png")
 
-    assert [line.label for line in lines] == [
-        "search 1", "claims 1", "query 1", "search 2", "verify 1", "check 1", "draft 1"
+    assert [bar.label for bar in timeline.bars if bar.critical] == [
+        "search 1", "claims 1", "search 2", "verify 1", "check 1", "draft 1"
     ]  # fmt: skip
-    assert [line.critical is None for line in lines] == [False, False, True, False, False, False, False]
-    assert lines[4].critical == pytest.approx((1.0, 2.0))
     assert (
         text[2] == "query 1  |  ----------------                                                       |   0.10   1.00"
     )
     assert "#################----" in text[4]
     assert text[-1].endswith("^|   4.06 end")
+    assert (tmp_path / "turn.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_timeline_is_drawn_as_png(tmp_path: Path) -> None:
-    bar = TimelineBar("draft 1", 0.0, 4.0, (0.0, 2.0))
-    timeline = Timeline("a system", [bar], [("first sentence", 3.0), ("end", 4.0)])
+async def test_turn_is_traced_to_its_end() -> None:
+    async with open_bench(AT_ONCE, 0.0, PageSource(PAGES)) as bench, open_second_server(bench, AT_ONCE, 0.0) as second:
+        turns = [await measure_turn(on, "wikichat-fast", "When was the lighthouse built?") for on in (bench, second)]
 
-    draw_timelines([timeline, timeline], 2.0, tmp_path / "turn.png")
-
-    with Image.open(tmp_path / "turn.png") as image:
-        drawn_in = {colour for _, colour in image.convert("RGB").getcolors(1 << 20)}
-        assert image.format == "PNG"
-        assert {(0x25, 0x63, 0xC9), (0xB9, 0xD0, 0xF5)} <= drawn_in
-        assert image.width == 1_500
+    for turn in turns:
+        path = critical_path(turn.steps, turn.last, turn.began, turn.ended)
+        assert (turn.how, bool(turn.verdicts)) == ("answered", True)
+        assert turn.drafting < turn.said[0]
+        assert max(turn.verdicts) < turn.ended
+        assert {"summarise", "generate", "verify", "draft"} <= {model_call.name for model_call in turn.calls}
+        assert {traced.kind for traced in turn.steps} >= {"model", "search", "prompt", "check"}
+        assert sum(leg.seconds for leg in path) == pytest.approx(turn.seconds)
