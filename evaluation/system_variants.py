@@ -1,4 +1,4 @@
-"""Systems as evaluations name them: with limits of their own, or the model alone."""
+"""Parse the names of systems in evaluations: with limits of their own, or the model alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -42,15 +42,15 @@ class SystemVariant:
 def parse_variant(label: str) -> SystemVariant:
     """Read a system with its limits, such as `in-context:examples=5,effort=quick`.
 
-    Raises `EvaluationError` for a limit that there is not or cannot have its value, and `UnknownSystem`.
+    Raises `EvaluationError` for an unknown limit or an invalid value, and `UnknownSystem`.
     """
     name, _, listed = label.partition(":")
     limits = {key: value for key, _, value in (part.partition("=") for part in listed.split(",") if part)}
     unknown = next((limit for limit in limits if limit not in _OwnLimits.model_fields), None)
     if unknown is not None:
         raise EvaluationError(
-            f"{label!r} names the limit {unknown!r}, which there is not.",
-            hint=f"There are {', '.join(_OwnLimits.model_fields)}.",
+            f"{label!r} names the unknown limit {unknown!r}.",
+            hint=f"The limits are {', '.join(_OwnLimits.model_fields)}.",
         )
     try:
         _OwnLimits.model_validate(limits)

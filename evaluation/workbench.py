@@ -64,7 +64,7 @@ class PageSource:
 
 @asynccontextmanager
 async def open_home(home: Path | None = None, **settings: Any) -> AsyncIterator[App]:
-    """Open a home, which is kept if it is named. However slow its model is, turns take the effort that is asked for."""
+    """Open a named home or a temporary one. A slow model does not lower the effort of its turns."""
     with tempfile.TemporaryDirectory() as scratch:
         async with open_app(Settings(home=home or Path(scratch), **settings)) as app:
             yield replace(app, load=LoadWatch())
@@ -83,7 +83,7 @@ async def open_corpus(
 async def refresh_quietly(
     source: DocumentSource, corpus: str, app: App, dense: DenseMode | None = None
 ) -> RefreshReport:
-    """Refresh a corpus of an open home; nobody watches."""
+    """Refresh a corpus of an open home, without progress."""
     return await refresh_corpus(source, corpus, app.passages, progress=lambda _: None, dense=dense)
 
 
@@ -98,7 +98,7 @@ def _load_page(page: Page) -> Page:
 
 
 def open_checker() -> SupportChecker:
-    """Return the check that stands at the gate; it holds the event loop while it reads."""
+    """Return the check at the gate; it blocks the event loop while it reads."""
     reader = open_token_states()
 
     async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
@@ -108,7 +108,7 @@ def open_checker() -> SupportChecker:
 
 
 def open_reader() -> Rerank:
-    """Return the reader of answers; it holds the event loop while it reads."""
+    """Return the reader of answers; it blocks the event loop while it reads."""
     reader = open_answer_reader()
 
     async def read(question: str, sentences: Sequence[Evidence]) -> tuple[float, ...]:
@@ -161,4 +161,4 @@ async def run_turn(
 
 
 def _ignore(_: object) -> None:
-    """Nobody watches."""
+    """Ignore progress."""

@@ -33,7 +33,7 @@ from storage.types import Hit, PassageKind, SearchQuery
 
 @dataclass(frozen=True, slots=True)
 class ExamOutcome:
-    """A question's outcome: the ranked quotes, what the system would say, and what the gate let through."""
+    """A question's outcome: the ranked quotes, the chosen sentences, and the answer after the gate."""
 
     posed: ExamQuestion
     considered: RankedQuotes
@@ -50,7 +50,7 @@ class ExamOutcome:
 
     @property
     def verbatim(self) -> bool:
-        """Return whether each sentence that was let through stands in a passage that it cites, a row as prose."""
+        """Return whether each sentence is verbatim in a passage that it cites; table rows are compared as prose."""
         texts = {citation.number: citation.passage_text for citation in self.answer.citations}
         said = {number: f"{text}\n{write_rows(text, PassageKind.TABLE)}" for number, text in texts.items()}
         return all(
@@ -60,7 +60,7 @@ class ExamOutcome:
 
 @dataclass
 class CachingEmbedder:
-    """An embedder that embeds each text once: the questions of an exam find the same sentences again and again."""
+    """An embedder that embeds each text once, because the questions of an exam find the same sentences repeatedly."""
 
     inner: Embedder
     known: dict[str, Vectors] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class CachingEmbedder:
 
 @asynccontextmanager
 async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore]:
-    """Index an exam's documents, in a home that is kept if one is named, and open the store over them."""
+    """Index an exam's documents, in a named home or a temporary one, and open the store over them."""
     async with open_corpus(exam.source, exam.corpus, home) as app:
         yield replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
 
@@ -133,7 +133,7 @@ async def ask_question(
 async def _search_without(
     store: PassageStore, corpus: str, text: str, k: int, left_out: frozenset[str]
 ) -> tuple[Hit, ...]:
-    """Search as the store does, as if some documents had never been indexed."""
+    """Search as the store does, without some of its documents."""
     wanted = max(CANDIDATES, k)
     trust = store.embedder.knows(text)
     found = await store.candidates(text, [corpus], 2 * wanted)
@@ -149,7 +149,7 @@ def _best_scores(scores: Mapping[str, float], kept: set[str], wanted: int) -> di
     return {key: scores[key] for key in best[:wanted]}
 
 
-LEARNED_HELP = "A file in SQuAD's form, whose articles the reader has learned from: questions about them are left out."
+LEARNED_HELP = "A file in SQuAD's format that the reader was trained on: questions about its articles are skipped."
 FALSE_ABSTENTIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
 
 
@@ -165,7 +165,7 @@ class ExamRun:
 def answers(
     exams: Annotated[list[Path], typer.Argument(help="Question sets, and question files over handbooks.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    wrong: Annotated[bool, typer.Option(help="List the questions that go wrong.")] = False,
+    wrong: Annotated[bool, typer.Option(help="List wrong answers and wrong abstentions.")] = False,
     home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder an exam.")] = None,
     learned: Annotated[Path | None, typer.Option(help=LEARNED_HELP)] = None,
 ) -> None:
@@ -192,7 +192,7 @@ async def _run_exam(exam: Exam, home: Path | None) -> ExamRun:
 
 
 def report_answers(asked: ExamRun) -> dict[str, Any]:
-    """Return what a report says of one exam; shares are None where there is nothing to share."""
+    """Return the figures of one exam; a share of nothing is None."""
     known = [outcome for outcome in asked.outcomes if outcome.posed.answers]
     unknown = [*(outcome for outcome in asked.outcomes if not outcome.posed.answers), *asked.without]
     disputed = [outcome for outcome in known if outcome.posed.disagreement]

@@ -1,7 +1,7 @@
-"""Ask the model alone, without documents, to hold systems against what it says by itself.
+"""Ask the model alone, without documents, as a baseline for systems.
 
-Nothing checks what it says. So this is no system, and its reply is no answer: no registry knows it, there is no kit in
-it and no gate, and what it returns can be neither said, delivered nor put on record.
+Nothing checks its reply. So it is not a system: it is in no registry, has no kit and no gate, and its reply can be
+neither delivered nor recorded.
 """
 
 from dataclasses import dataclass

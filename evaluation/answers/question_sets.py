@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class UnreadableSet(EvaluationError):
-    """A question set is not in the form that its reader expects."""
+    """A question set is not in the format that its reader expects."""
 
     kind = "unreadable_set"
 
@@ -170,7 +170,7 @@ def _choose_reader(path: Path) -> Callable[[Path], QuestionSet]:
 
 
 def has_all_strings(strings: Sequence[str], text: str) -> bool:
-    """Return whether all strings stand in a text as whole words, marks of emphasis, case and white space aside."""
+    """Return whether a text has all strings as whole words; emphasis marks, case and white space are ignored."""
     folded = _fold(text)
     return all(re.search(rf"(?<!\w){re.escape(_fold(string))}(?!\w)", folded) for string in strings)
 
@@ -185,19 +185,19 @@ class ExamQuestion:
 
     text: str
     answers: tuple[tuple[str, ...], ...]
-    """Each a set of strings that must all stand in the reply; none where nothing answers the question."""
-    documents: frozenset[str]  # keys of the documents that a right sentence may stand in; empty for any
-    group: str  # questions of one group are never both fitted to and measured on
+    """Each a set of strings that a right reply must all contain; empty if nothing answers the question."""
+    documents: frozenset[str]  # keys of the documents that a right sentence may come from; empty for any
+    group: str  # questions of one group are in one fold
     earlier: tuple[str, ...] = ()
     disagreement: tuple[str, ...] = ()
-    held: bool = False  # never looked at while weights and rules were made
+    held: bool = False  # held out: not seen while weights and rules were made
 
     @property
     def talk(self) -> Conversation:
         return Conversation(tuple(Turn("user", text) for text in (*self.earlier, self.text)))
 
     def answered_by(self, *sentences: CitedSentence) -> bool:
-        """Return whether those of the sentences that stand where they should say the whole answer together."""
+        """Return whether the sentences from the right documents together contain a whole answer."""
         placed = (
             sentence.text
             for sentence in sentences
@@ -220,7 +220,7 @@ class Exam:
     corpus: str
     source: DocumentSource
     questions: tuple[ExamQuestion, ...]
-    removable: bool  # each question's own documents are all that answers it, so that without them nothing does
+    removable: bool  # whether nothing else answers a question once its own documents are removed
 
 
 def read_exam(path: Path) -> Exam:
@@ -229,7 +229,7 @@ def read_exam(path: Path) -> Exam:
 
 
 def leave_out_articles(exam: Exam, learned: Path | None) -> Exam:
-    """Leave out questions about the articles of a file in SQuAD's form, if one is given. Their texts stay."""
+    """Skip questions about the articles of a file in SQuAD's format, if one is given. Their texts stay."""
     if learned is None:
         return exam
     groups = {text.group for text in read_squad(learned).texts}

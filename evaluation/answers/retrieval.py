@@ -29,7 +29,7 @@ from storage.types import DenseMode
 
 
 def recall_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
-    """Return the share of the relevant texts that stand among the first `k`."""
+    """Return the share of the relevant texts that are among the first `k`."""
     return len({*ranking[:k]} & relevant.keys()) / len(relevant)
 
 
@@ -54,7 +54,7 @@ def retrieval(
     sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Measure how well relevant texts are found: by meaning, by words, and fused.
+    """Measure how well the dense, lexical and fused search find relevant texts.
 
     Example: footnote evaluate retrieval data/xquad.en.json data/cranfield
     """
@@ -86,9 +86,9 @@ def lazy(
     sets: Annotated[list[Path], typer.Argument(help="Question sets: see evaluation/answers/questions/README.md.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Measure what lazy corpora lose, by how many passages are embedded for a question, and how long that takes.
+    """Measure the loss of lazy corpora and their time, by how many passages are embedded for a question.
 
-    Every question is asked as if nothing were kept; "in turn", one after the other with what they leave.
+    Each question starts without stored vectors; "in turn", it finds those of the questions before it.
 
     Example: footnote evaluate lazy data/xquad.en.json data/cranfield
     """

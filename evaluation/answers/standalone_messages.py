@@ -1,7 +1,7 @@
-"""Measure the rule that searches a message as it is: how many of the messages that it takes do stand alone.
+"""Measure the rule that searches a message unchanged: how many of the messages that it accepts are self-contained.
 
-Of topics with manual rewrites (TREC CAsT) a message stands alone if its rewrite says it in the same words; of INSCIT
-and MTRAG the labels of a reader beside this file tell it.
+In topics with manual rewrites (TREC CAsT) a message is self-contained if its rewrite has the same words. For INSCIT and
+MTRAG, standalone_labels.json holds the labels of a reader.
 """
 
 import json
@@ -19,25 +19,25 @@ from pipeline.stages.question_analysis import read_as_query
 from pipeline.types import Conversation, Turn
 
 LABELS = Path(__file__).with_name("standalone_labels.json")
-"""By conversation: 1 for each turn that stands alone, 0 for each that does not."""
+"""By conversation: 1 for each self-contained turn, 0 for each other one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledMessage:
     talk: Conversation
-    stands_alone: bool
+    standalone: bool
 
     @property
     def first(self) -> bool:
         return len(self.talk.turns) == 1
 
     @property
-    def taken(self) -> bool:
+    def accepted(self) -> bool:
         return read_as_query(self.talk) is not None
 
 
 def read_messages(path: Path) -> tuple[LabelledMessage, ...]:
-    """Read conversations as TREC CAsT, INSCIT or MTRAG publish them; a first message always stands alone.
+    """Read conversations as TREC CAsT, INSCIT or MTRAG publish them; a first message is always self-contained.
 
     Raises `UnreadableSet`.
     """
@@ -46,7 +46,7 @@ def read_messages(path: Path) -> tuple[LabelledMessage, ...]:
         found = json.loads(path.read_text(encoding="utf-8"))
         return tuple(_read_rewritten(found) if isinstance(found, list) else _read_labelled(found, labels))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        what = f"{path} has no conversations of TREC CAsT, INSCIT or MTRAG that are labelled"
+        what = f"{path} has no labelled conversations of TREC CAsT, INSCIT or MTRAG"
         raise UnreadableSet(what, hint="name the file as it was published") from error
 
 
@@ -83,29 +83,30 @@ def _mtrag_turns(found: Mapping[str, Any]) -> Iterator[tuple[str, int, list[str]
 
 def standalone(
     files: Annotated[list[Path], typer.Argument(help="Conversations of TREC CAsT, INSCIT or MTRAG.")],
-    listed: Annotated[bool, typer.Option("--list", help="List later messages that are taken, or stand alone.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List later messages, accepted or self-contained.")] = False,
 ) -> None:
-    """Measure which messages are searched as they are, and how many of those do stand alone.
+    """Measure which messages are searched unchanged, and how many of those are self-contained.
 
     Example: footnote evaluate standalone data/trec_cast_2021_manual.json
     """
     found = {path.stem: read_messages(path) for path in files}
-    every = [one for messages in found.values() for one in messages]
+    every = [message for messages in found.values() for message in messages]
     rows = [
-        (name, place, *count_taken([message for message in messages if message.first is (place == "first")]))
+        (name, place, *count_accepted([message for message in messages if message.first is (place == "first")]))
         for name, messages in (*found.items(), ("all", every))
         for place in ("first", "later")
     ]
-    print(render_table(("messages", "", "in all", "stand alone", "taken", "precision", "recall"), rows))
-    for one in every if listed else ():
-        if not one.first and (one.taken or one.stands_alone):
-            wrong = "" if one.stands_alone else ", WRONG"
-            print(f"{'taken' if one.taken else 'left'}{wrong}: {one.talk.question.text}")
+    print(render_table(("messages", "", "in all", "self-contained", "accepted", "precision", "recall"), rows))
+    for message in every if listed else ():
+        if not message.first and (message.accepted or message.standalone):
+            wrong = "" if message.standalone else ", WRONG"
+            print(f"{'accepted' if message.accepted else 'skipped'}{wrong}: {message.talk.question.text}")
 
 
-def count_taken(messages: Sequence[LabelledMessage]) -> tuple[int, int, int, str, str]:
-    """Return how many there are, stand alone and are taken, and the precision and recall of these."""
-    alone, taken = sum(one.stands_alone for one in messages), [message for message in messages if message.taken]
-    right = sum(one.stands_alone for one in taken)
-    precision, recall = (f"{right / whole:.3f}" if whole else "" for whole in (len(taken), alone))
-    return len(messages), alone, len(taken), precision, recall
+def count_accepted(messages: Sequence[LabelledMessage]) -> tuple[int, int, int, str, str]:
+    """Return the numbers of all, self-contained and accepted messages, and the precision and recall of the accepted."""
+    alone = sum(message.standalone for message in messages)
+    accepted = [message for message in messages if message.accepted]
+    right = sum(message.standalone for message in accepted)
+    precision, recall = (f"{right / whole:.3f}" if whole else "" for whole in (len(accepted), alone))
+    return len(messages), alone, len(accepted), precision, recall

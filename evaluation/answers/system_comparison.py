@@ -1,7 +1,7 @@
-"""Compare systems over the same conversations with the same scripted model, and list where they differ.
+"""Compare systems over the same conversations with the same scripted model, and list their differences.
 
-Of a question that is answered the model knows the true sentence and the same with another number; of one that is not it
-makes something up. Whatever it claims besides the truth must be withheld.
+For an answerable question the model knows the true sentence and the same with another number; for any other it makes a
+claim up. Systems must withhold all of its false claims.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _MADE_UP = "The number of the thing that is asked for is 4711."
 
 @dataclass(frozen=True, slots=True)
 class ScriptedConversation:
-    """A conversation, and what the model claims by itself: true statements, and false ones."""
+    """A conversation, and the true and false statements that the model claims by itself."""
 
     posed: ExamQuestion
     true: tuple[str, ...]
@@ -63,7 +63,7 @@ def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> Scrip
 
 
 def falsify(statement: str) -> str:
-    """Return a statement with another number in the place of its first; of one without a number, made up."""
+    """Return a statement with its first number changed; a made-up one if it has no number."""
     false = _NUMBER.sub(lambda match: str(int(match[0]) + NUMBER_CHANGE), statement, count=1)
     return false if false != statement else _MADE_UP
 
@@ -124,7 +124,7 @@ def _judge_claim(claim: str, sentences: list[tuple[str, str]]) -> tuple[str, str
 
 
 def _reply_draft(known: ScriptedConversation, turn: str) -> str:
-    """Copy the notes, and repeat what is false as if the first of them said so."""
+    """Copy the notes, and repeat the false statements as if from the first note."""
     notes = _NOTE.findall(turn)[:_MOST_NOTES]
     copied = [f"{text.rstrip('.')} [{number}]." for number, text in notes]
     lies = [f"{text.rstrip('.')} [{notes[0][0]}]." for text in known.false] if notes else []
@@ -157,11 +157,11 @@ class SystemReply:
 
 @dataclass(frozen=True, slots=True)
 class ComparedReplies:
-    """What systems answered to one question; the first is what others are held against."""
+    """The systems' replies to one question; the others are compared with the first."""
 
     known: ScriptedConversation
     replies: tuple[SystemReply, ...]
-    alone: UncheckedReply | None = None  # what the model says by itself
+    alone: UncheckedReply | None = None  # the model's own reply
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -193,14 +193,13 @@ def systems(
     count: Annotated[int, typer.Option(min=1, help="How many conversations.")] = CONVERSATIONS,
     system: Annotated[list[str] | None, typer.Option(help=f"Which ones; {' and '.join(COMPARED)} if none.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All systems.")] = False,
-    alone: Annotated[bool, typer.Option("--alone", help="Ask the model alone, too; nothing checks that.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Also ask the model alone, unchecked.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Answer the same conversations with several systems, and list where two of them differ.
+    """Answer the same conversations with several systems, and list the differences between two of them.
 
-    Search, prompts, gate and check are the real ones. The model is scripted: it takes sentences out by their words,
-    copies notes, and adds false statements to what it claims and drafts. The exit status is 1 if a system says a false
-    one.
+    Search, prompts, gate and check are the real ones. The model is scripted: it extracts sentences by their words,
+    copies notes, and adds false statements to its claims and drafts. The exit status is 1 if a system says a false one.
 
     Example: footnote evaluate systems --all --alone --count 5
     """
@@ -218,7 +217,7 @@ def systems(
 async def compare_systems(
     exam: Exam, count: int, systems: Sequence[str], home: Path | None = None, *, alone: bool = False
 ) -> list[ComparedReplies]:
-    """Hold conversations with systems, over an index that is kept in `home` if it is named."""
+    """Hold conversations with systems, over an index in a named home or a temporary one."""
     sentences = (true_sentence.text for true_sentence in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
     async with open_corpus(exam.source, exam.corpus, home) as app:
@@ -226,7 +225,7 @@ async def compare_systems(
 
 
 def open_scripted_model(known: ScriptedConversation) -> ScriptedLLM:
-    """Return a model that knows no more than the conversation's statements, and what stands in its prompts."""
+    """Return a model that knows only the conversation's statements and its prompts."""
     return script_stages("scripted", {stage: partial(reply, known) for stage, reply in _REPLIES.items()}, _PIECES)
 
 
@@ -262,13 +261,14 @@ def render_comparison(found: Sequence[ComparedReplies]) -> str:
 
 
 def _summarise_system(found: Sequence[ComparedReplies], place: int) -> tuple[object, ...]:
-    told = [(one.known, one.replies[place]) for one in found]
-    ended = Counter(reply.status for _, reply in told)
-    true = sum(len(reply.said & {*known.true}) for known, reply in told)
-    false = sum(len(reply.said & {*known.false}) for known, reply in told)
-    said, withheld = sum(len(reply.said) for _, reply in told), sum(reply.withheld for _, reply in told)
-    calls = f"{sum(reply.calls for _, reply in told) / len(told):.1f}"
-    return (told[0][1].system, ended["answered"], ended["abstained"], said, true, false, withheld, calls)
+    pairs = [(compared.known, compared.replies[place]) for compared in found]
+    ended = Counter(reply.status for _, reply in pairs)
+    true = sum(len(reply.said & {*known.true}) for known, reply in pairs)
+    false = sum(len(reply.said & {*known.false}) for known, reply in pairs)
+    sentences = sum(len(reply.said) for _, reply in pairs)
+    withheld = sum(reply.withheld for _, reply in pairs)
+    calls = f"{sum(reply.calls for _, reply in pairs) / len(pairs):.1f}"
+    return (pairs[0][1].system, ended["answered"], ended["abstained"], sentences, true, false, withheld, calls)
 
 
 def _replies_document(one: ComparedReplies) -> dict[str, Any]:

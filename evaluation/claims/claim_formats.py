@@ -1,6 +1,6 @@
 """Read files of labelled claims in the formats of published sets and in our own, detected by their first row.
 
-What a set calls neutral, irrelevant, partly supported or not attributable is NOT ENOUGH INFO here.
+Labels such as neutral, irrelevant, partly supported or not attributable become NOT ENOUGH INFO.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ _VOTES = {"yes": True, "no": False}
 def read_plain(row: ClaimRow) -> Iterator[LabelledClaim]:
     """Our own form: "claim", "evidence" (a text or a list of them), "label" (a verdict); if need be "id", "group".
 
-    Also "kind", "asked" (the question), and "held": what was not looked at when rules were made is a set of its own.
+    Also "kind", "asked" (the question), and "held": claims held out while rules were made are a set of their own.
     """
     evidence = (row.text("evidence"),) if isinstance(row.fields.get("evidence"), str) else row.texts("evidence")
     claim = row.text("claim")
@@ -92,7 +92,7 @@ def _read_fm2(row: ClaimRow, source: str, more: tuple[str, ...]) -> LabelledClai
 def read_begin(row: ClaimRow) -> Iterator[LabelledClaim]:
     """BEGIN: a machine's reply to a message, and the sentence it was given to speak from.
 
-    A generic reply claims nothing and is left out. Some rows are in small letters throughout, and stay so.
+    A generic reply claims nothing and is skipped. Some rows are in small letters throughout, and stay so.
     """
     label = row.one_of("begin_label", _ATTRIBUTABLE)
     if label is not None:
@@ -118,8 +118,8 @@ def read_stances(row: ClaimRow) -> Iterator[LabelledClaim]:
 def read_graded(row: ClaimRow) -> Iterator[LabelledClaim]:
     """Factcheck-GPT, claim by claim: all passages that were found for it, and what the clearest of them says.
 
-    One that supports completely, or one that refutes, decides; where there are both, the claim is left out, and so is
-    what was found to be no claim, for which no passage was judged.
+    A passage that supports completely or refutes decides. A claim with both is skipped, and so is one without a judged
+    passage.
     """
     for place, sentence in enumerate(row.within("sentences")):
         for number, judged in enumerate(_split_judged_claims(sentence)):
@@ -154,7 +154,7 @@ def _split_judged_claims(sentence: ClaimRow) -> Iterator[ClaimRow]:
 
 
 def _decide_stance(judged: ClaimRow) -> Verdict | None:
-    """Return what the passages of a claim say together; None where none was judged or they contradict each other."""
+    """Return the joint verdict of a claim's passages; None if none was judged or they contradict each other."""
     found = {ClaimRow(judged.line, {"stance": said}).one_of("stance", _STANCES) for said in judged.texts("stances")}
     decided = found - {Verdict.NOT_ENOUGH_INFO}
     if len(decided) > 1 or not found:
@@ -222,7 +222,7 @@ CLAIM_FORMATS: Mapping[str, ClaimFormat] = MappingProxyType({
         "FEVER-symmetric 0.1 (JSON lines)", frozenset({"claim", "evidence_sentence"}), read_fever_symmetric
     ),
     "fm2-searched": ClaimFormat(
-        "Fool Me Twice and what was found", frozenset({"gold_evidence", "retrieved_evidence"}), read_fm2_searched
+        "Fool Me Twice with retrieved evidence", frozenset({"gold_evidence", "retrieved_evidence"}), read_fm2_searched
     ),
     "plain": ClaimFormat("our own (JSON lines)", frozenset({"claim", "evidence", "label"}), read_plain),
 })  # fmt: skip
@@ -234,7 +234,7 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]:
     """Read files, and those files of folders that hold labelled claims; duplicates are dropped.
 
-    `form` is a name of `CLAIM_FORMATS`, for files whose first row does not tell theirs. Raises `UnreadableClaims`.
+    `form` is a name of `CLAIM_FORMATS`, for files whose first row does not show it. Raises `UnreadableClaims`.
     """
     found: list[LabelledClaim] = []
     for path in paths:
@@ -316,8 +316,8 @@ def _read_each(path: Path, read: Callable[[ClaimRow], Iterator[T]]) -> Iterator[
         for row in read_rows(path):
             yield from read(row)
     except MalformedRow as error:
-        raise UnreadableClaims(f"{path}, {error}.", hint="Mend the row, or leave it out.") from error
+        raise UnreadableClaims(f"{path}, {error}.", hint="Fix the row, or remove it.") from error
     except OSError as error:
         raise UnreadableClaims(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise UnreadableClaims(f"{path} is no text in UTF-8.", hint="Convert it to UTF-8.") from error
+        raise UnreadableClaims(f"{path} is not text in UTF-8.", hint="Convert it to UTF-8.") from error

@@ -1,7 +1,7 @@
 """Measure verifiers over labelled claims (`footnote evaluate claims`): figures by source, tables, worst mistakes.
 
 A threshold "by other sets" is chosen on the sources of all other families, one "by folds" on the other folds of the
-same set; neither has seen what it is measured on. What is caught at a loss of its own set has.
+same set; neither was fitted to the claims that it is measured on. A threshold of its own set was.
 """
 
 import asyncio
@@ -100,10 +100,10 @@ def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
 
 
 def _list_releases(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
-    """Return what becomes of the claims at the gate, all of them and by kind; None of a verifier elsewhere.
+    """Return the outcome of the claims at the gate, in all and by kind; None for a verifier that is not at the gate.
 
-    Without a model, what is not sure is quoted instead, or withheld; with one that judges rightly, only what is surely
-    false by the rules, or stands verbatim in a passage, is not left to it.
+    Without a model, a doubtful claim is quoted instead or withheld. With a model that judges rightly, it decides on all
+    claims except those that the rules refute or that are verbatim in a passage.
     """
     if any(each.judged.sure is None for each in outcomes):
         return None
@@ -207,21 +207,21 @@ def claims(
     context: typer.Context,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files of labelled claims, or folders; else $FOOTNOTE_DATA/claims."),
+        typer.Argument(help="Files of labelled claims, or folders; default: $FOOTNOTE_DATA/claims."),
     ] = None,
     verifier: Annotated[
         list[str] | None,
-        typer.Option(help=f"Whom to measure: {', '.join(VERIFIERS)}; {JUDGE} is asked only by name."),
+        typer.Option(help=f"The verifiers: {', '.join(VERIFIERS)}; {JUDGE} only if named."),
     ] = None,
     form: Annotated[
-        str, typer.Option(help=f"The files' form, if their first row does not tell it: {', '.join(CLAIM_FORMATS)}.")
+        str, typer.Option(help=f"The files' format, if their first row does not show it: {', '.join(CLAIM_FORMATS)}.")
     ] = "",
-    limit: Annotated[int, typer.Option(min=0, help="At most so many claims of each set; 0 for all.")] = 0,
-    examples: Annotated[int, typer.Option(min=0, help="Show so many of the worst mistakes of either kind.")] = 0,
-    titles: Annotated[bool, typer.Option("--titles", help="Put the page's title above each passage.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="The most claims of each set; 0 for all.")] = 0,
+    examples: Annotated[int, typer.Option(min=0, help="How many of the worst mistakes of each kind to show.")] = 0,
+    titles: Annotated[bool, typer.Option("--titles", help="Add the page's title above each passage.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Measure how well verifiers tell which claims their evidence supports.
+    """Measure how well verifiers separate supported claims from others.
 
     Your own claims go into a file of JSON lines, each {"claim": "The office opens at nine.", "evidence": ["a passage",
     "another"], "label": "SUPPORTS"}; the label may be SUPPORTS, REFUTES or NOT ENOUGH INFO, and claims that share a

@@ -16,7 +16,7 @@ _IN_SAMPLE = (
 
 
 def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return all tables: accuracy, what is caught at which loss, and confusion of those that decide; then the notes."""
+    """Return all tables: accuracy, shares caught at each loss, outcomes at the gate, confusion; then the notes."""
     measurable = any(map(_has_both, reports[0]["sources"]))
     figures = [_accuracy(reports), _caught(reports) if measurable else "", _releases(reports), _confusion(reports)]
     parts = [*figures, _notes(reports)]
@@ -24,7 +24,7 @@ def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Return where a verifier is blind, an example a paragraph."""
+    """Return the worst mistakes of a verifier, a paragraph each."""
     lines = [f"**Where {verifier} is blind**"]
     for kind, found in blind.items():
         lines += ["", f"{kind}:" if found else f"{kind}: none"]
@@ -109,7 +109,7 @@ def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the figures do not tell: sets with claims of one kind alone, and that `local` has seen the sets."""
+    """Return notes: sets with claims of one kind only, and that `local` was trained on the public sets."""
     few = [
         f"{found['source']}: too few claims to measure; most figures need supported ones and others."
         for found in reports[0]["sources"]
@@ -147,7 +147,7 @@ def _render_mistake(each: Mapping[str, Any]) -> list[str]:
 
 
 def find_figure(found: Any, path: Sequence[str]) -> Any:
-    """Return what stands at a path of names; None where a part of it is missing."""
+    """Return the value at a path of names; None if a part of it is missing."""
     for name in path:
         found = (found or {}).get(name)
     return found

@@ -25,7 +25,7 @@ JUDGE = "judge"
 
 
 async def ask_configured_judge(claims: Sequence[LabelledClaim], settings: Settings) -> tuple[JudgedClaim, ...]:
-    """Ask the model of `[evaluation] judge`. Raises `EvaluationError` where there is none, and `ModelUnavailable`."""
+    """Ask the model of `[evaluation] judge`. Raises `EvaluationError` if none is configured, and `ModelUnavailable`."""
     model = settings.evaluation.judge.over(settings.model)
     if not model.configured:
         raise EvaluationError("No model judges.", hint="Set [model], or [evaluation] judge, in footnote.toml.")

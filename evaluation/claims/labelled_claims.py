@@ -24,13 +24,13 @@ class LabelledClaim:
     """A claim, the passages offered for it, and what people found they say of it."""
 
     id: str
-    source: str  # the set it is from; what stands before a slash names the family of sets that share claims
+    source: str  # its set; the part before a slash names a family of sets that share claims
     claim: str
     evidence: tuple[str, ...]  # the texts of the passages; several may have to be read together
     label: Verdict
     group: str  # claims of one group share an article, a passage or a question: cross-validation keeps groups whole
     title: str = ""  # the title of the evidence's page, where a set names it; the passages do not contain it
-    kind: str = ""  # what was changed in it, or what makes it hard, where a set tells
+    kind: str = ""  # how it was changed, or why it is hard, if the set says so
     asked: tuple[str, ...] = ()  # the question that it answers, where a set has one
     weight: float = 1.0  # its weight in training; measures count every claim once
 
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class MalformedRow(Exception):
-    """A row is not as its form says. `str()` says where it began and what is wrong with it."""
+    """A row does not have the format of its file. `str()` has its first line and the fault."""
 
     def __init__(self, line: int, fault: str) -> None:
         super().__init__(f"line {line}: {fault}")
@@ -56,7 +56,7 @@ class MalformedRow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClaimRow:
-    """A row, and the number of the line it stands in, from 1."""
+    """A row, and the number of its line, from 1."""
 
     line: int
     fields: Mapping[str, Any]
@@ -92,7 +92,7 @@ class ClaimRow:
         return tuple(ClaimRow(self.line, each) for each in listed)
 
     def one_of(self, name: str, known: Mapping[str, T]) -> T:
-        """Return what a field's word stands for. Case, hyphens, underscores and white space make no difference."""
+        """Return the value of a field's word. Case, hyphens, underscores and white space are ignored."""
         word = self.text(name)
         found = {_plain(key): value for key, value in known.items()}
         if _plain(word) not in found:
@@ -130,9 +130,9 @@ def _json_lines(file: TextIO) -> Iterator[ClaimRow]:
             try:
                 fields = json.loads(text)
             except ValueError as error:
-                raise MalformedRow(line, f"it is no JSON ({error})") from error
+                raise MalformedRow(line, f"it is not JSON ({error})") from error
             if not isinstance(fields, dict):
-                raise MalformedRow(line, "it is no JSON object")
+                raise MalformedRow(line, "it is not a JSON object")
             yield ClaimRow(line, fields)
 
 
@@ -146,7 +146,7 @@ def _columns(rows: Any) -> Iterator[ClaimRow]:
             if cells:
                 yield ClaimRow(rows.line_num, dict(zip(names, cells, strict=True)))
     except csv.Error as error:
-        raise MalformedRow(rows.line_num, f"it is no table ({error})") from error
+        raise MalformedRow(rows.line_num, f"it is not a table ({error})") from error
 
 
 def _plain(word: str) -> str:
@@ -171,7 +171,7 @@ def split_into_chunks(sentences: Sequence[str], largest: int = CHUNK_WORDS) -> l
 
 
 def join_sentences(sentences: Sequence[str], run: Sequence[int]) -> str:
-    """Return the text of a run of sentences, each on a line of its own: on a page, many of them are no prose."""
+    """Return the text of a run of sentences, each on a line of its own: many sentences of a page are not prose."""
     return "\n".join(sentences[place] for place in run)
 
 
@@ -209,7 +209,7 @@ _SPACES = re.compile(r"\s+")
 def detokenize(text: str) -> str:
     """Return `text` with its brackets and quotes restored and without the spaces that cut marks and clitics off.
 
-    What was never cut stays as it is but for runs of white space. Capitals that were lost stay lost.
+    Text that was never tokenized only has its white space joined. Lost capitals are not restored.
     """
     restored = _BRACKET.sub(lambda found: _BRACKETS[found[1]], text)
     restored = _QUOTE.sub('"', restored)

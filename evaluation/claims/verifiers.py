@@ -30,13 +30,13 @@ class ClaimJudgement:
     score: float
     verdict: Verdict | None = None  # None from a verifier that only scores, and leaves it to a threshold to decide
     reasons: tuple[str, ...] = ()
-    sure: bool | None = None  # whether it leaves the gate as it is; None from a verifier that does not stand there
-    judged: bool = False  # whether a model, where there is one, is asked before it leaves
-    quoted: bool = False  # whether its passage is quoted instead, where there is a model
+    sure: bool | None = None  # whether it leaves the gate unchanged; None from a verifier that is not at the gate
+    judged: bool = False  # whether a configured model judges it first
+    quoted: bool = False  # whether its passage is quoted instead, if a model is configured
 
 
 class Verifier(Protocol):
-    """Judge whether the passages, read together, support the claim; what was `asked` may be repeated in it."""
+    """Judge whether the passages together support the claim; it may repeat words of the questions `asked`."""
 
     async def __call__(self, claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement: ...
 
@@ -46,7 +46,7 @@ OpenVerifier = Callable[[Sequence[LabelledClaim]], Verifier]
 
 
 def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
-    """Say of every claim what most claims are labelled."""
+    """Give every claim the most frequent label."""
     counted = Counter(claim.label for claim in claims)
     most = max(Verdict, key=lambda verdict: counted[verdict])
 
@@ -58,7 +58,7 @@ def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
 
 
 def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
-    """Score the share of the claim's content terms that stand in any of the passages."""
+    """Score the share of the claim's content terms that are in any of the passages."""
 
     async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
         del asked
@@ -90,12 +90,12 @@ def build_similarity_verifier(embedder: Embedder) -> Verifier:
 
 
 def open_local(_: Sequence[LabelledClaim]) -> Verifier:
-    """Ask the check that stands at the gate. It was trained on the sets that `train` was given: test it on others."""
+    """Use the check at the gate. It was trained on the sets that `train` read: test it on others."""
     return build_local_verifier(open_checker())
 
 
 def build_local_verifier(check: SupportChecker) -> Verifier:
-    """Ask a check; what a passage says otherwise is refuted."""
+    """Use a check; a claim that a passage contradicts is refuted."""
 
     async def judge(claim: str, evidence: Sequence[str], *, asked: Sequence[str] = ()) -> ClaimJudgement:
         found = await check(claim, build_evidence(evidence), asked=asked)
@@ -152,7 +152,7 @@ async def judge_claims(claims: Sequence[LabelledClaim], verifier: Verifier) -> t
 
 @contextmanager
 def pin_to_one_core() -> Iterator[None]:
-    """Bind the calling thread, and those it starts, to one of its cores; do nothing where the system cannot."""
+    """Bind the calling thread, and those it starts, to one core, if the system supports it."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

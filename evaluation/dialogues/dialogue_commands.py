@@ -1,4 +1,4 @@
-"""Run `footnote evaluate dialogues` and `judge`: dialogues, their judgement, and the report, in one command."""
+"""Run `footnote evaluate dialogues` and `judge`: hold dialogues, judge them, and write the report."""
 
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
@@ -30,40 +30,40 @@ from evaluation.dialogues.run_setup import (
 )
 
 FolderArgument = Annotated[Path, typer.Argument(help="The folder of a run.")]
-AtOnceOption = Annotated[int, typer.Option(min=1, max=64, help="How many dialogues or turns go on together.")]
+AtOnceOption = Annotated[int, typer.Option(min=1, max=64, help="How many dialogues or turns run at once.")]
 OUT = Path("evaluation-run")
 
 
 def dialogues(
     context: typer.Context,
     system: Annotated[
-        list[str] | None, typer.Option(help="A system, such as augmenter or augmenter:policy=always; the usual one.")
+        list[str] | None, typer.Option(help="Such as augmenter or augmenter:policy=always; default from settings.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every system.")] = False,
-    alone: Annotated[bool, typer.Option("--alone", help="The model alone, too; nothing checks that.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Also the model alone, unchecked.")] = False,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A model of the server that is set; or scripted, simulated: none."),
+        typer.Option(help="A model of the configured server; scripted or simulated for none."),
     ] = None,
-    user: Annotated[str, typer.Option(help="The model that plays the user, or stand-in; else as set.")] = "",
-    judge: Annotated[str, typer.Option(help="The model that judges, or stand-in; else as set.")] = "",
+    user: Annotated[str, typer.Option(help="The model that plays the user, or stand-in; default from settings.")] = "",
+    judge: Annotated[str, typer.Option(help="The model that judges, or stand-in; default from settings.")] = "",
     corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given several times.")] = None,
-    topics: Annotated[Path | None, typer.Option(help="A file with a title on each line; else they are chosen.")] = None,
+    topics: Annotated[Path | None, typer.Option(help="A file with a title on each line; default: chosen.")] = None,
     count: Annotated[int, typer.Option(min=1, help="How many topics are chosen.")] = 20,
     turns: Annotated[int, typer.Option(min=1, max=50, help="How many turns each dialogue has.")] = 5,
-    seed: Annotated[int, typer.Option(help="What all chance follows from.")] = 1,
-    out: Annotated[Path, typer.Option(help="The folder of the run; one that is there goes on.")] = OUT,
+    seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 1,
+    out: Annotated[Path, typer.Option(help="The folder of the run; an existing run continues.")] = OUT,
     at_once: AtOnceOption = 4,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Tell what it would take, and do nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Begin, whatever it costs.")] = False,
-    report: Annotated[bool, typer.Option(help="Judge what was said, and write the report.")] = True,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Estimate the cost and exit.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Start without confirmation, whatever the cost.")] = False,
+    report: Annotated[bool, typer.Option(help="Judge the dialogues, and write the report.")] = True,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a simulated user talk with systems about topics of the corpora, judge what they say, and write a report.
+    """Let a simulated user talk with systems about topics of the corpora, judge their replies, and write a report.
 
-    What was stopped or killed goes on where it was with the same command. Where no model is configured, rules stand in
-    for the model, the user and the judge; the report says so.
+    The same command continues a stopped run. Without a configured model, rules replace the model, the user and the
+    judge; the report says so.
 
     Example: footnote evaluate dialogues --all --model scripted --count 20 --turns 5 --out run
     """
@@ -81,7 +81,7 @@ def dialogues(
 def judge_dialogues(
     context: typer.Context, run: FolderArgument = OUT, at_once: AtOnceOption = 4, *, as_json: JsonOption = False
 ) -> None:
-    """Judge the turns of a run that are not judged yet, and write its report again.
+    """Judge the turns of a run that have no judgement yet, and write its report again.
 
     Example: footnote evaluate judge run
     """
@@ -106,12 +106,12 @@ async def _hold(
     yes: bool,
     judging: bool,
 ) -> bool:
-    """Hold and judge the dialogues; return whether any were to be held."""
+    """Hold and judge the dialogues; return False if only their cost was estimated."""
     if folder.exists:
         manifest = folder.read_manifest()
         refuse_other_options(manifest, options, folder.path)
         if changed := list_changes(manifest, app):
-            ctx.output.note(f"not as it was when the run began: {', '.join(changed)}")
+            ctx.output.note(f"changed since the run started: {', '.join(changed)}")
     else:
         folder.refuse_lost_manifest()
         manifest = await build_manifest(app, options)
@@ -131,13 +131,13 @@ async def _hold(
         ctx.output.give(build_document(dialogues=dialogues, expected=expected.describe()))
         return False
     dear = expected.cost > ctx.settings.evaluation.ask_above
-    question = "That is more than [evaluation] ask_above." if dear else "What it costs is not known."
+    question = "That is more than [evaluation] ask_above." if dear else "The cost is unknown."
     ctx.confirm(question, confirmed=yes or not (dear or expected.unpriced))
     async with AsyncExitStack() as stack:
         stack.enter_context(folder.lock())
         folder.write_manifest(manifest)
         if dropped := folder.drop_unconnected():
-            ctx.output.note(f"{dropped} turns are held again: one before them is gone")
+            ctx.output.note(f"{dropped} turns are held again: an earlier turn is missing")
         models = RunModels(app, manifest, folder.calls, stack)
         with show_progress(ctx.output.err, label="dialogues", unit="turns") as progress:
             tell = _UseCount(dialogues * manifest.turns, progress, (turn for one in held for turn in one.turns)).add
@@ -160,7 +160,7 @@ async def _judge(ctx: CommandContext, folder: RunFolder, manifest: RunManifest, 
 
 
 class _UseCount:
-    """How many turns are done, and what they took."""
+    """Count the finished turns and their cost for the progress bar."""
 
     def __init__(self, total: int, progress: ProgressCallback, done: Iterable[DialogueTurn | JudgedTurn]) -> None:
         self._total, self._progress, self._done = total, progress, [*done]
@@ -175,11 +175,11 @@ class _UseCount:
 
 
 def _refuse_missing(folder: RunFolder, *, judging: bool) -> None:
-    """Raise `EvaluationError` where a run lacks turns, or judgements that were to be made."""
+    """Raise `EvaluationError` if a run lacks turns or expected judgements."""
     manifest, turns = folder.read_manifest(), list_keys(folder.read_dialogues())
     judged = len(folder.read_judgements().keys() & turns) if judging else None
     if lacking := describe_missing(count_planned(manifest), len(turns), judged):
-        raise EvaluationError(f"The run is not whole: {lacking}", hint="`footnote evaluate dialogues` goes on with it.")
+        raise EvaluationError(f"The run is not whole: {lacking}", hint="`footnote evaluate dialogues` continues it.")
 
 
 def _write_report(ctx: CommandContext, folder: RunFolder) -> None:

@@ -1,4 +1,4 @@
-"""Hold dialogues between a simulated user and systems, each turn kept as soon as it has ended."""
+"""Hold dialogues between a simulated user and systems, and store each turn when it ends."""
 
 import asyncio
 import secrets
@@ -44,11 +44,11 @@ _OUTAGES = {ModelUnavailable.kind, SearchUnavailable.kind}
 _BULLET_CALLS = {"summarise", "bullets"}
 
 OpenTurnModel = Callable[[Dialogue, str], LLM]
-"""Returns a dialogue's model for its next turn, in which the user says this."""
+"""Returns a dialogue's model for its next turn, given the user's message."""
 
 
 def plan_dialogues(manifest: RunManifest) -> tuple[Dialogue, ...]:
-    """Return a run's dialogues before their first turn; a system that asks no model is asked once for all models."""
+    """Return a run's dialogues before their first turn; a system without model calls has one for all models."""
     return tuple(
         Dialogue(f"{label}/{model}/{number:03}", topic, label, model, manifest.simulator)
         for label in manifest.systems
@@ -68,10 +68,10 @@ class DialogueRun:
     at_once: int = 4
 
     async def hold(self) -> None:
-        """Hold every dialogue to its end, those that were begun from where they stand.
+        """Hold every dialogue to its end; started ones continue.
 
         Raises:
-            EvaluationError: a model or the search cannot be reached; what was said so far is kept.
+            EvaluationError: a model or the search cannot be reached; the turns so far are stored.
         """
         begun = {one.id: one for one in await asyncio.to_thread(self.folder.read_dialogues)}
         planned = [begun.get(one.id, one) for one in plan_dialogues(self.manifest)]
@@ -137,9 +137,9 @@ class DialogueRun:
 
 
 async def warm_up(app: App, manifest: RunManifest) -> None:
-    """Search, read and check once, so that no turn's seconds are those of what is opened when it is first used.
+    """Search, read and check once, so that no turn's seconds include loading.
 
-    Raises `EvaluationError` where nothing can be searched.
+    Raises `EvaluationError` if the search fails.
     """
     asked = manifest.topics[0].title
     try:
@@ -149,7 +149,7 @@ async def warm_up(app: App, manifest: RunManifest) -> None:
     sentence = manifest.topics[0].first_sentence
     evidence = build_evidence([hit.passage.text for hit in hits] or [sentence])
     await app.rerank(asked, evidence)
-    await app.supports(" ".join(reversed(sentence.split())), evidence)  # what stands there as it is is not read
+    await app.supports(" ".join(reversed(sentence.split())), evidence)  # a verbatim sentence would not be read
 
 
 def build_history(dialogue: Dialogue) -> tuple[Turn, ...]:
@@ -167,7 +167,7 @@ def _build_turns(turn: DialogueTurn) -> Iterator[Turn]:
 async def ask_system(
     app: App, system: str, talk: Conversation, user: str, manifest: RunManifest, seed: str
 ) -> DialogueTurn:
-    """Let a system answer as it answers anybody, record and all. Raises `EvaluationError` where it cannot be asked."""
+    """Let a system answer as for any user, with a record. Raises `EvaluationError` if it cannot be asked."""
     heard, began = list[float](), time.perf_counter()
 
     def tell(event: Event) -> None:
@@ -205,7 +205,7 @@ def _count_reused(model: LLM | None) -> int:
 def build_turn(
     user: str, done: TurnResult, steps: Sequence[Mapping[str, Any]], knowledge: tuple[str, ...]
 ) -> DialogueTurn:
-    """Return what a dialogue keeps of a turn. Pure."""
+    """Return a turn as a dialogue stores it. Pure."""
     said, usage = done.answer, done.usage
     refined = any(step.get("template") in {"feedback", "refine"} for step in steps)
     drafts = [str(step.get("reply", "")) for step in steps if step["stage"] == "draft"]
@@ -253,4 +253,4 @@ def _count_bullets(step: Mapping[str, Any]) -> int:
 
 
 def stop_run(why: object) -> EvaluationError:
-    return EvaluationError(f"The run has stopped: {why}", hint="The same command goes on where it stopped.")
+    return EvaluationError(f"The run has stopped: {why}", hint="The same command continues the run.")

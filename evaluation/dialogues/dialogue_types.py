@@ -9,7 +9,7 @@ from storage.types import Verdict
 
 
 class TopicKind(StrEnum):
-    """How well known a topic is, or that somebody named it."""
+    """How well known a topic is, or that a user named it."""
 
     HEAD = "head"
     TAIL = "tail"
@@ -19,19 +19,19 @@ class TopicKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a simulated user talks about, and all that they know of it."""
+    """The subject of a simulated user, and all that they know of it."""
 
     title: str
     first_sentence: str
     corpus: str
     kind: TopicKind
-    document: str = ""  # its key in the corpus; empty where it is of no document
+    document: str = ""  # its key in the corpus; empty if the topic has none
 
 
 @dataclass(frozen=True, slots=True)
 class RepliedSentence:
     text: str
-    citations: tuple[int, ...] = ()  # numbers of `DialogueTurn.passages`; none of a reply that nothing checked
+    citations: tuple[int, ...] = ()  # numbers of `DialogueTurn.passages`; none in an unchecked reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ShownPassage:
 
 @dataclass(frozen=True, slots=True)
 class TurnClaim:
-    """A claim that the system itself checked on the way to its reply."""
+    """A claim that the system itself checked for its reply."""
 
     text: str
     origin: Literal["model", "retrieved", "user"]
@@ -58,27 +58,27 @@ class TurnClaim:
 
 @dataclass(frozen=True, slots=True)
 class DialogueTurn:
-    """What the user said, what the system replied, and what that took."""
+    """The user's message, the system's reply, and its cost."""
 
     user: str
-    reply: str  # as people read it: of an abstention the words that say so
+    reply: str  # as people read it, also of an abstention
     status: str  # of `pipeline.types.Status`
     sentences: tuple[RepliedSentence, ...] = ()
     passages: tuple[ShownPassage, ...] = ()  # those that the sentences cite
-    knowledge: tuple[str, ...] = ()  # texts of all passages that were found for the turn, sorted
-    claims: tuple[TurnClaim, ...] = ()  # sorted: what runs at once ends in any order
-    withheld: int = 0  # sentences that the gate did not let through, those too whose passage was quoted instead
-    bullets: int = 0  # statements that were taken from what was looked up
-    draft: str = ""  # the reply before it was refined, where the system refines
-    candidates: int = 0  # drafts that were made until one was good enough
+    knowledge: tuple[str, ...] = ()  # texts of all passages found for the turn, sorted
+    claims: tuple[TurnClaim, ...] = ()  # sorted: concurrent checks end in any order
+    withheld: int = 0  # sentences that the gate stopped, also those whose passage was quoted instead
+    bullets: int = 0  # statements that were extracted from passages
+    draft: str = ""  # the reply before its refinement; empty without one
+    candidates: int = 0  # drafts until one was good enough
     calls: int = 0
     rounds: int = 0  # calls one after another, by the clock
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost: float | None = None  # in the price list's currency; None where a call has no price
+    cost: float | None = None  # in the price list's currency; None if a call has no price
     seconds: float = 0.0
-    first_sentence_seconds: float | None = None  # None where no sentence was said
-    from_cache: int = 0  # model calls that were not made again: the seconds are not those of a server
+    first_sentence_seconds: float | None = None  # None without a sentence
+    from_cache: int = 0  # model calls answered by the cache: the seconds are not those of a server
     failure: str = ""  # why the turn failed or was refused
 
 
@@ -94,11 +94,11 @@ class Dialogue:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim of a reply, and what the corpora say of it."""
+    """A claim of a reply, and its verdict by the corpora."""
 
     text: str
     verdict: Verdict
-    evidence: tuple[str, ...] = ()  # ids of the passages that it was held against, nearest first
+    evidence: tuple[str, ...] = ()  # ids of the passages that it was compared with, nearest first
     reasoning: str = ""
     passages: tuple[str, ...] = ()  # their titles and texts, for people who judge the claim again
 
@@ -110,28 +110,28 @@ class CitationCounts:
     sentences: int = 0  # those that state something
     supported: int = 0  # those that their citations, read together, support
     citations: int = 0
-    needed: int = 0  # citations that support alone, or without which the others do not
+    needed: int = 0  # citations that support alone, or without which the others do not support
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedTurn:
     claims: tuple[JudgedClaim, ...] = ()
-    relevant: int | None = None  # these from 1 to 5; None where they were not judged
+    relevant: int | None = None  # these from 1 to 5; None if not judged
     informational: int | None = None
     natural: int | None = None
     non_repetitive: int | None = None
     temporally_correct: int | None = None  # 0 or 1
     reasons: Mapping[str, str] = field(default_factory=dict)  # by the name of the scale
     draft_scores: Mapping[str, int] = field(default_factory=dict)
-    """How the reply was graded as it was before its refinement; empty where it was not refined."""
+    """The grades of the reply before its refinement; empty if it was not refined."""
     citations: CitationCounts = CitationCounts()
     abstained: bool = False
-    answerable: bool | None = None  # whether passages of the corpora answer the user; None where it was not asked
+    answerable: bool | None = None  # whether passages of the corpora answer the user; None if not judged
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
-    failure: str = ""  # what could not be judged, and why
+    failure: str = ""  # which judgements failed, and why
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class CorpusState:
 
 @dataclass(frozen=True, slots=True)
 class RunManifest:
-    """All that a run's figures came from, so that they can be made again."""
+    """All inputs of a run's figures, so that they can be reproduced."""
 
     id: str
     created: str
@@ -163,10 +163,10 @@ class RunManifest:
     topics: tuple[Topic, ...]
     turns: int
     seed: int
-    today: str  # the date that all turns are told
-    dialogues: int = 0  # how many there are to be; 0 of a run that was begun before this was kept
+    today: str  # the date in the prompts of all turns
+    dialogues: int = 0  # how many are planned; 0 in runs of earlier versions
     currency: str = ""
-    stand_ins: tuple[str, ...] = ()  # which of the models are no models, in words
+    stand_ins: tuple[str, ...] = ()  # which models are replaced by rules, in words
     deviations: tuple[str, ...] = ()  # from the papers' procedures, in words
     versions: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -1,9 +1,9 @@
-"""Keep a run's files so that a run that was killed goes on: one line a turn, one line a judgement.
+"""Store a run's files so that a killed run can continue: one line per turn, one line per judgement.
 
 run.json          the manifest
 dialogues.jsonl   each turn as it ended
 judgements.jsonl  each judged turn
-calls/            replies of models, by what was asked
+calls/            replies of models, by their prompts
 """
 
 import json
@@ -26,7 +26,7 @@ from evaluation.dialogues.dialogue_types import Dialogue, DialogueTurn, JudgedTu
 TurnKey = tuple[str, int]
 """A turn by its dialogue's id and its number, from 1."""
 
-_APPENDING = Lock()  # dialogues end their turns in threads, and a line that one is at is not torn
+_APPENDING = Lock()  # turns end in threads, and their lines must not mix
 _LINE, _DIALOGUE = TypeAdapter(dict[str, Any]), TypeAdapter(Dialogue)
 _TURN, _JUDGED = TypeAdapter(DialogueTurn), TypeAdapter(JudgedTurn)
 _HEAD = ("id", "topic", "system", "model", "simulator")
@@ -54,7 +54,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other commands from writing into the folder. Raises `EvaluationError` where one does."""
+        """Lock the folder against other commands. Raises `EvaluationError` if one holds the lock."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
             with FileLock(self.path / "lock", timeout=0):
@@ -67,7 +67,7 @@ class RunFolder:
         replace_file(self.path / "run.json", json.dumps(asdict(manifest), ensure_ascii=False, indent=1) + "\n")
 
     def read_manifest(self) -> RunManifest:
-        """Return the manifest. Raises `EvaluationError` where there is none that can be read."""
+        """Return the manifest. Raises `EvaluationError` if it is missing or unreadable."""
         file = self.path / "run.json"
         if not file.exists():
             raise EvaluationError(f"{self.path} holds no run.", hint="`footnote evaluate dialogues --out` makes one.")
@@ -76,31 +76,31 @@ class RunFolder:
         except ValidationError as error:
             raise EvaluationError(
                 f"{file} cannot be read: {_name_fault(error)}.",
-                hint="Put a copy of it in its place, or begin another run: --out FOLDER.",
+                hint="Restore a copy of it, or start another run: --out FOLDER.",
             ) from error
 
     def refuse_lost_manifest(self) -> None:
-        """Raise `EvaluationError` where there are turns whose run is not known."""
+        """Raise `EvaluationError` if there are turns without a manifest."""
         if self._turns.exists() and not self.exists:
             raise EvaluationError(
-                f"{self.path} holds dialogues of a run whose run.json is gone.",
-                hint="Put it back, or begin another run: --out FOLDER.",
+                f"{self.path} holds dialogues of a run whose run.json is missing.",
+                hint="Restore it, or start another run: --out FOLDER.",
             )
 
     def append_turn(self, dialogue: Dialogue, turn: DialogueTurn) -> None:
-        """Keep the next turn of a dialogue. It is on the disk when this returns."""
+        """Append the next turn of a dialogue, flushed to disk."""
         head = asdict(dialogue) | {"turn": len(dialogue.turns) + 1}
         del head["turns"]
         _append_line(self._turns, {**head, **asdict(turn)})
 
     def read_dialogues(self) -> tuple[Dialogue, ...]:
-        """Return the dialogues with their turns up to the first that lacks, in an order that no clock changes."""
+        """Return the dialogues with their turns up to the first missing one, sorted by id."""
         heads, turns = dict[str, Dialogue](), defaultdict[str, dict[int, DialogueTurn]](dict)
 
         def take(line: dict[str, Any]) -> None:
             head = _DIALOGUE.validate_python({name: line.pop(name, None) for name in _HEAD})
             if heads.setdefault(head.id, head) != head:
-                raise ValueError(f"{head.id} is about something else in an earlier line")
+                raise ValueError(f"{head.id} has another topic in an earlier line")
             number = int(line.pop("turn", 0))
             turns[head.id][number] = _TURN.validate_python(line)
 
@@ -111,7 +111,7 @@ class RunFolder:
         _append_line(self._judgements, {"id": key[0], "turn": key[1], **asdict(judged)})
 
     def read_judgements(self) -> Mapping[TurnKey, JudgedTurn]:
-        """Return the judged turns; of one that was judged again the last judgement."""
+        """Return the judged turns; of several judgements the last."""
         found = dict[TurnKey, JudgedTurn]()
 
         def take(line: dict[str, Any]) -> None:
@@ -122,9 +122,9 @@ class RunFolder:
         return found
 
     def drop_unconnected(self) -> int:
-        """Take out turns after one that lacks, and judgements of turns that lack; return how many turns.
+        """Remove turns after a missing one, and judgements of missing turns; return the number of removed turns.
 
-        A dialogue goes on at the turn that lacks, so that neither would be of what is said then.
+        A dialogue continues at its first missing turn, so later ones would not belong to it.
         """
         kept = list_keys(self.read_dialogues())
         _keep_lines(self._judgements, kept)
@@ -136,12 +136,12 @@ def list_keys(dialogues: Iterable[Dialogue]) -> Sequence[TurnKey]:
 
 
 def count_planned(manifest: RunManifest, held: int = 0) -> int:
-    """Return how many turns a run is to have; `held` dialogues where its manifest does not tell."""
+    """Return how many turns a run has in the end; `held` is the number of dialogues if its manifest lacks it."""
     return (manifest.dialogues or held) * manifest.turns
 
 
 def describe_missing(planned: int, held: int, judged: int | None = None) -> str:
-    """Return in words what a run lacks of its turns and, where they are counted, judgements; empty of a whole one."""
+    """Return which turns and counted judgements a run lacks, in words; empty if it is whole."""
     parts = [f"{planned - held} of {planned} turns were not held"] if held < planned else []
     if judged is not None and judged < held:
         parts.append(f"{held - judged} of {held} turns were not judged")
@@ -149,7 +149,7 @@ def describe_missing(planned: int, held: int, judged: int | None = None) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
+    """Write a file atomically."""
     scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
     scratch.write_text(text, encoding="utf-8")
     scratch.replace(path)
@@ -164,12 +164,12 @@ def _append_line(path: Path, document: Mapping[str, Any]) -> None:
     with _APPENDING, path.open("ab+", buffering=0) as file:
         _drop_torn_line(file.fileno())
         if file.write(line) != len(line):
-            raise OSError(f"{path}: a line could not be written whole.")
+            raise OSError(f"{path}: cannot write a whole line")
         os.fsync(file.fileno())
 
 
 def _drop_torn_line(handle: int) -> None:
-    """Cut a file back to its last whole line: what was killed in the middle of one has not ended its turn."""
+    """Truncate a file to its last whole line: a killed process may have torn the last."""
     size = os.fstat(handle).st_size
     if not size or os.pread(handle, 1, size - 1) == b"\n":
         return
@@ -178,13 +178,13 @@ def _drop_torn_line(handle: int) -> None:
 
 
 def _split_lines(path: Path) -> Sequence[bytes]:
-    """Return each whole line; a last line without its end is left out."""
+    """Return each whole line, without a torn last line."""
     whole = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
     return whole.split(b"\n") if whole else ()
 
 
 def _keep_lines(path: Path, keys: Iterable[TurnKey]) -> int:
-    """Leave only lines of these turns in a file; return how many others there were."""
+    """Keep only the lines of these turns in a file; return how many others were removed."""
     wanted, lines = {*keys}, _split_lines(path)
     kept = [line for line in lines if (found := json.loads(line)) and (found["id"], found["turn"]) in wanted]
     if len(kept) < len(lines):
@@ -196,7 +196,7 @@ _MOST_NAMED = 20
 
 
 def _read_lines(path: Path, take: Callable[[dict[str, Any]], None]) -> None:
-    """Take each whole line. Raises `EvaluationError` that names all that cannot be read."""
+    """Pass each whole line to `take`. Raises an `EvaluationError` that names all unreadable lines."""
     faults = list[tuple[int, str]]()
     for number, line in enumerate(_split_lines(path), start=1):
         try:
@@ -211,7 +211,7 @@ def _read_lines(path: Path, take: Callable[[dict[str, Any]], None]) -> None:
         one = len(faults) == 1
         raise EvaluationError(
             f"{'line' if one else 'lines'} {named}{rest} of {path} cannot be read: {faults[0][1]}.",
-            hint=f"Take {'it' if one else 'them'} out of the file, and run the command again.",
+            hint=f"Remove {'it' if one else 'them'} from the file, and run the command again.",
         )
 
 

@@ -37,10 +37,10 @@ from pipeline.systems import SYSTEMS
 from storage.passages import PassageStore
 from storage.types import Hit
 
-STAND_IN = "stand-in"  # the option's word for no model
+STAND_IN = "stand-in"  # the option's value for no model
 _TOPIC_DEVIATION = (
-    "topics: known by other titles and length, not by how often a page is read; recent by the date of a text, not by "
-    "how often it was edited; none was taken out by hand"
+    "topics: well known by other titles and length, not by page views; recent by the date of a text, not by the "
+    "number of edits; none was removed by hand"
 )
 _COMMON_DEVIATIONS = (
     "corpora: those that are indexed here, by this project's own search; not Wikipedia of April 2023 by ColBERT",
@@ -52,7 +52,7 @@ _COMMON_DEVIATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What was asked for on the command line; a run goes on only under the same."""
+    """The options of the command line; a run continues only with the same."""
 
     systems: Sequence[str] = ()
     every: bool = False
@@ -74,37 +74,37 @@ class RunOptions:
 
 
 def refuse_other_options(manifest: RunManifest, options: RunOptions, path: Path) -> None:
-    """Raise `EvaluationError` where a run was begun under other options than these."""
+    """Raise `EvaluationError` if a run was started with other options."""
     asked = options.describe()
     other = next((name for name, value in asked.items() if manifest.options.get(name, value) != value), None)
     if other is not None:
         raise EvaluationError(
-            f"{path} holds a run with {other} {manifest.options[other]!r}, and {asked[other]!r} is asked for.",
-            hint="Go on with the options that it was begun with, or name another folder by --out.",
+            f"{path} holds a run with {other} {manifest.options[other]!r}, not {asked[other]!r}.",
+            hint="Use the options of its start, or name another folder by --out.",
         )
 
 
 def refuse_other_dialogues(manifest: RunManifest, held: Sequence[Dialogue], path: Path) -> None:
-    """Raise `EvaluationError` where dialogues were held that are not of this run."""
+    """Raise `EvaluationError` if the folder has dialogues of another run."""
     planned = {dialogue.id: dialogue for dialogue in plan_dialogues(manifest)}
     other = next((one for one in held if replace(one, turns=()) != planned.get(one.id)), None)
     if other is not None:
         raise EvaluationError(
             f"{path} holds a dialogue {other.id} about {other.topic.title!r}, which is not of the run in its run.json.",
-            hint="Put the right run.json back, or begin another run: --out FOLDER.",
+            hint="Restore the right run.json, or start another run: --out FOLDER.",
         )
 
 
 async def build_manifest(app: App, options: RunOptions) -> RunManifest:
-    """Choose topics and name all that a run's figures will come from. Raises `EvaluationError`, `StorageError`."""
+    """Choose topics and describe all inputs of a run. Raises `EvaluationError`, `StorageError`."""
     settings = app.settings
     systems = choose_systems(options, app.system)
     models = tuple(options.models) or ((settings.model.name,) if settings.model.configured else ("scripted",))
     for name in models:
         if name not in STAND_INS and not settings.model.configured:
             raise EvaluationError(
-                f"No model is configured to be asked for {name!r}.",
-                hint=f"Set [model], or take a stand-in: --model {' or '.join(STAND_INS)}.",
+                f"No model is configured, so {name!r} cannot be asked.",
+                hint=f"Set [model], or use a stand-in: --model {' or '.join(STAND_INS)}.",
             )
     states, topics = await _choose_topics(app, options)
     simulator = name_model(settings, settings.evaluation.simulator, options.user) or SCRIPTED_USER
@@ -139,7 +139,7 @@ async def build_manifest(app: App, options: RunOptions) -> RunManifest:
 
 
 def list_versions(app: App) -> Mapping[str, str]:
-    """Return what figures follow from besides models and documents, by name."""
+    """Return the versions of all inputs except models and documents, by name."""
     played = digest_files("evaluation.dialogues.prompts", ".j2")
     return {
         **read_versions(app.settings, app.passages.embedder.name),
@@ -149,7 +149,7 @@ def list_versions(app: App) -> Mapping[str, str]:
 
 
 def list_changes(manifest: RunManifest, app: App) -> tuple[str, ...]:
-    """Name what is no longer what it was when a run began."""
+    """Return the names of inputs that have changed since the run started."""
     now = list_versions(app)
     return tuple(name for name, version in manifest.versions.items() if now.get(name) != version)
 
@@ -186,7 +186,7 @@ def count_kinds(topics: Sequence[Topic]) -> str:
 
 
 def name_model(settings: Settings, own: EvaluationModel, asked: str) -> str:
-    """Return the name of a model of the evaluation's own; empty where something stands in for it."""
+    """Return the name of the evaluation's own model; empty if a stand-in replaces it."""
     if asked == STAND_IN or not (settings.model.configured or own.base_url):
         return ""
     return asked or own.over(settings.model).name or "model"
@@ -194,7 +194,7 @@ def name_model(settings: Settings, own: EvaluationModel, asked: str) -> str:
 
 @dataclass
 class RunModels:
-    """The models of a run, each opened once; what they replied is kept in the run's folder."""
+    """The models of a run, each opened once, with their replies cached in the run's folder."""
 
     app: App
     manifest: RunManifest
@@ -205,7 +205,7 @@ class RunModels:
     @property
     def open_turn_model(self) -> OpenTurnModel:
         def open_model(dialogue: Dialogue, user: str) -> LLM:
-            # A turn never gets what another was replied: it would seem faster than it is.
+            # A turn never reuses the replies of another: it would seem faster than it is.
             turn, name = f"{dialogue.id} {len(dialogue.turns) + 1}", dialogue.model
             if name in STAND_INS:
                 return open_stand_in(name, dialogue.topic, user, self.manifest.seed)
@@ -238,7 +238,7 @@ class RunModels:
 
 @dataclass(frozen=True)
 class OrderedSearch(PassageStore):
-    """A store that searches one after another, in the order in which searches are begun."""
+    """A store that runs one search after another, in the order of their starts."""
 
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
@@ -248,7 +248,7 @@ class OrderedSearch(PassageStore):
 
 
 def order_searches(app: App, manifest: RunManifest) -> App:
-    """Return the app of a run; where rules stand in for models, what is done first never follows from the clock."""
+    """Return the app of a run; with stand-ins, searches are ordered so that results do not depend on timing."""
     if not set(manifest.models) <= {*STAND_INS}:
         return app
     own = {one.name: getattr(app.passages, one.name) for one in fields(app.passages) if one.init}
@@ -256,7 +256,7 @@ def order_searches(app: App, manifest: RunManifest) -> App:
 
 
 def find_commit() -> str:
-    """Return the commit of this checkout, with a mark where files differ from it; empty where there is no git."""
+    """Return the commit of this checkout, marked if files differ from it; empty without git."""
     try:
         said = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],  # noqa: S607 - whichever git is there

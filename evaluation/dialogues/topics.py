@@ -1,7 +1,7 @@
-"""Choose what dialogues are about: well-known, little known and recent documents of the corpora, or a list.
+"""Choose the topics of dialogues: well-known, little known and recent documents of the corpora, or a list.
 
-Nobody counts here how often a page is read. A document is the better known, the more other titles lead to it and the
-longer it is; it is recent by the date of its text.
+Page views are unknown here. A document is better known if more other titles lead to it and if it is longer; it is
+recent by the date of its text.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ from storage.manifest import Manifest
 from storage.types import CorpusInfo, DocumentOutline, PassageKind, StoredVersion
 
 CHOSEN_KINDS = (TopicKind.HEAD, TopicKind.TAIL, TopicKind.RECENT)
-POOL_SHARE = 0.02  # of a corpus: of so many that are first by their kind chance takes some
+POOL_SHARE = 0.02  # of a corpus: topics are drawn from this share of its documents, the first by their kind
 MIN_POOL = 4  # times as many as are wanted
 MIN_WORDS = 5  # of a first sentence: shorter ones are headings
 MAX_SENTENCE = 400  # characters
 
 
 async def survey_corpus(manifest: Manifest, info: CorpusInfo, generation: int) -> tuple[CorpusState, "CorpusSurvey"]:
-    """Look through a corpus without its text. Raises `StorageError`."""
+    """Survey a corpus without reading its text. Raises `StorageError`."""
     outlines, whole = list[DocumentOutline](), hashlib.sha256()
     async for outline in _list_outlines(manifest, info.name):
         whole.update(f"{outline.key}\0{outline.revision}\0{outline.passages}\n".encode("utf-8", "replace"))
@@ -45,7 +45,7 @@ class CorpusSurvey:
         self._outlines = outlines
 
     def candidates(self, kind: TopicKind, count: int) -> Sequence[DocumentOutline]:
-        """Return those from which chance takes `count` of a kind: the first by what makes the kind."""
+        """Return the documents from which `count` of a kind are drawn: the first in the order of the kind."""
         many = max(MIN_POOL * count, round(POOL_SHARE * len(self._outlines)))
         if kind is TopicKind.RECENT:
             dated = [outline for outline in self._outlines if outline.date]
@@ -54,7 +54,7 @@ class CorpusSurvey:
         return choose(many, self._outlines, key=lambda one: (one.aliases, one.passages, one.key))
 
     def find_title(self, title: str) -> str | None:
-        """Return the key of the document of a title, however it is spelt in small and capital letters."""
+        """Return the key of the document with this title, ignoring case."""
         wanted = title.casefold().strip()
         return next((outline.key for outline in self._outlines if outline.title.casefold() == wanted), None)
 
@@ -62,7 +62,7 @@ class CorpusSurvey:
 async def choose_topics(
     manifest: Manifest, surveys: Sequence[CorpusSurvey], count: int, seed: int
 ) -> tuple[Topic, ...]:
-    """Choose topics, as many of each kind and corpus as can be had; the same for the same seed and documents."""
+    """Choose topics evenly from each kind and corpus; the same for the same seed and documents."""
     chosen = dict[tuple[str, str], Topic]()
     parts = [(survey, kind) for survey in surveys for kind in CHOSEN_KINDS if survey.candidates(kind, 1)]
     for place, (survey, kind) in enumerate(parts):
@@ -76,13 +76,13 @@ async def choose_topics(
     if not chosen:
         raise EvaluationError(
             "No document has a sentence to begin a conversation with.",
-            hint="Ingest some, or name topics in a file by --topics.",
+            hint="Ingest some, or list topics in a file with --topics.",
         )
     return tuple(chosen.values())
 
 
 def share_count(count: int, parts: int, place: int) -> int:
-    """Return how many of `count` the part at a place gets, the first ones one more where they cannot all be alike."""
+    """Return the share of `count` for the part at a place; the first parts get the remainder."""
     return count // parts + (place < count % parts)
 
 
@@ -101,7 +101,7 @@ async def _describe_topics(
 
 
 def find_first_sentence(version: StoredVersion) -> str:
-    """Return the first sentence of a document's prose; empty where there is none."""
+    """Return the first sentence of a document's prose; empty if it has none."""
     for passage in version.passages:
         if passage.kind is PassageKind.PROSE:
             for start, end in sentence_spans(passage.text):
@@ -126,7 +126,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise EvaluationError(f"{path} cannot be read: {error}.", hint="It is to be a text in UTF-8.") from error
+        raise EvaluationError(f"{path} cannot be read: {error}.", hint="It must be text in UTF-8.") from error
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             yield number, line.strip()
@@ -138,7 +138,7 @@ def _parse_line(line: str, where: str) -> tuple[str, str]:
     try:
         said = json.loads(line)
     except ValueError as error:
-        raise EvaluationError(f"{where} is no JSON: {error}.", hint="Write one object on each line.") from error
+        raise EvaluationError(f"{where} is not JSON: {error}.", hint="Write one object on each line.") from error
     if not isinstance(said, Mapping) or not isinstance(said.get("title"), str):
         raise EvaluationError(f"{where} has no “title”.", hint='Write {"title": ..., "first_sentence": ...}.')
     return str(said["title"]), str(said.get("first_sentence", ""))

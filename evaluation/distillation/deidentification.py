@@ -1,7 +1,7 @@
-"""Take people out of lessons: names and ids of askers, addresses, numbers and secrets. Pure.
+"""Remove identities from lessons: names and ids of askers, addresses, numbers and secrets. Pure.
 
-What documents say of people stays, as it is what the bot quotes, but for those who asked: their names are replaced
-wherever they stand, in the whole of a lesson by the same placeholder, so that prompt and reply go on agreeing.
+Documents' statements about people stay, because the bot quotes them. Names of askers are replaced everywhere, in one
+lesson by the same placeholder, so that prompt and reply still agree.
 """
 
 import re
@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from evaluation.distillation.student_lessons import Lesson
 
-LEAST_NAME = 2  # characters; a shorter part of a name stands everywhere
+LEAST_NAME = 2  # characters; shorter parts of names are too frequent
 _PATTERNS = (
     ("MENTION", re.compile(r"<[@#!&][^<>\s|]{2,64}(?:\|[^<>]{0,80})?>|(?<![\w@.])@[A-Za-z0-9_][\w.-]{1,31}\b")),
-    # Also one that was cut off, and one that was written for people alone.
+    # Also a truncated address, and one written as "name (at) host".
     ("EMAIL", re.compile(r"(?<![\w.+-])[\w.+-]{1,64}(?:@| ?[(\[]at[)\]] ?)[\w-]{1,63}(?:\.[\w-]{0,63}(?!\w))*")),
     (
         "SECRET",
@@ -40,12 +40,12 @@ _SELF = re.compile(
 
 
 def find_own_names(said: Iterable[str]) -> frozenset[str]:
-    """Return the names that people give themselves in what they ask: no platform may have told theirs."""
+    """Return the names by which askers introduce themselves, which no platform may have provided."""
     return frozenset(match[1] or match[2] for text in said for match in _SELF.finditer(text))
 
 
 def build_name_pattern(names: Iterable[str], ids: Iterable[str]) -> re.Pattern[str]:
-    """Match who asked, and where: names as platforms show them, parts of them that are written as names, and ids."""
+    """Return the pattern of askers and places: names as platforms show them, capitalized parts of them, and ids."""
     whole = {one for one in (*names, *ids) if len(one) > LEAST_NAME}
     parts = {part for name in names for part in name.split() if len(part) > LEAST_NAME and not part.islower()} - whole
     found = [rf"(?i:{re.escape(one)})" for one in sorted(whole, key=lambda one: (-len(one), one))]
@@ -54,7 +54,7 @@ def build_name_pattern(names: Iterable[str], ids: Iterable[str]) -> re.Pattern[s
 
 
 def remove_identities(lesson: Lesson, named: re.Pattern[str]) -> Lesson:
-    """Return a lesson in whose input and output placeholders stand for what tells who somebody is."""
+    """Return a lesson with placeholders for all identities in its input and output."""
     held = dict[str, str]()
 
     def hold(kind: str, found: str) -> str:
@@ -72,6 +72,6 @@ def remove_identities(lesson: Lesson, named: re.Pattern[str]) -> Lesson:
 
 
 def find_identities(text: str, named: re.Pattern[str]) -> Iterator[str]:
-    """Yield what is left in a text that tells who somebody is."""
+    """Yield the identities that remain in a text."""
     for _, pattern in (*_PATTERNS, ("NAME", named)):
         yield from (match[0] for match in pattern.finditer(text))

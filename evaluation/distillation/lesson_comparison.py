@@ -1,7 +1,7 @@
 """Ask a student lessons that it was not taught, and compare its replies with its teacher's: `footnote distil compare`.
 
-Of each stage: how often the format was kept, and how often both say the same, by what counts there. How answers end to
-end compare is told by `footnote evaluate dialogues` with both models.
+By stage: how often the format was kept, and how often both come to the same decision. `footnote evaluate dialogues`
+with both models compares whole answers.
 """
 
 import asyncio
@@ -33,15 +33,15 @@ class StudentReply:
     lesson: Lesson
     text: str
     readable: bool
-    agrees: bool | None  # whether it says what the teacher says; None where words alone could tell
+    agrees: bool | None  # whether it decides as the teacher; None for free text
     overlap: float  # F1 of the words of both
     tokens: int
     seconds: float
-    fault: str = ""  # why there is no reply
+    fault: str = ""  # why the reply is missing
 
 
 def agrees(lesson: Lesson, found: Any, taught: Any) -> bool | None:
-    """Return whether two replies to a lesson come to the same; None for free text."""
+    """Return whether two replies to a lesson make the same decision; None for free text."""
     decide = _DECISIONS.get(lesson.template)
     return decide(found) == decide(taught) if decide else None
 
@@ -66,11 +66,11 @@ _DECISIONS: Mapping[str, Callable[[Any], object]] = {
     "verify": lambda found: found.verdict,
     "verdicts": _rulings,
     "answer": _cited,
-}  # what a reply decides: whether and of when to search, which sentences count, how many claims, the verdicts
+}  # the decision of a reply: the search and its time, the cited sentences, the number of claims, the verdicts
 
 
 async def ask_student(lesson: Lesson, llm: LLM, spent: BudgetMeter) -> StudentReply:
-    """Ask a model a lesson as it stands, once."""
+    """Ask a model a lesson, once."""
     messages = (ChatMessage("system", lesson.instruction), ChatMessage("user", lesson.input))
     try:
         reply = await llm.complete(ModelCall(lesson.stage, messages, max_tokens=REPLY_TOKENS), spent)
@@ -113,7 +113,7 @@ def compare(
         replies = ctx.call(opening, lambda llm: ask_all(lessons, llm, model.max_concurrency))
         figures = summarise(replies)
         if all(reply.fault for reply in replies):
-            raise EvaluationError(f"The student replied to nothing: {replies[0].fault}", hint="Look after its server.")
+            raise EvaluationError(f"The student replied to nothing: {replies[0].fault}", hint="Check its server.")
         ctx.output.give(build_document(split=split, stages=figures), _render(figures))
 
 

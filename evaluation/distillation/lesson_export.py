@@ -1,7 +1,7 @@
 """Export lessons from the record, as chat messages that trainers read: `footnote distil export`.
 
-Nothing is exported but what settings consent to. Lessons of one topic stand in one split: turns that cite the same
-document, or belong to the same conversation, are of one topic.
+Only turns with consent in the settings are exported. Lessons of one topic are in one split: turns that cite the same
+document, or belong to the same conversation, have one topic.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ class Export:
 
 
 def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
-    """Return why no lesson may be made of a turn; empty where it may."""
+    """Return why a turn may not become lessons; empty if it may."""
     summary = turn.summary
     place = "terminal" if summary.platform == "terminal" else (summary.asker if turn.direct else summary.channel)
     if place not in consent.places:
@@ -56,7 +56,7 @@ def find_refusal(turn: RecordedTurn, consent: DistillationSettings) -> str:
     if not {corpus for corpus, _ in turn.found.values()} <= {*consent.corpora}:
         return "it saw a corpus without consent"
     if summary.retracted or summary.down:
-        return "somebody found its answer wrong, or took it back"
+        return "its answer was rated wrong or retracted"
     if summary.status not in {"answered", "abstained", "chatted"}:
         return f"it {summary.status or 'was never closed'}"
     return ""
@@ -73,7 +73,7 @@ def split_by_topic(turns: Sequence[RecordedTurn], seed: int) -> dict[str, str]:
         grouped.setdefault(topics.find(f"turn {turn.summary.turn_id}"), []).append(turn.summary.turn_id)
     groups = sorted(grouped.values())
     Random(seed).shuffle(groups)
-    groups.sort(key=len, reverse=True)  # the large ones first, where there is room for them
+    groups.sort(key=len, reverse=True)  # the large ones first, while there is room for them
     held, placed = dict.fromkeys(SPLITS, 0), dict[str, str]()
     for group in groups:
         split = max(SPLITS, key=lambda name: SPLITS[name] * len(turns) - held[name])
@@ -136,16 +136,16 @@ def _remove_identities(
     for split, ones in lessons.items():
         clean = list[Lesson]()
         for lesson in ones:
-            told = remove_identities(lesson, named)
+            anonymous = remove_identities(lesson, named)
             try:
-                read_lesson(told)
+                read_lesson(anonymous)
             except UnreadableReply:
                 left_out[f"calls of {lesson.template}: it cannot be read without names"] += 1
                 continue
-            if any(find_identities(f"{told.input}\n{told.output}", named)):
-                left_out[f"calls of {lesson.template}: it still tells who asked"] += 1
+            if any(find_identities(f"{anonymous.input}\n{anonymous.output}", named)):
+                left_out[f"calls of {lesson.template}: it still identifies the asker"] += 1
                 continue
-            clean.append(told)
+            clean.append(anonymous)
         kept[split] = tuple(clean)
     return kept, left_out
 
@@ -195,7 +195,7 @@ def _encode_lesson(lesson: Lesson, numbers: dict[str, int]) -> str:
 
 
 def read_lessons(path: Path) -> tuple[Lesson, ...]:
-    """Read the lessons of a split. Raises `EvaluationError` where it is none."""
+    """Read the lessons of a split. Raises `EvaluationError` if the file is not one."""
     try:
         return tuple(_decode_lesson(json.loads(line)) for line in path.read_text("utf-8").splitlines())
     except FileNotFoundError as error:
@@ -223,15 +223,13 @@ def export(
         consent = ctx.settings.distillation
         if not (consent.places and consent.corpora):
             raise EvaluationError(
-                "Nobody consented to lessons being made of their questions.",
+                "No place or person has consented to lessons from their questions.",
                 hint="Name the places and the corpora under [distillation] in footnote.toml, after you asked them.",
             )
         made = ctx.call_records(lambda records: collect_export(records, consent, seed))
         if not made.turns:
             why = "; ".join(f"{count} {reason}" for reason, count in made.left_out.most_common()) or "there are none"
-            raise EvaluationError(
-                f"No turn on record may be used ({why}).", hint="See [distillation] in footnote.toml."
-            )
+            raise EvaluationError(f"No recorded turn may be used ({why}).", hint="See [distillation] in footnote.toml.")
         about = {"schema": 1, "version": version("footnote"), "seed": seed, "consent": consent.model_dump(mode="json")}
         manifest = write_export(made, folder, about)
         ctx.output.give(

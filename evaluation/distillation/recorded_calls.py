@@ -26,14 +26,14 @@ class RecordedCall:
 
     template: str
     stage: str
-    facts: Mapping[str, Any]  # by reference, as they are on record
+    facts: Mapping[str, Any]  # by reference, as recorded
     reply: str
     structured: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """A turn on record, as far as lessons are made of it."""
+    """The parts of a recorded turn that lessons need."""
 
     summary: TurnSummary
     question: str
@@ -46,7 +46,7 @@ class RecordedTurn:
 
 
 def read_turn(summary: TurnSummary, entries: Sequence[LogEntry]) -> RecordedTurn | None:
-    """Read a turn from its entries; None where it was never closed, or its words were erased."""
+    """Read a turn from its entries; None if it was never closed or its text was erased."""
     bodies = {kind: [entry.body for entry in entries if entry.kind is kind] for kind in EntryKind}
     opened, closed, steps = (bodies[kind] for kind in (EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED, EntryKind.STEP))
     if summary.erased or not opened or not closed:
@@ -94,7 +94,7 @@ def _restore(name: str, value: Any, turn: RecordedTurn, passages: Passages) -> A
 def _restore_talk(count: int, turn: RecordedTurn) -> Conversation:
     """Restore a conversation, in which the bot has answered each of the user's turns."""
     if len(turn.earlier) % 2:
-        raise LostFact("who said what in its conversation is not on record")
+        raise LostFact("the speakers of its conversation are not recorded")
     earlier = [Turn("bot" if place % 2 else "user", text) for place, text in enumerate(turn.earlier)]
     return Conversation((*earlier, Turn("user", turn.question))[-count:])
 

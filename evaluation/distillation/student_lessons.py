@@ -2,7 +2,7 @@
 
 WikiChat's student (Semnani et al. 2023, section 4) gets the instruction without examples, gives no reasoning before a
 verdict, and drafts and refines in one. So a teacher's reply is read by the stage's own reader and written again in the
-student's form; a draft stands for what refinement made of it, without the sentences that the gate withheld.
+student's format; a refined draft becomes one lesson, without the sentences that the gate withheld.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -19,7 +19,7 @@ class PlotPoint:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Values with their intervals, a row each, from nothing to `top`."""
+    """Values with their intervals, a row each, on an axis from 0 to `top`."""
 
     title: str
     points: tuple[PlotPoint, ...]
@@ -43,13 +43,13 @@ def render_page(markdown: str, title: str, plots: Sequence[Plot]) -> str:
 
 
 def draw_plot(plot: Plot) -> str:
-    """Draw a plot as SVG, with its values as text for who cannot see it."""
+    """Draw a plot as SVG, with its values as text for screen readers."""
     height = TOP + ROW * len(plot.points) + 24
-    told = "; ".join(f"{point.name}: {plot.write(point.value)}" for point in plot.points)
+    values = "; ".join(f"{point.name}: {plot.write(point.value)}" for point in plot.points)
     inner = "".join((*_draw_axis(plot, height), *_draw_points(plot)))
     return (
         f"<figure><figcaption>{escape(plot.title)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(told)}">{inner}</svg></figure>'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(values)}">{inner}</svg></figure>'
     )
 
 

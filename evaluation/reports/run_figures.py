@@ -1,7 +1,7 @@
 """Compute the figures of a run of dialogues: by system and model, by how well known the topics are. Pure.
 
-A measure is a share: of each turn it takes a part and a whole, such as supported claims and claims; what is no share of
-something else is a mean over turns. So every figure has an interval and a test, over dialogues.
+A measure is a share: it takes a part and a whole of each turn, such as supported claims and claims; a mean over turns
+has 1 as its whole. So every figure has an interval and a test, over dialogues.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ Take = Callable[[DialogueTurn, JudgedTurn], Part | None]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is measured of a turn, and how it is written."""
+    """A measure of turns, and how it is written."""
 
     name: str
     title: str
@@ -57,19 +57,19 @@ class MeasuredDialogue:
     turns: tuple[tuple[DialogueTurn, JudgedTurn], ...]
 
     def total(self, measure: Measure) -> Part | None:
-        """Return the parts and wholes of its turns, added up; None where none has any."""
+        """Return the sums of the parts and wholes of its turns; None without any."""
         taken = [part for turn, judged in self.turns if (part := measure.take(turn, judged))]
         return (sum(part for part, _ in taken), sum(whole for _, whole in taken)) if taken else None
 
 
 NOT_JUDGED = JudgedTurn()
-"""Stands beside a turn that was not judged yet."""
+"""The judgement of a turn that was not judged yet."""
 
 
 def join_judgements(
     dialogues: Sequence[Dialogue], judgements: Mapping[TurnKey, JudgedTurn]
 ) -> tuple[MeasuredDialogue, ...]:
-    """Join each dialogue with what was judged of it; what was not judged yet has nothing judged."""
+    """Join each dialogue with the judgements of its turns."""
     return tuple(
         MeasuredDialogue(
             arm=Arm(dialogue.system, dialogue.model),
@@ -122,7 +122,7 @@ def _when(answerable: bool) -> Take:  # noqa: FBT001 - read where it is called
 
 
 def _seconds(turn: DialogueTurn) -> float | None:
-    return None if turn.from_cache or turn.failure else turn.seconds  # a cached call takes no time
+    return None if turn.from_cache or turn.failure else turn.seconds  # cached calls take no time
 
 
 def _first_seconds(turn: DialogueTurn, _: JudgedTurn) -> float | None:
@@ -134,7 +134,7 @@ def _model_claims(turn: DialogueTurn) -> list[Verdict]:
 
 
 def _count_retrieved(turn: DialogueTurn) -> int:
-    """Return how many statements came from pages: what was taken from them, or where nothing is, what was quoted."""
+    """Return how many statements came from pages: those extracted, or else those quoted."""
     return turn.bullets or sum(claim.origin == "retrieved" for claim in turn.claims)
 
 
@@ -152,7 +152,7 @@ def _count_needed(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
 
 
 def _gain(scale: str) -> Take:
-    """Take how much better a reply is graded than the draft that it was refined from."""
+    """Take how much higher a reply is graded than its draft."""
 
     def take(_: DialogueTurn, judged: JudgedTurn) -> Part | None:
         after, before = getattr(judged, scale), judged.draft_scores.get(scale)
@@ -240,7 +240,7 @@ def list_arms(dialogues: Sequence[MeasuredDialogue]) -> tuple[Arm, ...]:
 
 
 def list_kinds(dialogues: Sequence[MeasuredDialogue]) -> tuple[str, ...]:
-    """List the kinds of topics there are, and all of them together where there are several."""
+    """List the kinds of topics, and "all" if there are several."""
     there = [kind.value for kind in TopicKind if any(dialogue.kind is kind for dialogue in dialogues)]
     return (*there, ALL) if len(there) > 1 else tuple(there)
 
@@ -250,7 +250,7 @@ def select(dialogues: Sequence[MeasuredDialogue], arm: Arm, kind: str = ALL) -> 
 
 
 def measure(dialogues: Sequence[MeasuredDialogue], what: Measure, seed: int = 0) -> Figure | None:
-    """Measure dialogues; None where nothing was measured."""
+    """Measure dialogues; None if no turn has the measure."""
     totals = [total for one in dialogues if (total := one.total(what))]
     parts, wholes = [part for part, _ in totals], [whole for _, whole in totals]
     interval = estimate_share(parts, wholes, seed, proportion=what.unit == "%")
@@ -302,7 +302,7 @@ def compare_runs(
 
 
 def score_refinement(dialogues: Sequence[MeasuredDialogue]) -> float | None:
-    """Return BLEU-4 of what was said, with the draft before its refinement as the reference; 0 to 1."""
+    """Return the BLEU-4 of replies, with their drafts as references; 0 to 1."""
     pairs = [(turn.reply, turn.draft) for dialogue in dialogues for turn, _ in dialogue.turns if turn.draft]
     scores = score_words(pairs)
     return scores.bleu4 if scores else None

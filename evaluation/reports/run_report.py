@@ -56,7 +56,7 @@ DEVIATIONS = (
     (
         "WikiChat, table 2",
         "GPT-4, GPT-3.5 and a distilled LLaMA",
-        "the models named above, with the prices that settings give; what a cache replied is timed nowhere",
+        "the models named above, with the prices of the settings; cached replies are not timed",
     ),
     (
         "WikiChat, table 11",
@@ -120,7 +120,7 @@ def _read(folder: RunFolder) -> tuple[MeasuredDialogue, ...]:
 
 
 def enter_run(path: Path, folder: RunFolder) -> None:
-    """Put a run's rows into a leaderboard file, in the place of those it has; what people wrote around them stays."""
+    """Replace a run's rows in a leaderboard file; the text around them stays."""
     manifest, dialogues = folder.read_manifest(), _read(folder)
     text = path.read_text("utf-8") if path.exists() else LEADERBOARD
     before, _, after = text.partition(f"{_ROWS_BEGIN}\n")
@@ -192,13 +192,13 @@ def _write_sections(
     yield "# Systems in simulated dialogues"
     yield (
         f"{len(dialogues)} dialogues of {format_count(manifest.turns, 'turn')} over {len(manifest.topics)} topics; "
-        f"{judged} of {planned} turns judged; seed {seed}. Figures stand with their 95% intervals over dialogues."
+        f"{judged} of {planned} turns judged; seed {seed}. Figures have 95% intervals over dialogues."
     )
     if lacking := describe_missing(planned, turns, judged):
-        yield f"> **The run is not whole.** {lacking} Figures are of what is there."
+        yield f"> **The run is not whole.** {lacking} Figures cover the existing turns."
     if manifest.stand_ins:
         said = "\n".join(f"> - {stand_in}" for stand_in in manifest.stand_ins)
-        yield f"> **Not everywhere was a language model.** What stood in for one tells nothing of any:\n>\n{said}"
+        yield f"> **Some models were replaced by rules.** Their figures measure no model:\n>\n{said}"
     if dialogues:
         yield from _write_tables(dialogues, compared, seed, manifest.currency)
     if earlier:
@@ -207,7 +207,7 @@ def _write_sections(
     yield render_table(("where", "the paper", "here"), DEVIATIONS)
     if manifest.deviations:
         yield "\n".join(f"- {deviation}" for deviation in manifest.deviations)
-    yield "## What was run"
+    yield "## The run"
     yield render_table(("", ""), _list_facts(manifest))
 
 
@@ -217,8 +217,8 @@ def _write_tables(
     yield "## Factuality and conversation"
     yield (
         "As WikiChat's table 1: the share of claims that passages support, scores from 1 to 5 with their standard "
-        "deviation, and temporally correct turns. Over all topics a `*` stands where a system is better than the model "
-        "alone (than the first system, where that was not asked) with p ≤ .05 in a paired randomisation test over "
+        "deviation, and temporally correct turns. Over all topics a `*` marks a system that is better than the model "
+        "alone (or than the first system) with p ≤ .05 in a paired randomisation test over "
         "topics, adjusted for the number of tests."
     )
     yield _tabulate(dialogues, (FACTUAL, *SCALES, TEMPORAL), seed, marks=_find_better(dialogues, compared))
@@ -242,7 +242,7 @@ def _write_tables(
         yield "As WikiChat's table 15: how much better replies are graded than the drafts that they were refined from."
         yield _tabulate(graded, GAINS, seed)
     yield "## Citations and knowledge"
-    yield "Sentences that what they cite supports, citations that are needed, and words in common with what is cited."
+    yield "Sentences that their citations support, needed citations, and words in common with the cited passages."
     yield _tabulate(dialogues, (*CITATIONS, FAILED), seed, kinds=(ALL,))
     yield from _write_variants(dialogues, seed)
     if compared:
@@ -356,7 +356,7 @@ def _write_changes(
     yield f"## Against the run `{manifest.id}`"
     yield (
         f"Of {manifest.created[:10]}, commit {manifest.commit[:12] or 'unknown'}; `p` by randomisation over topics, "
-        "adjusted for how many measures there are. Seconds also tell what else the machine did."
+        "adjusted for how many measures there are. Seconds also depend on the load of the machine."
     )
     changes = list(compare_runs(before, dialogues, seed))
     adjusted = iter(adjust_for_many([test.randomised for *_, test in changes if test.randomised is not None]))
@@ -381,7 +381,7 @@ def _list_facts(manifest: RunManifest) -> Iterator[tuple[str, str]]:
         revision = corpus.digest[:12] or corpus.edition
         yield "corpus", f"{corpus.name}: {corpus.documents:,} documents, {corpus.passages:,} passages, {revision}"
     yield "topics", "; ".join(f"{topic.title} ({topic.kind})" for topic in manifest.topics).replace("|", "/")
-    yield "told date, seed", f"{manifest.today}, {manifest.seed}"
+    yield "date in prompts, seed", f"{manifest.today}, {manifest.seed}"
     yield "options", ", ".join(f"{name}={value}" for name, value in manifest.options.items()) or "none"
     yield "libraries", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
 

@@ -1,6 +1,6 @@
-"""Intervals, paired tests and agreement between judges, by scipy's statistics where it has them.
+"""Compute intervals, paired tests and agreement between judges, mostly with scipy.
 
-What is drawn again is a dialogue and never a turn or a claim: those of one dialogue are not independent.
+Resampling draws dialogues, not turns or claims, because those of one dialogue are not independent.
 """
 
 import warnings
@@ -24,15 +24,15 @@ class Interval:
     value: float
     low: float
     high: float
-    count: int  # what it is an estimate over: claims, or turns
+    count: int  # the number of claims or turns
 
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """How much higher the first of two is on the topics that both had; p of both tests, two-sided.
+    """The mean lead of the first of two systems on common topics, and the two-sided p-values of both tests.
 
-    `t_test` is the one of the papers; `randomised` flips the signs of the differences and assumes nothing of how they
-    are distributed. None where there are fewer than two topics or all differences are the same.
+    `t_test` is the test of the papers; `randomised` flips the signs of the differences and assumes no distribution.
+    None with fewer than two topics or equal differences.
     """
 
     difference: float
@@ -44,17 +44,17 @@ class PairedTest:
 def estimate_share(
     parts: Sequence[float], wholes: Sequence[float], seed: int = 0, *, proportion: bool = False
 ) -> Interval | None:
-    """Estimate the sum of `parts` through the sum of `wholes`, a pair a dialogue; None where the wholes are nothing.
+    """Estimate the sum of `parts` over the sum of `wholes`, a pair per dialogue; None if the wholes are 0.
 
     A mean over turns is a share, too: the sum of the values through the number of turns. Of a `proportion`, whose parts
     are some of their wholes, all or nothing has an interval as well: Wilson's, of so many trials as there are dialogues
-    (Brown, Cai, DasGupta 2001), as every sample of what is always the same is the same.
+    (Brown, Cai, DasGupta 2001), because every resample of equal values is the same.
     """
     above, below = np.asarray(parts, float), np.asarray(wholes, float)
     if not below.sum():
         return None
     value = float(above.sum() / below.sum())
-    kept = below > 0  # a dialogue without any tells nothing, and a sample of such alone has no share
+    kept = below > 0  # a sample of dialogues without a whole would have no share
     above, below = above[kept], below[kept]
     stats = import_measures("scipy.stats")
     if proportion and value in {0.0, 1.0}:
@@ -76,7 +76,7 @@ def estimate_share(
 
 
 def compare_paired(first: Sequence[float], second: Sequence[float], seed: int = 0) -> PairedTest:
-    """Test whether two systems differ, by a value of each at the same topics. Raises `ValueError` on other lengths."""
+    """Test whether two systems differ, by their values at the same topics. Raises `ValueError` for unequal lengths."""
     differences = np.asarray(first, float) - np.asarray(second, float)
     if len(first) != len(second):
         raise ValueError("a paired test needs both values of each topic")
@@ -106,7 +106,7 @@ def adjust_for_many(pvalues: Sequence[float]) -> tuple[float, ...]:
 
 
 def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
-    """Return the agreement of two judges beyond chance; None where there is none to be had.
+    """Return the agreement of two judges beyond chance; None if it is not defined.
 
     Cohen, "A coefficient of agreement for nominal scales" (1960). Where both give one and the same label to all, chance
     alone agrees, and kappa is not defined.

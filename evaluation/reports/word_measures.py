@@ -1,4 +1,4 @@
-"""Compare a reply with a reference, or with the knowledge that it was made of, by their words.
+"""Compare a reply with a reference, or with its source texts, by their words.
 
 F1 and Knowledge F1 count words in common, without case, punctuation and English articles (Shuster et al. 2021, Komeili
 et al. 2022); BLEU-4 and chrF are sacrebleu's; ROUGE-L is the F-measure of the longest common subsequence of words (Lin
@@ -33,7 +33,7 @@ def f1(reply: str, reference: str) -> float:
 
 
 def knowledge_f1(reply: str, knowledge: Sequence[str]) -> float:
-    """Return the F1 of a reply and the texts that it was made of, taken together."""
+    """Return the F1 of a reply and its source texts together."""
     return f1(reply, " ".join(knowledge))
 
 
@@ -47,7 +47,7 @@ def rouge_l(reply: str, reference: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
-    """How near replies are to their references: means, and for BLEU-4 and chrF the score of all replies together."""
+    """The similarity of replies to their references: means, and for BLEU-4 and chrF the score of the whole corpus."""
 
     f1: float
     rouge_l: float
@@ -57,7 +57,7 @@ class WordScores:
 
 
 def score_words(pairs: Sequence[tuple[str, str]]) -> WordScores | None:
-    """Score (reply, reference) pairs; None where there are none."""
+    """Score (reply, reference) pairs; None without any."""
     if not pairs:
         return None
     replies, references = [reply for reply, _ in pairs], [reference for _, reference in pairs]

@@ -36,7 +36,7 @@ ABSTAINED = frozenset({"abstained", "chatted"})
 
 @dataclass(frozen=True, slots=True)
 class OwnOutcome:
-    """What a system made of a question."""
+    """A system's reply to a question, and how good it was."""
 
     question: OwnQuestion
     status: str
@@ -64,22 +64,22 @@ def is_right(question: OwnQuestion, status: str, text: str, cited: Sequence[tupl
 
 def mine(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The file of questions; it is made where it is not there.")],
+    file: Annotated[Path, typer.Argument(help="The file of questions; created if missing.")],
     system: Annotated[list[str] | None, typer.Option(help="A system, such as in-context.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every system that settings have a model for.")] = False,
     corpus: Annotated[list[str] | None, typer.Option(help="Only this corpus; may be given several times.")] = None,
     count: Annotated[int, typer.Option(min=1, max=10_000, help="How many questions are made.")] = 100,
-    more: Annotated[bool, typer.Option("--more", help="Make questions until there are so many, and ask all.")] = False,
+    more: Annotated[bool, typer.Option("--more", help="Add questions up to --count, and ask all.")] = False,
     by_model: Annotated[bool, typer.Option("--by-model", help="Have the model make them, in everyday words.")] = False,
     ask: Annotated[bool, typer.Option(help="Ask the questions; --no-ask only makes them.")] = True,
-    seed: Annotated[int, typer.Option(help="What all chance follows from.")] = 0,
-    wrong: Annotated[bool, typer.Option(help="List what went wrong.")] = False,
+    seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 0,
+    wrong: Annotated[bool, typer.Option(help="List the wrong replies.")] = False,
     *,
     as_json: JsonOption = False,
 ) -> None:
     """Make questions about your own documents, and ask them of systems: which should you trust with them?
 
-    The file is yours: mend it, add to it, and run the command again.
+    Edit the file, add your own questions, and run the command again.
     """
     with open_command(context, as_json=as_json) as ctx:
         making = MakingOptions(corpus or (), count, seed, by_model=by_model, more=more)
@@ -111,7 +111,7 @@ class MakingOptions:
 async def _run(
     ctx: CommandContext, file: Path, making: MakingOptions, systems: tuple[Sequence[str], bool] | None, app: App
 ) -> tuple[int, Mapping[str, Sequence[OwnOutcome]]]:
-    """Make questions where there are none or more are wanted, and ask them of `systems`; return how many there are."""
+    """Make questions if needed, ask them of `systems`, and return their number and outcomes."""
     app = replace(app, load=LoadWatch())  # however slow a model is, it is asked as much as any
     questions = await asyncio.to_thread(read_questions, file)
     if is_short := making.more or not questions:
@@ -192,7 +192,7 @@ async def find_misplaced(app: App, questions: Sequence[OwnQuestion], corpora: Se
 
 
 def choose_variants(app: App, systems: Sequence[str], *, every: bool) -> tuple[SystemVariant, ...]:
-    """Return the systems to ask; those that need a model only where there is one. Raises `EvaluationError`."""
+    """Return the systems to ask; those that need a model only if one is configured. Raises `EvaluationError`."""
     named = [*systems] or ([*SYSTEMS] if every else [app.system])
     variants = [parse_variant(label) for label in dict.fromkeys(named)]
     able = [one for one in variants if app.llm or not one.asks_model]
@@ -221,7 +221,7 @@ async def ask_question(app: App, variant: SystemVariant, question: OwnQuestion, 
 
 
 def _watch_nothing(_: Event) -> None:
-    """Nobody watches."""
+    """Ignore progress."""
 
 
 def summarise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> list[dict[str, Any]]:
@@ -258,7 +258,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def render_outcomes(found: Mapping[str, Sequence[OwnOutcome]], seed: int, *, wrong: bool) -> str:
-    """Return the table, what follows from it, and if wanted what went wrong."""
+    """Return the table, the advice that follows from it, and on request the wrong replies."""
     head = (
         "system", "right", "wrong", "abstained wrongly", "abstained rightly", "seconds", "tokens", "cost", "failed"
     )  # fmt: skip
@@ -294,7 +294,7 @@ def _list_wrong(label: str, outcomes: Sequence[OwnOutcome]) -> Iterator[str]:
 
 
 def advise(found: Mapping[str, Sequence[OwnOutcome]], seed: int) -> str:
-    """Return the setting that follows: the system that is right most often, if that is surely no chance."""
+    """Return the recommended setting: the system that is right most often, if its lead is significant."""
     if len(found) < 2:
         return ""
     scored = {label: [float(outcome.right) for outcome in outcomes] for label, outcomes in found.items()}

@@ -1,8 +1,7 @@
-"""Make questions about a team's own documents, beside those that there are.
+"""Make questions about a team's own documents, and add them to the existing ones.
 
-Questions are made by rule, and by a model where one is asked for; each is sought, and kept only where the search finds
-the passage that answers it. Questions that nothing answers are such as people ask at work, of whose words no passage
-has all; a model adds near misses.
+Questions are made by rule, or by a model on request. A question is kept only if the search finds the passage that
+answers it. Unanswerable questions are everyday ones whose words no passage has together; a model adds near misses.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ AT_ONCE = 8  # calls of the model
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a question comes from: a passage, its document, and the text that is shown beside the question."""
+    """The origin of a question: a passage, its document, and the text to show with the question."""
 
     passage: Passage
     document: Document
@@ -79,7 +78,7 @@ class QuestionMaking:
                 self.progress(len(made), count - len(used) - len(absent))
         except ModelUnavailable:
             if not made:
-                raise  # else what it made is kept; the command says how many are lacking
+                raise  # otherwise its questions so far are kept; the command reports how many are missing
         return (*known, *made, *absent)
 
     async def _list_documents(self) -> AsyncIterator[StoredVersion]:
@@ -119,7 +118,7 @@ class QuestionMaking:
         return await self.app.passages.search(text, self.corpora, k)
 
     async def _is_found(self, question: str, source: Source) -> bool:
-        """Return whether the search brings the passage, or another of its section."""
+        """Return whether the search finds the passage, or another one of its section."""
         hits = await self._search(question, FOUND_AMONG)
         place = (source.document.corpus, source.document.key, source.passage.section)
         return any((hit.document.corpus, hit.document.key, hit.passage.section) == place for hit in hits)
@@ -187,7 +186,7 @@ _MOST_SHOWN = 4000  # characters of a section
 def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[MadeQuestion]:
     """Yield questions in the order in which they are tried: kinds by their shares, the best first.
 
-    What is asked in two places, or said in two documents, has no one passage that answers it.
+    A question that arises in two places, or whose answer is in two documents, has no single right passage.
     """
     answers, told, kinds = defaultdict[str, set[object]](set), defaultdict[str, set[str]](set), _Kinds(list)
     for one in pool:
@@ -209,7 +208,7 @@ def order_questions(pool: Sequence[MadeQuestion], random: Random) -> Iterator[Ma
 
 
 def _asked(made: MadeQuestion) -> str:
-    """Return what is asked: what something is has one answer, whichever page the question names."""
+    """Return the question for comparison; one about a definition without the name of its page."""
     return (_drop_title(made.text) if made.kind == "what" else made.text).casefold()
 
 
@@ -221,7 +220,7 @@ _Kinds = defaultdict[str, list[MadeQuestion]]
 
 
 def own_questions_format(sentences: Sequence[Evidence]) -> ReplyFormat[tuple[OwnQuestion, ...]]:
-    """Return the format of questions that a model makes of a passage; answers must stand in it, letter by letter."""
+    """Return the format of a model's questions about a passage; answers must be verbatim in it."""
     passage, document = sentences[0].passage, sentences[0].document
     place = OwnQuestion("", (), document.corpus, document.key, passage.section, passage.text, "model")
 

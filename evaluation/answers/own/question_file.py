@@ -1,4 +1,4 @@
-"""Read and write the file of a team's own questions: what people changed or added in it stays."""
+"""Read and write the file of a team's own questions, with people's edits and additions."""
 
 import hashlib
 import json
@@ -12,9 +12,9 @@ from evaluation import EvaluationError
 from evaluation.dialogues.run_folder import replace_file
 
 ABOUT = (
-    'Edit freely: mend a question or its answer, add some, set "use": false where one is bad. What is here stays as it '
-    "is when more are made. `answer` has strings that must all stand in a right reply; without any, a reply is right "
-    "that cites the section."
+    'Edit freely: fix a question or its answer, add some, set "use": false to skip a bad one. Your edits stay when '
+    "more questions are made. `answer` lists strings that a right reply must all contain; without any, a right reply "
+    "must cite the section."
 )
 
 
@@ -23,15 +23,15 @@ class OwnQuestion:
     """A question of a file that people edit."""
 
     question: str
-    answer: tuple[str, ...] = ()  # strings that must all stand in a right reply; none: it must cite the document
+    answer: tuple[str, ...] = ()  # strings that a right reply must all contain; if empty, it must cite the document
     corpus: str = ""
     document: str = ""
     section: str = ""
-    passage: str = ""  # its text, for whoever looks the question over
+    passage: str = ""  # its text, for people who check the question
     kind: str = ""
     answerable: bool = True
-    use: bool = True  # false: it was looked over and found bad; it is kept so that it is not made again
-    others: Mapping[str, Any] = field(default_factory=dict, hash=False)  # fields that people added
+    use: bool = True  # false: checked and found bad, and kept so that it is not made again
+    others: Mapping[str, Any] = field(default_factory=dict, hash=False)  # fields that people added to the file
 
     @property
     def id(self) -> str:
@@ -41,11 +41,11 @@ class OwnQuestion:
 _TEXTS = ("question", "corpus", "document", "section", "passage", "kind")
 _TRUTHS = ("answerable", "use")
 _NAMES = (*_TEXTS, "answer", *_TRUTHS)
-_ALIKE = 0.8  # of a name that was surely meant to be one of them
+_ALIKE = 0.8  # the similarity of a misspelled field name
 
 
 def read_questions(path: Path) -> tuple[OwnQuestion, ...]:
-    """Read a file of questions; none where there is no file. Raises `EvaluationError` where it is damaged."""
+    """Read a file of questions; a missing file has none. Raises `EvaluationError` if it is damaged."""
     return tuple(_read_row(row, f"{path}, question {at}") for at, row in enumerate(_read_file(path)["questions"], 1))
 
 
@@ -64,7 +64,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     try:
         said = json.loads(path.read_text("utf-8"))
     except ValueError as error:
-        raise _refuse(str(path), f"it is no JSON ({error})") from error
+        raise _refuse(str(path), f"it is not JSON ({error})") from error
     if not isinstance(said, dict) or not isinstance(said.get("questions"), list):
         raise _refuse(str(path), 'it has no list "questions"')
     return said
@@ -72,7 +72,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 def _read_row(row: object, place: str) -> OwnQuestion:
     if not isinstance(row, dict):
-        raise _refuse(place, "it is no object in braces")
+        raise _refuse(place, "it is not an object in braces")
     others = {name: value for name, value in row.items() if name not in _NAMES}
     for name in others:
         if meant := get_close_matches(name.casefold(), _NAMES, 1, _ALIKE):
@@ -96,4 +96,4 @@ def _write_row(question: OwnQuestion) -> dict[str, Any]:
 
 
 def _refuse(place: str, reason: str) -> EvaluationError:
-    return EvaluationError(f"{place}, cannot be read: {reason}.", hint="Mend it: nothing was changed in the file.")
+    return EvaluationError(f"{place}, cannot be read: {reason}.", hint="Fix it: the file was not changed.")

@@ -1,7 +1,7 @@
 """Make questions of documents by rule, each with the section that answers it: of headings, sentences, rows of tables.
 
-Pure; for English. What people wrote above an answer is how they ask for it, so a heading that asks is taken as it
-stands. A question that names nothing gets the title of its page before it.
+Pure; for English. A heading that is a question is taken unchanged. A question without a name gets the title of its page
+in front of it.
 """
 
 import re
@@ -19,7 +19,7 @@ SECTION_MARK = " › "
 
 
 def make_questions(passages: Sequence[Passage], document: Document) -> Iterator[MadeQuestion]:
-    """Yield the questions of a document; none of one in another language than English."""
+    """Yield the questions of a document in English; none of one in another language."""
     if document.language and not document.language.startswith("en"):
         return
     for at, (section, within) in enumerate(groupby(passages, lambda one: one.section)):
@@ -46,7 +46,7 @@ def _split_sentences(passage: Passage) -> tuple[str, ...]:
 
 
 def _is_about(question: str, names: Sequence[str]) -> bool:
-    """Return whether what is asked for is all that a page or section is about; elsewhere it is only mentioned."""
+    """Return whether the question is about the subject of its page or section, which is more than a mention."""
     subject = re.sub(r"^What (?:is|are) (?:the )?|\?$", "", question).casefold()
     return subject in {_ABOUT.sub("", name.strip(" .:?").casefold()) for name in names}
 
@@ -55,7 +55,7 @@ _ABOUT = re.compile(r"^(?:about|what (?:is|are)|(?:an )?(?:overview|introduction
 
 
 def _tells_answer(text: str, made: MadeQuestion) -> bool:
-    """Return whether all words of the answer stand in the question."""
+    """Return whether the question contains all words of the answer."""
     return bool(made.answer) and set(content_terms(" ".join(made.answer))) <= set(content_terms(text))
 
 
@@ -78,9 +78,9 @@ _ASKS_READER = re.compile(
     r"|[\[<{]|\bI['’]m\b",
     re.IGNORECASE,
 )
-"""A heading that leads the reader through a decision, or has a gap: its answer is theirs."""
+"""A heading that asks about the reader, or has a gap to fill in."""
 _GOES_ON = re.compile(r":$|\b(?:following|below)\b[^.\n]*[.:]?$", re.IGNORECASE)
-"""The end of a section whose answer was a picture, or stands in the sections beneath it."""
+"""The end of a section whose answer is a picture, or in its subsections."""
 _STEPS = re.compile(
     r"\b(?:steps|instructions) below\b|\bfollowing (?:steps|instructions)\b"
     r"|\b(?:process|steps|instructions|guide)\b[^.\n]* (?:documented|described|outlined|explained|found|listed)"
@@ -89,7 +89,7 @@ _STEPS = re.compile(
 )
 _POINTS = re.compile(r"\b(?:see|here|refer to|comment|read more|more (?:information|details))\b|https?:", re.IGNORECASE)
 _SET_APART = re.compile(r"\b(?:DO|DOES|IS|ARE|CAN|NOT|DON['’]T)\b")
-"""What tells a heading from another one."""
+"""Words in capitals that set a heading apart from a similar one."""
 _LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s", re.MULTILINE)
 _SAYS_NOTHING = re.compile(
     r"(?:see|please see|here (?:is|are)|refer|tbd|todo|tba|coming soon|work in progress"
@@ -99,7 +99,7 @@ _SAYS_NOTHING = re.compile(
 
 
 def ask_heading(heading: str) -> str:
-    """Return what a heading asks, as a question; empty where it asks nothing that stands alone."""
+    """Return a heading as a self-contained question; empty if it is not one."""
     plain = heading.strip(" .:*").replace(" ?", "?")
     unclear = any(pattern.search(plain) for pattern in (VAGUE, _ASKS_READER, _SET_APART))
     if unclear or not _LEAST_HEADING <= len(plain.split()) <= _MOST_HEADING:
@@ -113,7 +113,7 @@ _YOU_DO = re.compile(r"\b(if|when|before|after|while|that|which|once|where|what)
 
 
 def _turn_to_asker(asked: str, words: str) -> str:
-    """Return what a page says to "you" as its reader asks it; empty where that cannot be told."""
+    """Return a sentence to "you" as its reader would ask it; empty if a "you" remains."""
     if " I " not in words:
         return asked
     turned = re.sub(r"\byour(self)?\b", r"my\1", _YOU_DO.sub(r"\1 I", re.sub(r"\byou(?: a|')re\b", "I am", asked)))
@@ -124,7 +124,7 @@ def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQues
     if not (asked := ask_heading(section.rpartition(SECTION_MARK)[2])):
         return
     sentences = [one for passage in passages if passage.kind is PassageKind.PROSE for one in _split_sentences(passage)]
-    is_told = any(len(one) >= _LEAST_SENTENCE and one[-1] in ".!?" for one in sentences)  # else it is a list of links
+    is_told = any(len(one) >= _LEAST_SENTENCE and one[-1] in ".!?" for one in sentences)  # otherwise links
     if not is_told or sum(map(len, sentences)) < _LEAST_BELOW or _SAYS_NOTHING.match(sentences[0]):
         return
     told = {term for passage in passages for term in content_terms(passage.text)}
@@ -132,12 +132,12 @@ def _ask_heading(section: str, passages: Sequence[Passage]) -> Iterator[MadeQues
     goes_on = _GOES_ON.search(text) or (_STEPS.search(text) and not _LISTED.search(text))
     is_clear = not _YES_OR_NO.match(asked) or _YES.match(sentences[0]) or _repeats(sentences[0], asked)
     goes_on = goes_on or 2 * sum(bool(_POINTS.search(sentence)) for sentence in sentences) >= len(sentences)
-    if told & set(content_terms(asked)) and not goes_on and is_clear:  # else it speaks of something else
+    if told & set(content_terms(asked)) and not goes_on and is_clear:  # otherwise the section is about something else
         yield MadeQuestion(asked, (), "heading", sentences[0], passages[0].id, quality=0.9)
 
 
 def _repeats(text: str, asked: str) -> bool:
-    """Return whether a text has most of the words of what is asked."""
+    """Return whether a text has most of the words of a question."""
     terms = set(content_terms(asked))
     return 2 * len(terms & set(content_terms(text))) > len(terms)
 
@@ -152,11 +152,11 @@ _NO_HEAD = re.compile(
     r"|(?:.* )?(?:pays?|paid|\w+ed)(?: .*)?",
     re.IGNORECASE,
 )
-"""Heads of columns that name no thing to ask for."""
+"""Heads of columns that are not worth asking about."""
 
 
 def ask_rows(table: str) -> Iterator[MadeQuestion]:
-    """Ask for the second cell of each row by the heads of its columns, where no other row has the same there."""
+    """Ask for the second cell of each row by the heads of its columns, if no other row has the same cell."""
     rows = [(row, [cell.partition(": ") for cell in row.split("; ")]) for row in table.splitlines()]
     whole = [(row, cells) for row, cells in rows if len(cells) > 1 and all(mark for _, mark, _ in cells)]
     labels, values = (Counter(cells[at][2] for _, cells in whole) for at in (0, 1))
@@ -196,7 +196,7 @@ _NO_TITLE = re.compile(
 
 
 def _name_page(made: MadeQuestion, title: str, section: str) -> str:
-    """Return a question that stands alone: one without a name gets that of its page; empty where that is none."""
+    """Return a self-contained question, with the page's title if it has no name; empty if the title is unusable."""
     words = re.findall(r"[\w#&-]+", made.text)
     named = any(re.match(r"[A-Z#]\w", word) for word in words[1:]) and len(words) > _ALONE
     if named and made.kind != "table" and (made.kind == "heading" or not _GENERIC.search(made.text)):

@@ -1,6 +1,6 @@
-"""Ask for one part of a statement, so that its rest stays as it is: an amount, a time, a channel, who does something.
+"""Ask for one part of a statement, with the rest unchanged: an amount, a time, a channel, a person or team.
 
-Only sentences are used that have one plain clause and name what they are about, as a question must stand alone.
+Only sentences with one plain clause and a named subject are used, because a question must be self-contained.
 Pure; for English.
 """
 
@@ -13,15 +13,15 @@ from evaluation.answers.own.statement_parts import NUMBER, PARTS
 
 @dataclass(frozen=True, slots=True)
 class MadeQuestion:
-    """A question, what answers it, and where that stands."""
+    """A question, its answer, and the sentence and passage of the answer."""
 
     text: str
-    answer: tuple[str, ...]  # strings that must all stand in a right reply; none: it must cite the section
+    answer: tuple[str, ...]  # strings that a right reply must all contain; if empty, it must cite the section
     kind: str
     sentence: str
     passage: str = ""  # its id
     document: str = ""  # its key
-    quality: float = 0.0  # how likely it reads well, for choosing among many
+    quality: float = 0.0  # how likely it reads well, to choose among many
 
 
 _SMALL, _LARGE = re.compile(r"(?<![#.\w-])[a-z]+\b"), re.compile(r"(?<=[a-z,] )[A-Z][\w'’&-]*")
@@ -29,18 +29,18 @@ _SMALL, _LARGE = re.compile(r"(?<![#.\w-])[a-z]+\b"), re.compile(r"(?<=[a-z,] )[
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """The words of a passage: which of them are names, told by how they are written within sentences."""
+    """The words of a passage in small and capital letters, which show whether a word is a name."""
 
     small: frozenset[str]
     large: frozenset[str]
 
     @classmethod
     def read(cls, text: str) -> "Prose":
-        """Collect the words that are written small, and those written large where no sentence begins."""
+        """Collect the lower-case words, and the capitalized words inside sentences."""
         return cls(frozenset(_SMALL.findall(text)), frozenset(_LARGE.findall(text)))
 
     def is_common(self, word: str) -> bool:
-        """Return whether a word that begins a sentence is one of prose rather than a name."""
+        """Return whether the first word of a sentence is a common word rather than a name."""
         return word.lower() in self.small or not (word in self.large or re.search(r"\w[A-Z0-9-]", word))
 
 
@@ -93,11 +93,11 @@ VAGUE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""Words that point elsewhere, so that a question with them does not stand alone."""
+"""Words that refer to the context, so that a question with them is not self-contained."""
 _ANY = re.compile(
     r"(?:all |any )?(?:questions?|requests?|approvals?|issues?|changes|results|updates|feedback)\b", re.IGNORECASE
 )
-"""Subjects of which only the page knows which are meant."""
+"""Subjects that only the page identifies."""
 _NEGATION = re.compile(r"\b(?:not|never|no longer|nobody|none|only)\b|n['’]t\b")
 _INNER_CLAUSE = re.compile(r"\b(?:we|you|I|have|has|are|is|be|if|when|who|that|which)\b")
 _SEVERAL = re.compile(r",|/|\b(?:and|or)\b")
@@ -133,7 +133,7 @@ def ask_sentence(sentence: str, words: Prose) -> Iterator[MadeQuestion]:
 def _ask_who(sentence: str, found: re.Match[str]) -> Iterator[MadeQuestion]:
     who, rest = _strip_article(found["answer"]), found["rest"]
     unclear = VAGUE.search(sentence) or _NEGATION.search(sentence) or ", " in rest or "your" in rest
-    if re.search(r"[A-Z]", who) and not unclear:  # "the team" is anybody's
+    if re.search(r"[A-Z]", who) and not unclear:  # "the team" could be any team
         yield MadeQuestion(f"Who {re.sub(r'^are ', 'is ', rest)}?", (who,), "who", sentence, quality=1.0)
 
 
@@ -165,14 +165,14 @@ def _read_statement(sentence: str, words: Prose) -> _Statement | None:
 
 
 def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
-    """Ask for the one part that has a value; for none where several have one, as it is unclear then which is meant."""
+    """Ask for the one part that has a value; if several have one, it is unclear which is meant, so ask for none."""
     rest = f" {statement.rest}"
     matches = [(part, match) for part in PARTS if (match := part.pattern.search(rest))]
     if not matches or (len(re.findall(rf"\b{NUMBER}\b", rest)) > 1 and len({one["answer"] for _, one in matches}) > 1):
         return
     part, match = matches[0]
     if statement.verb and part.kind == "year":
-        return  # "we opened", "we built": a verb of the past cannot be told from one of the present
+        return  # "we opened", "we built": past and present forms look alike
     groups = {name: value or "" for name, value in match.groupdict().items()}
     if part.kind in {"count", "sum"} and not _may_ask_amount(statement, rest[: match.start()].strip(), part.kind):
         return
@@ -185,9 +185,9 @@ def _ask_part(sentence: str, statement: _Statement) -> Iterator[MadeQuestion]:
 
 
 def _may_ask_amount(statement: _Statement, before: str, kind: str) -> bool:
-    """Return whether what stands before an amount leaves it free to be asked for."""
+    """Return whether the words before an amount allow asking for it."""
     if not statement.verb and statement.auxiliary in {"is", "are", "was", "were"}:
-        return False  # "is worth", "are 5 rooms": what is left is no question
+        return False  # "is worth", "are 5 rooms": the rest is not a question
     if not (before or statement.verb) or _BINDS.search(before):
         return False
     return kind == "count" or " " not in before

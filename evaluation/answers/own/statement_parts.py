@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class StatementPart:
     """A part of a statement that can be asked for, and the words that do.
 
-    Groups of the pattern: `lost` leaves the statement; `answer` and `noun` must stand in a right reply; `words` may
+    Groups of the pattern: `lost` leaves the statement; a right reply has `answer` and `noun`; `words` may
     name any.
     """
 
@@ -70,4 +70,4 @@ PARTS = (
         0.8,
     ),
 )
-"""The first of them that a statement has is asked for."""
+"""The question asks for the first of them in a statement."""

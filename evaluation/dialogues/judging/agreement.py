@@ -23,7 +23,7 @@ Labels = Mapping[tuple[str, str], Label]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two agree on a column: in so many of the rows that both filled in, and beyond chance."""
+    """The agreement of two sheets on a column, over the rows that both filled in."""
 
     one: str
     other: str
@@ -34,13 +34,13 @@ class Agreement:
 
 
 def measure_agreement(sheets: Mapping[str, Labels]) -> Iterator[Agreement]:
-    """Yield the agreement of each two, by column, where both filled in any row of it. Pure."""
+    """Yield the agreement of each pair of sheets by column, if both filled in a row of it. Pure."""
     for (one, first), (other, second) in combinations(sheets.items(), 2):
         for column in ("verdict", *SCALES):
             rows = [key for key in first if key[1] == column and key in second]
             pairs = [(first[key], second[key]) for key in rows]
             if pairs:
-                alike = sum(said == told for said, told in pairs)
+                alike = sum(label == other_label for label, other_label in pairs)
                 yield Agreement(one, other, column, len(pairs), alike, cohens_kappa(pairs))
 
 
@@ -63,11 +63,11 @@ def sheet(
 def agreement(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(help="The folder of a run.")],
-    files: Annotated[list[Path], typer.Argument(help="Sheets that people filled in, each somebody's.")],
+    files: Annotated[list[Path], typer.Argument(help="Sheets that people filled in, one for each person.")],
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell how far people agree with the judge and with each other, by Cohen's kappa.
+    """Measure how far people agree with the judge and with each other, by Cohen's kappa.
 
     Example: footnote evaluate agreement run anna-claims.csv ben-claims.csv
     """

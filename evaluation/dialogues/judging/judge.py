@@ -1,8 +1,8 @@
 """Judge a reply: its claims by passages of the corpora, its citations by what they say, its manner on five scales.
 
-A claim is held against the five passages that are nearest to it, whatever the system itself had found. A sentence is
-supported if the passages that it cites, read together, say it. A citation of such a sentence is needed if its passage
-says it alone, or if the others without it do not.
+A claim is compared with the five passages that are nearest to it, whichever the system found. A sentence is supported
+if the passages that it cites together say it. A citation of such a sentence is needed if its passage says it alone, or
+if the others without it do not.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -33,9 +33,9 @@ from storage.types import Document, Evidence, Hit, Passage, Verdict
 T = TypeVar("T")
 FindPassages = Callable[[str, int], Awaitable[tuple[Hit, ...]]]
 """Returns the passages that are nearest to a text."""
-MAX_MARK = 100  # the highest number of a note that a draft may refer to
-EVIDENCE = 5  # passages that a claim is held against
-UNCHECKED = "unchecked"  # the status of what a model said alone
+MAX_MARK = 100  # the highest note number in a draft
+EVIDENCE = 5  # passages that a claim is compared with
+UNCHECKED = "unchecked"  # the status of a reply of the model alone
 _CLAIMING = {Status.ANSWERED.value, UNCHECKED}
 _GRADED = {*_CLAIMING, Status.ABSTAINED.value, Status.CHATTED.value}
 _UNJUDGED = (UnreadableReply, ModelRefused, PromptTooLong)
@@ -43,14 +43,14 @@ _UNJUDGED = (UnreadableReply, ModelRefused, PromptTooLong)
 
 @dataclass
 class JudgeCalls:
-    """The model that judges, what it is given to judge by, and which of its calls came to nothing."""
+    """The model that judges, its search, and the failures of its calls."""
 
     ask: Ask
     find: FindPassages
     failures: list[str]
 
     async def attempt(self, call: Awaitable[T]) -> T | None:
-        """Return what a call came to; None where its reply cannot be used, which is noted."""
+        """Return the result of a call; None if its reply is unusable, which is noted."""
         try:
             return await call
         except _UNJUDGED as error:
@@ -59,13 +59,13 @@ class JudgeCalls:
 
 
 async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCalls) -> JudgedTurn:
-    """Judge a turn that followed `earlier` ones; what was used for it is left to `with_usage`.
+    """Judge a turn that followed `earlier` ones; its usage is added by the caller.
 
-    Raises `ModelUnavailable`, and `SearchUnavailable`: neither says anything about the turn.
+    Raises `ModelUnavailable` and `SearchUnavailable`, which are not faults of the turn.
     """
     talk = Conversation((*earlier, Turn("user", turn.user)))
     if turn.status not in _GRADED:
-        return JudgedTurn(failure=f"the turn {turn.status}, and there is no reply to judge")
+        return JudgedTurn(failure=f"the turn {turn.status}, so it has no reply to judge")
     stated = turn.status in _CLAIMING
     said, _ = strip_marks(turn.reply, len(turn.passages))
     draft, _ = strip_marks(turn.draft, MAX_MARK)
@@ -89,7 +89,7 @@ async def judge_turn(earlier: Sequence[Turn], turn: DialogueTurn, calls: JudgeCa
 
 
 def usage_fields(usage: Usage) -> dict[str, Any]:
-    """Return what was used for a judgement, by the names of its fields."""
+    """Return the usage of a judgement by its field names."""
     tokens = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
     return {"calls": usage.llm_calls, "cost": usage.cost, **tokens}
 
@@ -131,7 +131,7 @@ async def _judge_sentence(
     async def holds(read: Sequence[ShownPassage]) -> bool:
         quoted = [_quote_whole(passage) for passage in read]
         if not quoted or find_verbatim_passage(sentence.text, [one.passage for one in quoted]):
-            return bool(quoted)  # what stands there word for word need not be judged
+            return bool(quoted)  # a verbatim sentence needs no judgement
         found = await calls.attempt(_verify(sentence.text, collect_sentences(quoted), talk, calls))
         return found is not None and found.verdict is Verdict.SUPPORTS
 
@@ -164,7 +164,7 @@ async def _grade(scale: str, talk: Conversation, said: str, calls: JudgeCalls) -
 
 
 async def _judge_answerable(talk: Conversation, calls: JudgeCalls) -> bool | None:
-    """Return whether the passages that are nearest to what the user wants answer them."""
+    """Return whether the nearest passages answer the user."""
     query = await calls.attempt(calls.ask("query", query_format(), stage="query", talk=_last_turns(talk), reading=""))
     hits = await calls.find(query.text if query else talk.question.text, EVIDENCE)
     sentences = collect_sentences(hits)
@@ -174,7 +174,7 @@ async def _judge_answerable(talk: Conversation, calls: JudgeCalls) -> bool | Non
     return await calls.attempt(calls.ask("answerable", ANSWERED, stage="answerable", **facts))
 
 
-SHOWN_TURNS = 5  # what a judge sees of a conversation: as much as a system does
+SHOWN_TURNS = 5  # of a conversation, as for a system
 
 
 def _last_turns(talk: Conversation) -> Conversation:

@@ -1,4 +1,4 @@
-"""Parse what a judge replies: a grade with its reasoning, and whether passages answer. Pure."""
+"""Parse a judge's replies: a grade with its reasoning, and whether passages answer. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ SCALES: Mapping[str, tuple[int, int]] = {
     "temporally_correct": (0, 1),
 }
 """The scales by the names of their templates, each with its lowest and highest grade."""
-MAX_REASONING = 1_000  # characters that are kept
+MAX_REASONING = 1_000  # characters that are stored
 _SCORE = re.compile(r"\W*(\d{1,3})(?:\s*(?:/|of|out of)\s*(\d{1,3}))?\b")
 _YES = re.compile(r"\W*(yes|true)\b", re.IGNORECASE)
 _NO = re.compile(r"\W*(no|false)\b", re.IGNORECASE)
@@ -37,7 +37,7 @@ class Grade:
 
 
 def grade_format(scale: str) -> ReplyFormat[Grade]:
-    """Return the format of a grade on a scale; another number than it has is no grade."""
+    """Return the format of a grade on a scale; a number outside of the scale is unreadable."""
     lowest, highest = SCALES[scale]
 
     def build(score: int, reasoning: str) -> Grade:

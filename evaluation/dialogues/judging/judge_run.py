@@ -33,7 +33,7 @@ class JudgeRun:
     at_once: int = 4
 
     async def judge_all(self) -> None:
-        """Judge what is not judged yet. Raises `EvaluationError` where the model or the search cannot be reached."""
+        """Judge the remaining turns. Raises `EvaluationError` if the model or the search cannot be reached."""
         dialogues = await asyncio.to_thread(self.folder.read_dialogues)
         known = await asyncio.to_thread(self.folder.read_judgements)
         places = asyncio.Semaphore(self.at_once)

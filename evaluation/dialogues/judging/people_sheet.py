@@ -34,7 +34,7 @@ Label = str | int
 def draw_rows(
     dialogues: Sequence[Dialogue], judged: Mapping[TurnKey, JudgedTurn], count: int, seed: int
 ) -> tuple[list[Row], list[Row]]:
-    """Draw at most `count` claims and as many turns by chance; who said them is not told. Pure."""
+    """Draw at most `count` random claims and as many turns, without the names of systems. Pure."""
     turns = {
         (dialogue.id, number): (dialogue, number)
         for dialogue in dialogues
@@ -52,7 +52,7 @@ def draw_rows(
 
 
 def name_row(key: TurnKey, place: int | None = None) -> str:
-    """Name a row so that it tells nothing, and finds its turn again."""
+    """Return a row name that hides its system and identifies its turn."""
     whole = f"{key[0]}\0{key[1]}\0{'' if place is None else place}"
     return sha256(whole.encode()).hexdigest()[:10]
 
@@ -95,17 +95,17 @@ def _disarm(value: str) -> str:
 
 
 def read_sheet(path: Path) -> Mapping[tuple[str, str], Label]:
-    """Return what somebody filled in, by row and column; empty cells are left out. Raises `EvaluationError`."""
+    """Return the filled-in cells of a sheet by row and column. Raises `EvaluationError`."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            # Where the comma stands in numbers, spreadsheets write semicolons between cells.
+            # Spreadsheets with decimal commas write semicolons between cells.
             separator = ";" if file.readline().count(";") else ","
             file.seek(0)
             rows = list(csv.DictReader(file, delimiter=separator))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise EvaluationError(f"{path} cannot be read: {error}.", hint="Save it as CSV, in UTF-8.") from error
     if not rows or "row" not in rows[0]:
-        raise EvaluationError(f"{path} is no sheet of a run.", hint="`footnote evaluate sheet` makes one.")
+        raise EvaluationError(f"{path} is not a sheet of a run.", hint="`footnote evaluate sheet` makes one.")
     return dict(_read_labels(rows, path))
 
 
@@ -163,7 +163,7 @@ _SCRIPT = (
 
 
 def render_sheet(claims: Sequence[Row], turns: Sequence[Row]) -> str:
-    """Return a page to fill in that loads nothing, with what is filled in kept on it until it is saved."""
+    """Return a page to fill in that loads nothing and keeps its cells until they are saved."""
     parts = [
         *(
             f"<h2>{title}</h2>\n{''.join(map(_render_row, rows))}"
@@ -178,7 +178,7 @@ def render_sheet(claims: Sequence[Row], turns: Sequence[Row]) -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Judge claims and turns</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head><body>'
         "<h1>Judge claims and turns</h1><p>A claim is supported only if the passages say all of it, refuted if they "
-        "say what cannot be true beside it. Turns are graded from 1 (bad) to 5 (good); temporally correct is 1 or 0."
+        "contradict it. Turns are graded from 1 (bad) to 5 (good); temporally correct is 1 or 0."
         "</p><p><button onclick=\"save('claims')\">Save claims</button><button onclick=\"save('turns')\">Save turns"
         f"</button></p>\n{''.join(parts)}{data}<script>{_SCRIPT}</script></body></html>\n"
     )

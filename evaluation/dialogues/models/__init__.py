@@ -1,1 +1,1 @@
-"""The models of an evaluation: who plays the user, replies that are kept, and rules that stand in for a model."""
+"""The models of an evaluation: the simulated user, the reply cache, stand-ins by rules, and the cost estimate."""

@@ -1,4 +1,4 @@
-"""Keep the replies of a model in files, so that a run that goes on does not ask again what it had asked."""
+"""Cache the replies of a model in files, so that a continued run does not repeat its calls."""
 
 import asyncio
 import hashlib
@@ -17,12 +17,12 @@ _DELIMITER = re.compile(r"^=== \w+ (begins|ends) ===$", re.MULTILINE)
 
 @dataclass
 class CachingModel:
-    """An `LLM` that asks another one only what it was not asked before."""
+    """An `LLM` that passes only new calls to another one."""
 
     inner: LLM
     folder: Path
     _: KW_ONLY
-    asked: str  # all besides the prompt that a reply depends on: the model's name, its settings, a seed
+    asked: str  # all that a reply depends on except the prompt: the model's name, its settings, a seed
     reused: int = field(default=0, init=False)
 
     def structured(self, stage: str) -> bool:
@@ -52,7 +52,7 @@ class CachingModel:
                 yield piece
 
     def _locate(self, call: ModelCall) -> Path:
-        """Return the file of a call. Delimiters are drawn by chance, and the same prompt may have others."""
+        """Return the file of a call. Delimiters are random, so the key ignores them."""
         said = [(message.role, _DELIMITER.sub(r"=== \1 ===", message.text)) for message in call.messages]
         whole = json.dumps([self.asked, call.stage, said, call.schema, call.max_tokens], sort_keys=True)
         digest = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
@@ -76,4 +76,4 @@ def _read_reply(file: Path) -> ModelReply | None:
     try:
         return ModelReply(**json.loads(file.read_bytes()))
     except (OSError, ValueError, TypeError):
-        return None  # a file that cannot be read is a reply that was not kept
+        return None  # an unreadable file counts as missing

@@ -1,7 +1,7 @@
-"""Expect what a run takes, before it begins: calls, tokens, money and time.
+"""Estimate the cost of a run before it starts: calls, tokens, money and time.
 
-Prompts are counted as they are rendered; how often a stage asks, and how long turns and replies are, is what systems
-need in the example handbook. Once some turns have been held, their mean is taken instead.
+Prompts are counted as rendered. The number of calls and the lengths of turns and replies are those of systems in the
+example handbook, or the mean of the turns so far.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,13 +31,13 @@ ASKED_A_TURN: Mapping[str, float] = {
     "web_query": 0.3,
     "verify": 0,
 }
-"""How often a turn asks by a template, where that is not once."""
+"""Calls of a template in a turn, if not one."""
 CLAIMING_A_TURN: Mapping[str, Mapping[str, float]] = {
     "generate": {"verify": 3, "verdicts": 1},
     "claims": {"verdicts": 2},
 }
-"""What a turn asks oftener where its system has a template by which the model claims something of its own."""
-TURN_TOKENS = 450  # of a prompt's last message: the conversation, and what was found
+"""More calls of a turn if its system has a template for the model's own claims."""
+TURN_TOKENS = 450  # of a prompt's last message: the conversation and the passages
 OTHER_REPLY_TOKENS = 60
 CLAIMS_A_REPLY = 3
 SENTENCES_A_REPLY = 3
@@ -50,7 +50,7 @@ class Expectation:
     calls: float = 0.0
     prompt_tokens: float = 0.0
     completion_tokens: float = 0.0
-    cost: float = 0.0  # of what has a price; what stands in for a model costs nothing
+    cost: float = 0.0  # of models with a price; stand-ins cost nothing
     unpriced: tuple[str, ...] = ()  # models without a price
     seconds: float = 0.0  # one call after another
 
@@ -70,14 +70,14 @@ class Expectation:
         return Expectation(self.calls * count, *tokens, self.cost * count, unpriced, self.seconds * count)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return it for programs."""
+        """Return it as JSON values."""
         return {name: round(said, 4) if isinstance(said, float) else said for name, said in asdict(self).items()}
 
 
 def expect_run(
     manifest: RunManifest, prices: Mapping[str, Price], held: Sequence[Dialogue] = (), judged: int = 0
 ) -> Expectation:
-    """Return what is left of a run: dialogues, and their judgement but for the turns that are judged."""
+    """Return the cost of the rest of a run: its remaining turns, and the judgement of all but `judged` turns."""
     begun = {one.id: one for one in held}
     dialogues = plan_dialogues(manifest)
     total = expect_judgement(manifest.judge, prices).times(len(dialogues) * manifest.turns - judged)
@@ -105,7 +105,7 @@ def expect_judgement(judge: str, prices: Mapping[str, Price]) -> Expectation:
 
 
 def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str, Price]) -> Expectation:
-    """Return what calls by templates take, each so often."""
+    """Return the cost of calls by template and number."""
     total = Expectation()
     for template, count in templates.items():
         prefix = sum(len(one.text) for one in render_prefix(template, PromptMode(folder=PROMPTS)))
@@ -121,7 +121,7 @@ def expect_calls(templates: Mapping[str, float], model: str, prices: Mapping[str
 
 
 def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | None:
-    """Return what turns of the same system and model took; None where there was none yet."""
+    """Return the mean cost of turns of the same system and model; None without any."""
     alike = [turn for one in held if (one.system, one.model) == (planned.system, planned.model) for turn in one.turns]
     if not alike:
         return None
@@ -134,10 +134,10 @@ def _mean_turn(held: Iterable[Dialogue], planned: Dialogue) -> Expectation | Non
 
 
 def describe_expectation(expected: Expectation, at_once: int) -> str:
-    """Put an expectation into a line; `at_once` dialogues are held together."""
+    """Render an expectation as a line; `at_once` dialogues run together."""
     tokens = f"{expected.prompt_tokens:,.0f} tokens read, {expected.completion_tokens:,.0f} written"
     money = f"it costs {'at least ' if expected.unpriced else ''}{expected.cost:,.2f}"
     if expected.unpriced:
-        money += f", for no price is set for {', '.join(expected.unpriced)} ([model] prices)"
+        money += f", because {', '.join(expected.unpriced)} has no price ([model] prices)"
     minutes = expected.seconds / at_once / 60
     return f"about {expected.calls:,.0f} calls, {tokens}; {money}; {minutes:,.0f} minutes"

@@ -1,4 +1,4 @@
-"""Play a user who wants to know about a topic: what they type next follows from the conversation so far."""
+"""Play a user who asks about a topic: each message follows from the conversation so far."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ PERSONAS: Sequence[str] = (
     "somebody who wants to understand causes: why it came to be so, and what followed from it",
     "somebody who compares: with what came before, with what is elsewhere, with what one would expect",
 )
-MAX_MESSAGE = 600  # characters; longer ones are no message of a chat
+MAX_MESSAGE = 600  # characters; longer texts are not chat messages
 _SPEAKER = re.compile(r"^(?:User|Person|The person|You|Me)\s*:\s*", re.IGNORECASE)
 
 
@@ -28,13 +28,13 @@ def choose_persona(seed: str) -> str:
 
 
 def parse_message(text: str) -> str:
-    """Return what a user types: the first paragraph, without a name or quotation marks round it."""
+    """Return a user's message: the first paragraph, without a speaker's name or quotation marks."""
     paragraph = text.strip().split("\n\n")[0]
     said = _SPEAKER.sub("", " ".join(paragraph.split())).strip()
     if len(said) > 1 and said[0] in "\"“'" and said[-1] in "\"”'":
         said = said[1:-1].strip()
     if not said:
-        raise UnreadableReply("there is no message in it")
+        raise UnreadableReply("it has no message")
     if len(said) > MAX_MESSAGE:
         raise UnreadableReply(f"the message has more than {MAX_MESSAGE} characters")
     return said
@@ -44,5 +44,5 @@ _MESSAGE: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=parse_me
 
 
 async def write_message(topic: Topic, persona: str, talk: Conversation, ask: Ask) -> str:
-    """Return what the user types next. Raises any `PipelineError`."""
+    """Return the user's next message. Raises any `PipelineError`."""
     return await ask("simulated_user", _MESSAGE, stage="user", topic=topic, persona=persona, talk=talk)

@@ -1,7 +1,7 @@
-"""Stand in for models where none is configured: rules that reply to the same prompts, in the form that they ask for.
+"""Replace missing models by rules that reply to the same prompts in the requested format.
 
-What they say measures no model. A run with them shows that everything works, what it takes, and what systems do with
-false claims; its manifest says which they were.
+Their replies measure no model. A run with them shows that everything works, its cost, and how systems treat false
+claims; its manifest names them.
 """
 
 import re
@@ -24,13 +24,13 @@ from storage.language.words import content_terms
 from storage.types import Verdict
 
 STAND_INS: Mapping[str, str] = {
-    "scripted": "scripted: rules that copy what stands in the prompt and add a false statement of their own",
+    "scripted": "scripted: rules that copy sentences of the prompt and add a false statement of their own",
     "simulated": "simulated: replies of the right form and length without sense, numbers made up",
 }
-"""Models that are none, by the names that stand for them, and what they are."""
+"""Descriptions of the stand-ins by their names."""
 SCRIPTED_USER = "scripted user"
 RULE_JUDGE = "rules"
-USER_STAND_IN = "the user: seven questions in a fixed order, two of which name what was said before"
+USER_STAND_IN = "the user: seven questions in a fixed order, two of which name something from an earlier reply"
 JUDGE_STAND_IN = (
     "the judge: claims are sentences, verdicts those of the local check, which is also at the gate, and scales are "
     "counted from words in common; naturalness and time are not judged: every turn has 3 and 1"
@@ -38,7 +38,7 @@ JUDGE_STAND_IN = (
 
 
 def open_stand_in(name: str, topic: Topic, user: str, seed: int) -> LLM:
-    """Return the model that stands in under a name for one turn of a conversation."""
+    """Return a stand-in by its name, for one turn of a conversation."""
     return open_simulated(seed) if name == "simulated" else open_scripted(topic, user)
 
 
@@ -55,7 +55,7 @@ def open_simulated(seed: int) -> LLM:
     simulated = SimulatedModel(seed=seed)
 
     async def write(call: ModelCall) -> str:
-        # Delimiters are drawn by chance: what is replied must not follow from them.
+        # Delimiters are random, so replies must not depend on them.
         said = [
             {"role": message.role, "content": _DELIMITER.sub(r"=== \1 ===", message.text)} for message in call.messages
         ]
@@ -178,7 +178,7 @@ def _grade(instruction: str, turn: str) -> str:
 
 
 def _share_repeated(said: str, turn: str) -> float:
-    """Return which share of a reply's sentences stands in what the chatbot said before, or twice in it."""
+    """Return the share of a reply's sentences that repeat earlier replies or the reply itself."""
     before = _MARK.sub("", " ".join(text for speaker, text in _SPOKEN.findall(turn) if speaker == "Chatbot"))
     ends = [0, *(end for _, end in sentence_spans(said))]
     sentences = [(said[start:end].strip(), said[:start]) for start, end in pairwise(ends)]

@@ -1,4 +1,4 @@
-"""The prompts of who plays the user and who judges; what they share with the pipeline's stands there."""
+"""The prompts of the simulated user and the judge; parts shared with the pipeline are in its folder."""
 
 from pathlib import Path
 

@@ -71,7 +71,7 @@ def test_questions_are_made_asked_and_keep_edits(handbook: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("damaged", "told"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[]", "no list"),
         ('{"questions": [{}]}', "empty"),
         ('{"questions": [{"question": "Who?"}, {"question": " "}]}', "empty"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.answers.standalone_messages import LABELS, count_taken, read_messages, standalone
+from evaluation.answers.standalone_messages import LABELS, count_accepted, read_messages, standalone
 
 ASKED = ("Which ferries sail to Skarholm?", "Which of them is faster?", "Does Larkspur Ferries carry bicycles?")
 
@@ -20,9 +20,9 @@ def test_message_is_standalone_if_its_rewrite_has_the_same_words(
     (path := tmp_path / "cast.json").write_text(json.dumps([{"turn": turns}]), encoding="utf-8")
 
     messages = read_messages(path)
-    assert [one.stands_alone for one in messages] == [True, False, True]
-    assert [message.taken for message in messages] == [True, False, True]
-    assert count_taken(messages) == (3, 2, 2, "1.000", "1.000")
+    assert [message.standalone for message in messages] == [True, False, True]
+    assert [message.accepted for message in messages] == [True, False, True]
+    assert count_accepted(messages) == (3, 2, 2, "1.000", "1.000")
     standalone([path], listed=True)
     assert "| cast | later | 2 | 1 | 1 | 1.000 | 1.000 |" in (said := capsys.readouterr().out)
     assert f"taken: {ASKED[2]}" in said
@@ -39,5 +39,5 @@ def test_published_messages_have_labels(tmp_path: Path) -> None:
     for name, found, key in (("inscit", inscit, dialogue), ("mtrag", mtrag, task)):
         (path := tmp_path / name).write_text(json.dumps(found), encoding="utf-8")
         messages = read_messages(path)
-        assert [message.stands_alone for message in messages] == [True, labels[key][1] == "1"]
+        assert [message.standalone for message in messages] == [True, labels[key][1] == "1"]
         assert [turn.speaker for turn in messages[1].talk.turns] == ["user", "bot", "user"]

@@ -237,8 +237,8 @@ ROW = '{"claim": "a", "evidence": "b", "label": "SUPPORTS"}'
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (f'{ROW}\n{{"claim": "a"', "line 2: it is no JSON"),
-        (f"{ROW}\n\n[1]", "line 3: it is no JSON object"),
+        (f'{ROW}\n{{"claim": "a"', "line 2: it is not JSON"),
+        (f"{ROW}\n\n[1]", "line 3: it is not a JSON object"),
         (ROW.replace("SUPPORTS", "maybe"), r'line 1: "label" should be one of SUPPORTS, REFUTES, .*maybe'),
         (ROW.replace('"a"', '" "'), 'line 1: "claim" should be a text'),
         (ROW.replace('"b"', "7"), 'line 1: "evidence" should be a list, and is 7'),
@@ -268,7 +268,7 @@ def test_undecodable_and_missing_files_and_unknown_forms_are_refused(tmp_path: P
     path = tmp_path / "odd.bin"
     path.write_bytes(b'{"claim": "\xff\xfe"}')
 
-    with pytest.raises(UnreadableClaims, match="no text in UTF-8"):
+    with pytest.raises(UnreadableClaims, match="not text in UTF-8"):
         read_claims(path, "plain")
     with pytest.raises(UnreadableClaims, match="no file"):
         read_claims(tmp_path / "gone.jsonl")

@@ -64,7 +64,7 @@ def test_command_holds_judges_and_reports_and_sheets_follow(run, tmp_path):
     (tmp_path / "run" / "run.json").rename(tmp_path / "kept.json")
     lost = run(*asked)
     assert lost.exit_code == 1
-    assert "whose run.json is gone" in lost.stderr
+    assert "whose run.json is missing" in lost.stderr
     (tmp_path / "kept.json").rename(tmp_path / "run" / "run.json")
     assert run(*asked).exit_code == 0
     assert len(lines.read_text().splitlines()) == 2

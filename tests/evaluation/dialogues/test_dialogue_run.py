@@ -153,7 +153,7 @@ async def test_run_names_its_stand_ins_checks_its_options_and_is_estimated(app, 
     assert manifest.simulator == "scripted user"
     assert len(manifest.stand_ins) == 3
     refuse_other_options(manifest, OPTIONS, tmp_path)
-    with pytest.raises(EvaluationError, match="holds a run with turns 2, and 5 is asked for"):
+    with pytest.raises(EvaluationError, match="holds a run with turns 2, not 5"):
         refuse_other_options(manifest, replace(OPTIONS, turns=5), tmp_path)
     with pytest.raises(EvaluationError, match="No model is configured"):
         await build_manifest(app, replace(OPTIONS, models=("gpt",)))
@@ -201,7 +201,7 @@ async def test_dialogues_of_another_run_are_refused(manifest, tmp_path):
 def test_variant_is_parsed_with_its_limits():
     variant = parse_variant("augmenter:policy=always,rounds=2")
     assert (variant.name, variant.limits) == ("augmenter", {"policy": "always", "rounds": "2"})
-    with pytest.raises(EvaluationError, match="names the limit 'polcy'"):
+    with pytest.raises(EvaluationError, match="names the unknown limit 'polcy'"):
         parse_variant("augmenter:polcy=always")
     with pytest.raises(EvaluationError, match="the value 'sometimes' for policy"):
         parse_variant("augmenter:policy=sometimes")

@@ -1,4 +1,4 @@
-"""People judge without knowing who said what; what they fill in is read back and compared."""
+"""People judge without knowing the speakers of; what they fill in is read back and compared."""
 
 import csv
 from dataclasses import replace
@@ -88,7 +88,7 @@ def test_passages_are_lettered_unlike_citations():
 
 def test_invalid_sheet_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
-    with pytest.raises(EvaluationError, match="is no sheet"):
+    with pytest.raises(EvaluationError, match="is not a sheet"):
         read_sheet(tmp_path / "a.csv")
     with pytest.raises(EvaluationError, match="cannot be read"):
         read_sheet(tmp_path / "missing.csv")

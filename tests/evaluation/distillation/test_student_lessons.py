@@ -157,7 +157,7 @@ def test_earlier_turns_are_restored_in_order():
     lesson = only(recorded(step("query", "Search: no", talk=3, reading=""), earlier=["Hello?", "Good morning."]))
     assert lesson.input.index("User: Hello?") < lesson.input.index("Good morning.") < lesson.input.index("When does it")
     (left,) = taught(recorded(step("query", "Search: no", talk=2, reading=""), earlier=["Hello?"]))
-    assert "who said what" in left.reason
+    assert "the speakers of" in left.reason
 
 
 def test_erased_and_unclosed_turns_are_skipped():
@@ -176,8 +176,8 @@ CONSENT = DistillationSettings(places=("slack:T1/C1", "slack:T1/U7"), corpora=("
         ({"kind": "dm", "asker": "slack:T1/U8"}, "its place gave no consent"),
         ({"channel": "slack:T1/C2"}, "its place gave no consent"),
         ({"platform": "terminal", "channel": ""}, "its place gave no consent"),
-        ({"down": 1}, "somebody found its answer wrong, or took it back"),
-        ({"retracted": True}, "somebody found its answer wrong, or took it back"),
+        ({"down": 1}, "its answer was rated wrong or retracted"),
+        ({"retracted": True}, "its answer was rated wrong or retracted"),
         ({"status": "failed"}, "it failed"),
     ],
 )
