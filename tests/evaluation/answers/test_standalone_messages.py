@@ -25,7 +25,7 @@ def test_message_is_standalone_if_its_rewrite_has_the_same_words(
     assert count_accepted(messages) == (3, 2, 2, "1.000", "1.000")
     standalone([path], listed=True)
     assert "| cast | later | 2 | 1 | 1 | 1.000 | 1.000 |" in (said := capsys.readouterr().out)
-    assert f"taken: {ASKED[2]}" in said
+    assert f"accepted: {ASKED[2]}" in said
 
 
 def test_published_messages_have_labels(tmp_path: Path) -> None:
