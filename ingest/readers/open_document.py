@@ -1,7 +1,9 @@
 """Read OpenDocument files: texts (.odt) by way of HTML, one section per slide (.odp) or sheet (.ods)."""
 
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 
 from ingest.readers import html_tree, office, spreadsheet, value_parsers
@@ -34,91 +36,71 @@ _UNITS = {"cm": 10.0, "mm": 1.0, "in": 25.4, "pt": 0.353}
 
 
 def read_text_document(content: bytes) -> ParsedDocument:
-    archive = _open(content)
-    title, modified = office.read_properties(archive, "meta.xml")
-    body = _body(archive, "text")
-    return ParsedDocument(
-        items=html_tree.read_html(_HtmlWriter(archive, _read_styles(body)).write(body)),
-        fallback_title=title,
-        date=modified,
-    )
+    document = _open(content, "text")
+    items = html_tree.read_html(_HtmlWriter(document).write(document.body))
+    return ParsedDocument(items=items, fallback_title=document.title, date=document.modified)
 
 
 def read_presentation(content: bytes) -> ParsedDocument:
-    archive = _open(content)
-    title, modified = office.read_properties(archive, "meta.xml")
-    body = _body(archive, "presentation")
-    writer = _HtmlWriter(archive, _read_styles(body))
-    slides = [
-        list(_read_slide(page, number, writer)) for number, page in enumerate(body.iterchildren(f"{_DRAW}page"), 1)
-    ]
-    return office.join_slides(slides, fallback_title=title, date=modified)
+    document = _open(content, "presentation")
+    writer = _HtmlWriter(document)
+    pages = document.body.iterchildren(f"{_DRAW}page")
+    slides = [list(_read_slide(page, number, writer)) for number, page in enumerate(pages, 1)]
+    return office.join_slides(slides, fallback_title=document.title, date=document.modified)
 
 
 def read_ods(content: bytes) -> ParsedDocument:
-    archive = _open(content, markup=office.LARGEST_UNPACKED)
-    title, modified = office.read_properties(archive, "meta.xml")
-    body = _body(archive, "spreadsheet")
+    document = _open(content, "spreadsheet", markup=office.LARGEST_UNPACKED)
     hidden = {
         style.get(f"{_STYLE}name")
-        for style in body.getroottree().getroot().iter(f"{_STYLE}style")
+        for style in document.styles()
         if any(part.get(f"{_TABLE}display") == "false" for part in style)
     }
     sheets = (
         (sheet.get(f"{_TABLE}name", ""), _sheet_rows(sheet))
-        for sheet in body.iterchildren(f"{_TABLE}table")
+        for sheet in document.body.iterchildren(f"{_TABLE}table")
         if sheet.get(f"{_TABLE}style-name") not in hidden
     )
-    return ParsedDocument(items=spreadsheet.read_sheets(sheets), fallback_title=title, date=modified)
+    items = spreadsheet.read_sheets(sheets)
+    return ParsedDocument(items=items, fallback_title=document.title, date=document.modified)
 
 
-def _open(content: bytes, *, markup: int = office.LARGEST_MARKUP) -> zipfile.ZipFile:
+@dataclass(frozen=True, slots=True)
+class _Document:
+    archive: zipfile.ZipFile
+    root: Element
+    body: Element
+    title: str
+    modified: datetime | None
+
+    def styles(self) -> Iterator[Element]:
+        return self.root.iter(f"{_STYLE}style")  # type: ignore[no-any-return]
+
+
+def _open(content: bytes, kind: str, *, markup: int = office.LARGEST_MARKUP) -> _Document:
     archive = office.open_package(content, markup=markup)
     manifest = "META-INF/manifest.xml"
     if manifest in archive.namelist() and b"encryption-data" in archive.read(manifest):
         raise UnreadableDocument("is protected by a password: save it without one")
-    return archive
-
-
-def _body(archive: zipfile.ZipFile, kind: str) -> Element:
+    title, modified = office.read_properties(archive, "meta.xml")
     root = value_parsers.parse_xml(archive.read("content.xml"))
     body = root.find(f"{_OFFICE}body/{_OFFICE}{kind}")
     if body is None:
         raise UnreadableDocument(f"holds no {kind}")
-    return body
-
-
-class _Styles:
-    """The styles of a document: which lists are numbered, and the base of each paragraph style."""
-
-    def __init__(self, styles: Iterable[Element], lists: Iterable[Element]) -> None:
-        self._parents = {style.get(f"{_STYLE}name"): style.get(f"{_STYLE}parent-style-name") for style in styles}
-        self._numbered = {
-            (style.get(f"{_STYLE}name"), int(level.get(f"{_TEXT}level", "1")))
-            for style in lists
-            for level in style.iterchildren(f"{_TEXT}list-level-style-number")
-        }
-
-    def base(self, name: str | None) -> str:
-        """Return the named style from which a paragraph's own is derived."""
-        return self._parents.get(name) or name or ""
-
-    def is_numbered(self, name: str | None, level: int) -> bool:
-        return (name, level) in self._numbered
-
-
-def _read_styles(body: Element) -> _Styles:
-    root = body.getroottree().getroot()
-    return _Styles(root.iter(f"{_STYLE}style"), root.iter(f"{_TEXT}list-style"))
+    return _Document(archive, root, body, title, modified)
 
 
 class _HtmlWriter:
     """Write the content of a document as HTML."""
 
-    def __init__(self, archive: zipfile.ZipFile, styles: _Styles) -> None:
-        self._archive = archive
-        self._styles = styles
-        self._names = frozenset(archive.namelist())
+    def __init__(self, document: _Document) -> None:
+        self._archive = document.archive
+        self._base_styles = {s.get(f"{_STYLE}name"): s.get(f"{_STYLE}parent-style-name") for s in document.styles()}
+        self._numbered = {
+            (style.get(f"{_STYLE}name"), int(level.get(f"{_TEXT}level", "1")))
+            for style in document.root.iter(f"{_TEXT}list-style")
+            for level in style.iterchildren(f"{_TEXT}list-level-style-number")
+        }
         self._notes: list[str] = []
         self._handlers = {
             f"{_TEXT}h": self._heading,
@@ -155,7 +137,8 @@ class _HtmlWriter:
         return f"<h{level}>{self._inside(element)}</h{level}>"
 
     def _paragraph(self, element: Element) -> str:
-        base = self._styles.base(element.get(f"{_TEXT}style-name"))
+        style = element.get(f"{_TEXT}style-name")
+        base = self._base_styles.get(style) or style or ""
         tag = {"Title": "h1", "Preformatted_20_Text": "pre"}.get(base, "p")
         if found := _HEADING_STYLE.fullmatch(base):
             tag = f"h{found[1]}"
@@ -164,7 +147,7 @@ class _HtmlWriter:
     def _list(self, element: Element) -> str:
         above = [element, *element.iterancestors(f"{_TEXT}list")]
         style = next((name for parent in above if (name := parent.get(f"{_TEXT}style-name"))), None)
-        tag = "ol" if self._styles.is_numbered(style, len(above)) else "ul"
+        tag = "ol" if (style, len(above)) in self._numbered else "ul"
         items: list[str] = []
         for item in element:
             # A deeper list is in an item without text of its own.
@@ -201,7 +184,7 @@ class _HtmlWriter:
     def _object(self, element: Element) -> str:
         """Write an equation as its author typed it, and a chart as a table of its values."""
         path = f"{element.get(_LINK, '').removeprefix('./').rstrip('/')}/content.xml"
-        if path not in self._names:
+        if path not in self._archive.namelist():
             return ""
         root = value_parsers.parse_xml(self._archive.read(path))
         formula = next(root.iter("{*}annotation"), None)
