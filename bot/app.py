@@ -22,7 +22,7 @@ from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import RecordPosition
 from storage.record.record_search import RecordSearch
-from storage.record.spending import Spending
+from storage.record.turn_index import Spending
 from storage.types import Hit
 
 

@@ -33,9 +33,8 @@ from storage.database.worker_threads import ThreadPool
 from storage.home.home_folder import lock_home
 from storage.home.record_database import open_record
 from storage.indexes.dense import open_dense_index
-from storage.indexes.embedding import open_embedder
+from storage.indexes.embedding import LazyReader, load_answer_reader, load_token_states, open_embedder
 from storage.indexes.index_state import refuse_lost_database
-from storage.indexes.lazy_reader import LazyReader, load_answer_reader, load_token_states
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.passages import IndexThreads, PassageStore
@@ -43,7 +42,7 @@ from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import find_position
 from storage.record.record_search import RecordSearch
-from storage.record.spending import Spending
+from storage.record.turn_index import Spending
 
 
 @asynccontextmanager

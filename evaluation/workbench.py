@@ -39,7 +39,7 @@ from pipeline.stages.draft.sentence_judging import SentenceJudge
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Answer, Conversation, Status
 from storage.indexes.answer_reader import open_answer_reader
-from storage.indexes.token_states import TokenStates, open_token_states
+from storage.indexes.minilm import TokenStates, open_token_states
 from storage.types import DenseMode, Evidence
 
 TERMINAL = Asker(platform="terminal", kind="terminal")

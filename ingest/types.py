@@ -7,7 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeVar
 
-from storage.types import PackedDocument, PassageKind
+from storage.database.document_versions import PackedDocument
+from storage.types import PassageKind
 
 Site = Literal["", "jekyll", "hugo", "mkdocs", "docusaurus"]
 """The site generator that publishes the files; empty if they are published under their path."""

@@ -16,10 +16,17 @@ from typing import Any
 import sqlalchemy as sa
 
 from storage.database import manifest_tx
-from storage.database.bodies import BodyDamaged, PackedBody, PackedVersion, VersionMemory, pack_passages
+from storage.database.bodies import (
+    BodyDamaged,
+    FingerprintTable,
+    PackedBody,
+    PackedVersion,
+    VersionMemory,
+    pack_passages,
+)
+from storage.database.document_versions import DocumentOutline, StoredVersion, VersionChange
 from storage.database.engine import Database, split_chunks
-from storage.database.fingerprint_table import FingerprintTable
-from storage.database.manifest_tx import Commit, Follower, Lag, VersionChange
+from storage.database.manifest_tx import Commit, Follower, Lag
 from storage.database.refresh_log import require_lease
 from storage.database.schema import bodies, corpora, documents, failures, forgotten
 from storage.database.worker_threads import WritePriority
@@ -30,11 +37,9 @@ from storage.types import (
     DenseMode,
     Document,
     DocumentId,
-    DocumentOutline,
     DocumentRef,
     Lease,
     Passage,
-    StoredVersion,
     is_web_corpus,
 )
 

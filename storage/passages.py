@@ -19,7 +19,7 @@ from types import MappingProxyType
 import numpy as np
 
 from storage.database.bodies import pack_passages
-from storage.database.manifest_tx import VersionChange
+from storage.database.document_versions import DocumentChange, PackedDocument, VersionChange
 from storage.database.refresh_log import Leases, RefreshLog
 from storage.database.worker_threads import ThreadPool
 from storage.errors import REINDEX_HINT, IndexStale
@@ -28,21 +28,16 @@ from storage.indexes.embedding import Embedder, VectorMemory, Vectors, indexed_t
 from storage.indexes.index_state import find_probe, list_stale_reasons
 from storage.indexes.lexical import IndexedVersion, LexicalIndex, index_version
 from storage.manifest import Manifest
-from storage.search.candidate_search import LAZY_DEPTH, SEARCH_ATTEMPTS, Candidates, CandidateSearch
-from storage.search.lazy_vectors import LazyVectors
-from storage.search.score_fusion import apply_bonus, fuse_scores
-from storage.types import (
-    KEPT_VECTORS,
-    CorpusInfo,
-    DenseMode,
-    Document,
-    DocumentChange,
-    DocumentId,
-    Hit,
-    Lease,
-    PackedDocument,
-    Passage,
+from storage.search.candidate_search import (
+    LAZY_DEPTH,
+    SEARCH_ATTEMPTS,
+    Candidates,
+    CandidateSearch,
+    apply_bonus,
+    fuse_scores,
 )
+from storage.search.lazy_vectors import LazyVectors
+from storage.types import KEPT_VECTORS, CorpusInfo, DenseMode, Document, DocumentId, Hit, Lease, Passage
 
 PassageRow = tuple[Document, Passage]
 

@@ -291,61 +291,6 @@ class CorpusInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentOutline:
-    """What is known of a document without its text."""
-
-    number: int
-    key: str
-    title: str
-    revision: str
-    date: datetime | None
-    aliases: int
-    passages: int
-    disambiguation: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StoredVersion:
-    """A version of a document, with its passages in order."""
-
-    number: int  # of the change that made it, higher than any before
-    document: Document
-    passages: tuple[Passage, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PackedDocument:
-    """A document ready to be stored, as worker processes make it."""
-
-    document: Document
-    passages: int  # how many it has
-    body: bytes  # see `storage.database.bodies`
-    terms: tuple[str, ...]  # the index terms of each passage, joined by spaces
-
-
-@dataclass(frozen=True, slots=True)
-class PassageRef:
-    """A passage by its document and its id."""
-
-    corpus: str
-    document: str
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentChange:
-    """A change of one document: its new version, or, with `document` None, its removal."""
-
-    corpus: str
-    key: str
-    document: Document | None
-    passages: tuple[Passage, ...] = ()  # all of the new version, in order
-    add: tuple[Passage, ...] = ()  # those of them that are new, or whose title or section changed under the same id
-    drop: tuple[str, ...] = ()  # ids of passages that it no longer has
-    over: int | None = None  # the number of the version it was planned over, 0 for none; None fits any
-
-
-@dataclass(frozen=True, slots=True)
 class NewQuestion:
     """A question as a platform submits it. Ids of places and people contain their platform: `slack:T1/C1`."""
 

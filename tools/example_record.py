@@ -16,8 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from storage.database.bodies import pack_passages
+from storage.database.document_versions import VersionChange
 from storage.database.engine import open_database
-from storage.database.manifest_tx import VersionChange
 from storage.manifest import Manifest
 from storage.record.audit_log import AuditLog
 from storage.types import (

@@ -9,9 +9,10 @@ from operator import itemgetter
 
 from bot.views.catalog import translate
 from bot.views.sanitize import sanitize_line
+from storage.database.document_versions import StoredVersion
 from storage.language.lazy_pattern import lazy_compile
 from storage.manifest import Manifest
-from storage.types import CorpusInfo, Hit, PassageKind, StoredVersion
+from storage.types import CorpusInfo, Hit, PassageKind
 
 MAX_CORPORA = 20  # named in an introduction
 MAX_QUESTIONS = 3  # suggested in an introduction

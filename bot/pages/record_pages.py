@@ -26,8 +26,8 @@ from bot.pages.page_rendering import make_path, make_query
 from bot.pages.page_router import NotFound, Visit
 from bot.views.turn_story import build_story, list_passages
 from pipeline.types import Status
-from storage.record.proof.key_file import load_key
 from storage.record.proof.receipts import make_receipt
+from storage.record.proof.signed_notes import load_key
 from storage.record.record_search import RETRACTED, UNFINISHED, RecordFilter, Step
 from storage.record.turn_index import ERASED
 from storage.types import RECORD, EntryKind, LogEntry, Verdict

@@ -22,7 +22,7 @@ from storage.database.refresh_log import Leases
 from storage.errors import StorageError
 from storage.record.erasure import ErasureTarget, RecordErasure
 from storage.record.proof.checkpoints import Checkpoints, read_head_moment
-from storage.record.proof.key_file import KeyUnusable, load_key
+from storage.record.proof.signed_notes import KeyUnusable, load_key
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from pipeline.systems.extractive import consider
 from pipeline.types import Answer, CitedSentence, Conversation, Status
 from storage.indexes.embedding import Embedder, Vectors
 from storage.passages import CANDIDATES, PassageStore
-from storage.search.score_fusion import fuse_scores
+from storage.search.candidate_search import fuse_scores
 from storage.types import Hit, PassageKind, SearchQuery
 
 

@@ -22,9 +22,8 @@ from evaluation.speed.workload import generate_texts
 from evaluation.workbench import open_corpus, refresh_quietly, render_table
 from storage.indexes.embedding import MINILM, open_embedder
 from storage.passages import CANDIDATES, PassageStore
-from storage.search.candidate_search import LAZY_DEPTH
+from storage.search.candidate_search import LAZY_DEPTH, fuse_scores
 from storage.search.lazy_vectors import EMBEDDED_AT_ONCE
-from storage.search.score_fusion import fuse_scores
 from storage.types import DenseMode
 
 

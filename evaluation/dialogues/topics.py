@@ -13,10 +13,11 @@ from random import Random
 
 from evaluation import EvaluationError
 from evaluation.dialogues.dialogue_types import CorpusState, Topic, TopicKind
+from storage.database.document_versions import DocumentOutline, StoredVersion
 from storage.language.sentences import sentence_spans
 from storage.language.words import count_words
 from storage.manifest import Manifest
-from storage.types import CorpusInfo, DocumentOutline, PassageKind, StoredVersion
+from storage.types import CorpusInfo, PassageKind
 
 CHOSEN_KINDS = (TopicKind.HEAD, TopicKind.TAIL, TopicKind.RECENT)
 POOL_SHARE = 0.02  # of a corpus: topics are drawn from this share of its documents, the first by their kind

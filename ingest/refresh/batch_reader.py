@@ -25,8 +25,8 @@ from ingest.types import (
     Unreadable,
     UnreadableDocument,
 )
+from storage.database.document_versions import PackedDocument
 from storage.database.worker_threads import ThreadPool
-from storage.types import PackedDocument
 
 DUPLICATE_REASON = "stands in its source more than once: the first was taken"
 

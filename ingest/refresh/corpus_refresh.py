@@ -47,8 +47,9 @@ from ingest.types import (
     UnreadableDocument,
 )
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
+from storage.database.document_versions import DocumentChange
 from storage.passages import PassageStore
-from storage.types import Checkpoint, DenseMode, DocumentChange, Lease
+from storage.types import Checkpoint, DenseMode, Lease
 
 MOST_REMOVED = 0.2  # the share of a corpus that is removed without confirmation when its source no longer lists it
 

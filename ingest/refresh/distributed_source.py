@@ -26,10 +26,11 @@ from ingest.types import (
     UnreadableDocument,
     refuse_load,
 )
+from storage.database.document_versions import PackedDocument
 from storage.errors import EmbeddingUnavailable
 from storage.indexes.embedding import Embedder, RememberingEmbedder, Vectors, indexed_text
 from storage.passages import PassageStore
-from storage.types import Document, PackedDocument
+from storage.types import Document
 
 BLOCK_BYTES = 1 << 19  # bytes of documents after which a block is full
 BLOCK_DOCUMENTS = 64

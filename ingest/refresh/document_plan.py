@@ -9,8 +9,9 @@ from ingest.refresh.key_set import KeySet
 from ingest.sources.default_ignore import IGNORED_BY_SETTING, IGNORED_KINDS
 from ingest.types import ChangedDocument, LeftOut, Page, RefreshReport
 from storage.database.bodies import pack_passages, unpack_passages
+from storage.database.document_versions import DocumentChange, PackedDocument, StoredVersion
 from storage.indexes.lexical import passage_terms
-from storage.types import Document, DocumentChange, PackedDocument, Passage, StoredVersion
+from storage.types import Document, Passage
 
 FEW_REMOVALS = 20  # so many documents are always removed without confirmation
 

@@ -21,8 +21,9 @@ from ingest.types import (
     SingleReadUnsupported,
     UnreadableDocument,
 )
+from storage.database.document_versions import DocumentChange
 from storage.passages import PassageStore
-from storage.types import DocumentChange, Lease
+from storage.types import Lease
 
 REMOVAL_BATCH = 256
 WRITE_ATTEMPTS = 3

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 import sqlalchemy as sa
 
 from storage.database.bodies import seal_body
+from storage.database.document_versions import VersionChange
 from storage.database.engine import INSERTS, split_chunks
 from storage.database.refresh_log import fetch_last_runs
 from storage.database.schema import (
@@ -43,18 +44,6 @@ _COUNT_CHANGES = (
 _SETTLED = sa.delete(pending).where(
     *(pending.c[name] == sa.bindparam(f"_{name}") for name in ("corpus", "key", "follower"))
 )
-
-
-@dataclass(frozen=True, slots=True)
-class VersionChange:
-    """A new version of a document with its packed passages, or, without a document, its removal."""
-
-    corpus: str
-    key: str
-    document: Document | None
-    passages: int = 0
-    body: bytes = b""
-    over: int | None = None  # as in `DocumentChange`
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ followers = _table(
     Column("seen", Moment, nullable=False),
 )
 
-# The vectors that lazy corpora keep, and how useful each is; see `storage.database.vector_uses`.
+# The vectors that lazy corpora keep, and how useful each is; see `storage.search.lazy_vectors`.
 vector_uses = _table(
     "vector_uses",
     Column("corpus", Text, primary_key=True),
@@ -158,7 +158,7 @@ entries = _table(
     *_texts("turn_id", "kind"),
     Column("at", Moment, nullable=False),
     Column("body", Text, nullable=False),
-    # The entry's leaf in the record's tree; see `storage.record.proof.leaves`.
+    # The entry's leaf in the record's tree; see `storage.record.proof.merkle_tree`.
     *(Column(name, LargeBinary, nullable=False, server_default="") for name in ("salt", "commitment", "leaf")),
     Index("entries_by_turn", "turn_id", "kind"),
     Index("entries_by_kind", "kind", "seq"),

@@ -12,10 +12,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from storage.database.document_versions import PassageRef
 from storage.errors import StorageError
 from storage.indexes.chroma_connection import ChromaLocation, close_chroma, connect_chroma, translate_chroma_errors
 from storage.indexes.embedding import INDEX_SCHEMA, Vectors, are_comparable
-from storage.types import Passage, PassageRef
+from storage.types import Passage
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,10 +1,8 @@
 """Embedders: texts in, unit vectors out; MiniLM on this machine, or any of Chroma's embedding functions by name.
 
-Chroma raises whatever a service's client raises, sometimes with the request in it. What leaves here is one line in
-which no key stands. Nothing heavy is imported before it is asked for.
+Heavy libraries are imported at first use; the readers at the end load MiniLM's other models then. Chroma raises
+whatever a service's client raises, sometimes with the request in it: only one line without any key is raised here.
 """
-
-from __future__ import annotations
 
 import hashlib
 import inspect
@@ -17,17 +15,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from storage.database.worker_threads import ThreadPool
 from storage.errors import EmbeddingUnavailable
+from storage.types import Document, Evidence, Passage
 
 if TYPE_CHECKING:
-    from storage.types import Document, Passage
-
+    from storage.indexes.minilm import TokenStates  # imports onnxruntime
 
 Vectors: TypeAlias = NDArray[np.float32]
 """One row a text, each of length 1, or of zeros where a text says nothing that can be embedded."""
@@ -161,7 +160,7 @@ EmbeddingFunction = Callable[[list[str]], Sequence[Any]]
 
 def open_chroma_embedder(
     function: str, options: Mapping[str, Any], *, known: Mapping[str, Callable[..., EmbeddingFunction]] | None = None
-) -> ChromaEmbedder:
+) -> "ChromaEmbedder":
     """Open a function of Chroma's `known_embedding_functions`, and call it once to learn how long its vectors are.
 
     Raises `EmbeddingUnavailable`.
@@ -272,9 +271,6 @@ def _open_minilm(bits: int, threads: int) -> Embedder:
     return open_minilm(bits=bits, threads=threads)
 
 
-Found = TypeVar("Found")
-
-
 READER_SHA256 = "8c1b2329842db16375ee67c172f9821bfad2415a5beebc54ce57d082cac172eb"
 """The digest of the weights of the reader of answers."""
 
@@ -290,3 +286,39 @@ def aliases_text(document: Document, passage: Passage) -> str:
 def indexed_text(document: Document, passage: Passage) -> str:
     """Return title, section and text, a line each: a passage is also found by what it is about."""
     return "\n".join(part for part in (document.title, passage.section, passage.text) if part)
+
+
+Found = TypeVar("Found")
+
+
+class LazyReader(Generic[Found]):
+    """Load a model by `load` at the first call, and run it in the threads of `worker`: `await reader(...)`."""
+
+    def __init__(self, load: Callable[[], Callable[..., Found]], worker: ThreadPool) -> None:
+        self._load = load
+        self._worker = worker
+        self._loading = threading.Lock()
+        self._ask: Callable[..., Found] | None = None
+
+    async def __call__(self, *asked: Any) -> Found:
+        """Return what the model says of what is asked. Raises `EmbeddingUnavailable` if it cannot be loaded."""
+        return await self._worker.run(self._call, *asked)
+
+    def _call(self, *asked: Any) -> Found:
+        with self._loading:
+            self._ask = self._ask or self._load()
+        return self._ask(*asked)
+
+
+@cache
+def load_token_states() -> Callable[[Sequence[str]], tuple["TokenStates", ...]]:
+    from storage.indexes.minilm import open_token_states  # imports onnx
+
+    return open_token_states().read
+
+
+@cache
+def load_answer_reader() -> Callable[[str, Sequence[Evidence]], tuple[float, ...]]:
+    from storage.indexes.answer_reader import open_answer_reader  # imports onnx
+
+    return open_answer_reader().read

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from storage.database.document_versions import StoredVersion
 from storage.errors import REINDEX_HINT, IndexStale, explain_folder_error, translate_index_errors
 from storage.indexes.embedding import INDEX_SCHEMA, aliases_text, indexed_text
 from storage.language.detection import detect_language
 from storage.language.words import content_words, terms, words
-from storage.types import Document, Passage, StoredVersion
+from storage.types import Document, Passage
 
 ANALYZER = "terms"
 HEAP_BYTES = 64_000_000

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 on this machine's processor: its files, its ONNX graph, and batches of texts through it.
+"""all-MiniLM-L6-v2 on this machine's processor: the vectors of whole texts, and the states of single tokens.
 
 Chroma's own function for the same model tokenizes one text at a time and pads each to 256 tokens. Here texts of like
 length share small batches that fit the processor's cache, and each batch runs on one core with no thread pool of
@@ -6,6 +6,9 @@ onnxruntime's: cores are filled by running several batches at once, a query cost
 
 With eight bits a text is a batch of its own: numbers are rounded by the largest of a batch, and so a vector depends on
 its text alone.
+
+The support check compares sentences token by token, in a few milliseconds, always with eight bits: that is 2.7 times as
+fast as 32 bits, and leaves a state's cosine with the original at .99.
 """
 
 import hashlib
@@ -14,6 +17,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,7 +29,7 @@ from tokenizers import Tokenizer
 
 from storage.errors import EmbeddingUnavailable
 from storage.indexes.embedding import ROUNDED, Vectors
-from storage.indexes.minilm_graph import UNSEEN, WIDTH, build_vector_graph
+from storage.indexes.minilm_graph import UNSEEN, WIDTH, build_states_graph, build_vector_graph
 from storage.language.detection import detect_language
 from storage.language.scripts import latin_share
 
@@ -204,3 +208,66 @@ def _sums_in_16_bits() -> bool:
 def _count_cores() -> int:
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+LAYERS = (0, 3, 6)  # the table of words, half way up, and the top: from what a word is to what it means where it stands
+MOST_SENTENCE_TOKENS = 56  # what is read of each text: a long sentence, its two special tokens included
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenStates:
+    """A text's tokens, without the special ones at its ends: their ids, and their states after each of `LAYERS`.
+
+    `layers` are float32 (tokens, WIDTH), each row of length 1; `mean` (WIDTH,) is of length 1 too, the text's vector.
+    """
+
+    ids: NDArray[np.int32]
+    layers: tuple[Floats, ...]
+    mean: Floats
+
+
+def open_token_states(folder: Path | None = None) -> "TokenStateReader":
+    """Check and load the model with eight bits. Raises `EmbeddingUnavailable`."""
+    folder = folder or find_model_folder()
+    check_model(folder)
+    try:
+        session = open_session(build_states_graph(folder / WEIGHTS, LAYERS, largest_weight(8)), folder)
+        return TokenStateReader(session, open_tokenizer(folder / TOKENIZER, MOST_SENTENCE_TOKENS))
+    except Exception as error:  # onnxruntime and tokenizers raise no common class
+        raise EmbeddingUnavailable(f"The MiniLM model cannot be loaded: {error}") from error
+
+
+class TokenStateReader:
+    """The loaded model; opened by `open_token_states`. Safe to call from several threads."""
+
+    def __init__(self, session: Any, tokenizer: Any) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+
+    def read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
+        """Return the states of each text, in order. Blocks, on one core."""
+        rows = [self._tokenizer.encode(text.encode(errors="replace").decode()).ids for text in texts]  # UTF-8 it wants
+        lengths = [len(row) for row in rows]
+        ids = np.array([[token for row in rows for token in row]], np.int32)
+        positions = np.concatenate([np.arange(length, dtype=np.int32) for length in lengths])
+        of_text = np.repeat(np.arange(len(rows)), lengths)
+        unseen = np.where(of_text[:, np.newaxis] == of_text, 0, UNSEEN).astype(np.float32)[np.newaxis, np.newaxis]
+        layers = self._session.run(None, {"ids": ids, "positions": positions, "unseen": unseen})
+        ends = np.cumsum(lengths)
+        return tuple(
+            _build_states(ids[0, end - length : end], [layer[end - length : end] for layer in layers])
+            for end, length in zip(ends, lengths, strict=True)
+        )
+
+
+def _build_states(ids: NDArray[np.int32], layers: Sequence[Floats]) -> TokenStates:
+    inner = tuple(_normalize(states[1:-1]) for states in layers)
+    return TokenStates(ids[1:-1], inner, _normalize(layers[-1].mean(axis=0)))
+
+
+def _normalize(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    unit: Floats = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return unit

@@ -14,10 +14,8 @@ from sqlalchemy import Connection, func, insert, select, text
 
 from storage.database.engine import Database, encode_json, split_chunks, utc_now
 from storage.database.schema import entries
-from storage.record.entry_rows import ENTRY_COLUMNS, parse_entry
-from storage.record.proof.leaves import SALT_BYTES, commit_body, format_moment, hash_entry
-from storage.record.spending import record_spending
-from storage.record.turn_index import index_entries
+from storage.record.proof.merkle_tree import SALT_BYTES, commit_body, format_moment, hash_entry
+from storage.record.turn_index import ENTRY_COLUMNS, index_entries, parse_entry, record_spending
 from storage.types import EntryKind, LogEntry
 
 

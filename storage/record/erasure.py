@@ -1,7 +1,7 @@
-"""Erase words from the record, and put on record that they were: of a person, of a conversation, or by their age.
+"""Erase the words of a person, of a conversation or of old entries from the record, and record the erasure.
 
-What is erased are bodies with their salts. The entries stay with their leaves, so that every proof holds; nothing that
-is left tells what they said. `storage.record.personal_columns` says what else holds words or names.
+Bodies are erased with their salts. The entries stay with their leaves, so that every proof holds, and nothing that is
+left shows their words.
 """
 
 from collections import Counter, defaultdict

@@ -1,7 +1,8 @@
-"""The index of the record: what turns are found by, derived from their entries.
+"""Read entries of the record as they are stored, and keep the tables that are derived from them.
 
-It is written in the transaction that adds the entries, and can be made again from them. Nothing in an entry keeps it
-from being recorded: what cannot be read counts as not said.
+Turns are found by these tables, and spending is summed from them. They are written in the transaction that adds the
+entries, and can be built again from them. An unreadable entry was changed outside Footnote or by a failing disk: it is
+reported, counts as empty, and keeps neither the rest of its entry nor other entries from being read.
 """
 
 import json
@@ -11,14 +12,60 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    Select,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    type_coerce,
+    update,
+)
 
-from storage.database.engine import Database, split_chunks
-from storage.database.schema import document_titles, entries, turn_documents, turn_words, turns
+from storage.database.engine import Database, decode_json, split_chunks
+from storage.database.schema import document_titles, entries, spending, turn_documents, turn_words, turns
 from storage.database.worker_threads import WritePriority
 from storage.language.words import terms
-from storage.record.entry_rows import ENTRY_COLUMNS, read_moment
-from storage.types import DocumentId, EntryKind, Verdict
+from storage.types import DocumentId, EntryKind, LogEntry, SpendingTotal, Verdict
+
+STORED_AT = type_coerce(entries.c.at, Text).label("at")  # as the database has it; for `read_moment`
+ENTRY_COLUMNS = (entries.c.seq, entries.c.turn_id, entries.c.kind, STORED_AT, entries.c.body)
+_KINDS = frozenset(EntryKind) - {EntryKind.UNREADABLE}
+
+
+def parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
+    """Make an entry of a row of `ENTRY_COLUMNS`; `damaged` tells what of it cannot be read."""
+    kind = EntryKind(row.kind) if row.kind in _KINDS else EntryKind.UNREADABLE
+    at, body = read_moment(row.at), _decode_object(row.body) if row.body else {}
+    faults = (
+        f"its kind, {row.kind!r}, is none that is known" if kind is EntryKind.UNREADABLE else "",
+        "its moment cannot be read" if at is None else "",
+        "its body cannot be read" if body is None else "",
+    )
+    return LogEntry(row.turn_id, kind, body or {}, row.seq, at, not row.body, ", ".join(filter(None, faults)))
+
+
+def read_moment(stored: Any) -> datetime | None:
+    """Return the moment of an entry in UTC; None for what is none."""
+    try:
+        moment = stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _decode_object(text: Any) -> dict[str, Any] | None:
+    try:
+        body = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
 
 ERASED = "erased"  # the status of a turn whose end was erased before the index was made again
 _OPINIONS = {"up", "down"}
@@ -255,11 +302,8 @@ def list_terms(*texts: str) -> str:
 
 
 def read_body(text: str) -> Mapping[str, Any]:
-    """Return the body of an entry; empty where it was erased, or is no object of JSON."""
-    try:
-        return _object(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}
+    """Return the body of an entry; empty if it was erased, or is not a JSON object."""
+    return _decode_object(text) or {}
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -277,3 +321,51 @@ def _text(value: Any) -> str:
 
 def _number(value: Any) -> float:
     return min(max(value, -_MOST), _MOST) if isinstance(value, int | float) else 0
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What turns cost. Raises `StorageError`."""
+
+    database: Database
+
+    async def total(self, *, since: datetime, platform_user: str = "", channel: str = "") -> SpendingTotal:
+        """Sum up the turns closed since then, of a user, in a channel, or all; names are like `slack:T1/U1`."""
+        sums = func.coalesce(func.sum(spending.c.tokens), 0), func.coalesce(func.sum(spending.c.cost), 0.0)
+        query = select(func.count(), *sums).select_from(spending).where(spending.c.at >= since)
+        if platform_user:
+            query = query.where(spending.c.asker == platform_user)
+        if channel:
+            query = query.where(spending.c.channel == channel)
+        turns, tokens, cost = await self.database.read(lambda connection: connection.execute(query).one())
+        return SpendingTotal(turns, int(tokens), float(cost))
+
+
+def record_spending(connection: Connection, closings: Sequence[Mapping[str, Any]]) -> None:
+    """Record what turns cost, within the transaction that inserted and indexed the entries that close them."""
+    asked = {
+        row.turn_id: row for row in connection.execute(_FIND_ASKERS, {"turns": [row["turn_id"] for row in closings]})
+    }
+    connection.execute(_SPEND, [_describe_spending(row, asked.get(row["turn_id"])) for row in closings])
+
+
+_FIND_ASKERS = select(turns.c.turn_id, turns.c.platform, turns.c.channel, turns.c.asker).where(
+    turns.c.turn_id.in_(bindparam("turns", expanding=True))
+)
+_SPEND = insert(spending)
+
+
+def _describe_spending(row: Mapping[str, Any], asked: Row[str, str, str, str] | None) -> dict[str, Any]:
+    where = asked._asdict() if asked else dict.fromkeys(("platform", "channel", "asker"), "")
+    about = {name: row[name] for name in ("seq", "turn_id", "at")}
+    return {**where, **about, **measure_spending(decode_json(row["body"]))}
+
+
+def measure_spending(closed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a turn cost, from the body of its closing entry. Pure.
+
+    A missing figure counts as nothing: it never keeps a turn from being recorded.
+    """
+    usage = closed.get("usage") or {}
+    tokens = (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
+    return {"tokens": tokens, "cost": usage.get("cost") or 0.0}

@@ -7,8 +7,9 @@ import pytest
 from bot.answering.introduction import Introduction, render_introduction, suggest_questions
 from bot.views.catalog import list_languages, translate
 from pipeline.stages.question_analysis import SmallTalk, detect_small_talk
+from storage.database.document_versions import StoredVersion
 from storage.language.detection import detect_language
-from storage.types import CorpusInfo, Document, Passage, StoredVersion
+from storage.types import CorpusInfo, Document, Passage
 
 TEXT = "Whoever works full time has 27 days of leave in a year, and three more in Hamburg."
 

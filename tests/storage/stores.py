@@ -22,7 +22,7 @@ from storage.passages import IndexThreads, PassageStore
 from storage.record.admin_choices import ApprovedExamples, ChannelOverrides
 from storage.record.audit_log import AuditLog
 from storage.record.proof.receipts import find_position
-from storage.record.spending import Spending
+from storage.record.turn_index import Spending
 from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
 from tests.team_servers import TeamServers, name_database

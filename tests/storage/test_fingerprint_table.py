@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.database.fingerprint_table import FingerprintTable
+from storage.database.bodies import FingerprintTable
 
 NAMES = st.text(st.characters(exclude_characters="\0"), max_size=8)
 

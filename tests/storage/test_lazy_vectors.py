@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.refresh.corpus_refresh import refresh_corpus
-from storage.database.vector_uses import HALF_LIFE, add_use
 from storage.errors import EmbeddingUnavailable
 from storage.passages import PassageStore
 from storage.search.candidate_search import LAZY_DEPTH
+from storage.search.lazy_vectors import HALF_LIFE, add_use
 from storage.types import DenseMode
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import opened

@@ -21,7 +21,8 @@ from storage.database.bodies import (
     pack_passages,
     unpack_passages,
 )
-from storage.database.manifest_tx import Commit, VersionChange, record_follower
+from storage.database.document_versions import VersionChange
+from storage.database.manifest_tx import Commit, record_follower
 from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
 from storage.manifest import Manifest

@@ -3,7 +3,8 @@
 import pytest
 
 from storage.database.bodies import pack_passages
-from storage.database.manifest_tx import VersionChange, normalize_url
+from storage.database.document_versions import VersionChange
+from storage.database.manifest_tx import normalize_url
 from storage.manifest import Manifest
 from storage.types import Document, DocumentRef
 from tests.storage.stores import open_empty_database

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.search.score_fusion import fuse_scores, standardise_scores
+from storage.search.candidate_search import fuse_scores, standardise_scores
 
 scores = st.dictionaries(st.text("abcdef", min_size=1, max_size=2), st.floats(-10, 10), max_size=8)
 

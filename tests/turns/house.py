@@ -19,8 +19,7 @@ from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import DocumentSource
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import ClaimChecked, Event, Status, Turn
-from storage.indexes.embedding import open_embedder
-from storage.indexes.lazy_reader import LazyReader, load_token_states
+from storage.indexes.embedding import LazyReader, load_token_states, open_embedder
 from storage.record.proof.verification import verify_turn
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
 from tests.pipeline.scripted import Following, Script, ScriptedLLM

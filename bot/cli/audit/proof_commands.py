@@ -14,11 +14,16 @@ from bot.cli.terminal_output import CommandError, build_document
 from bot.views.error_messages import Fault
 from bot.views.text_layout import Text
 from storage.record.proof.checkpoints import Checkpoints
-from storage.record.proof.key_file import KeyUnusable, create_key, load_key
-from storage.record.proof.receipts import make_receipt
+from storage.record.proof.receipts import export_record, make_receipt
 from storage.record.proof.record_check import KeptHead, RecordCheck, split_heads, verify_record
-from storage.record.proof.record_export import export_record
-from storage.record.proof.signed_notes import NoteInvalid, SigningKey, read_public_key
+from storage.record.proof.signed_notes import (
+    KeyUnusable,
+    NoteInvalid,
+    SigningKey,
+    create_key,
+    load_key,
+    read_public_key,
+)
 
 BY = "terminal"
 _KEY_HELP = "A public key that you noted, in addition to the recorded ones."

@@ -14,7 +14,7 @@ from bot.views.error_messages import Fault
 from bot.views.sanitize import sanitize_line
 from bot.views.text_formats import format_count
 from bot.views.text_layout import Text
-from storage.types import StoredVersion
+from storage.database.document_versions import StoredVersion
 
 AddressArgument = Annotated[
     str, typer.Argument(metavar="ADDRESS", help="Its address, its key, or its exact title.", show_default=False)

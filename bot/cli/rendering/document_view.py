@@ -10,7 +10,8 @@ from bot.server.refresh.document_lookup import ForgottenDocument
 from bot.views.sanitize import sanitize_line, sanitize_text
 from bot.views.text_formats import format_count, format_timestamp
 from bot.views.text_layout import Text
-from storage.types import DocumentRef, PassageKind, StoredVersion
+from storage.database.document_versions import StoredVersion
+from storage.types import DocumentRef, PassageKind
 
 
 def render_passages(found: StoredVersion, zone: tzinfo) -> RenderableType:

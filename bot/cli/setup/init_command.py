@@ -13,7 +13,7 @@ from bot.settings.settings_errors import explain_write_error
 from bot.settings.settings_reader import load_settings
 from bot.settings.tables.settings_tables import FILE_NAME
 from bot.views.text_layout import Text
-from storage.record.proof.key_file import create_key, load_key
+from storage.record.proof.signed_notes import create_key, load_key
 
 
 def init(context: typer.Context, *, as_json: JsonOption = False) -> None:

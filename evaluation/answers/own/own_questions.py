@@ -25,8 +25,9 @@ from pipeline.llm.model import LLM, Budget, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import STRING, ReplyFormat, get_field, list_schema, object_schema
 from pipeline.stages.findings import collect_sentences
+from storage.database.document_versions import StoredVersion
 from storage.language.words import content_terms
-from storage.types import Document, Evidence, Hit, Passage, StoredVersion
+from storage.types import Document, Evidence, Hit, Passage
 
 FOUND_AMONG = 10  # passages that the search looks through for the one that answers
 MOST_DOCUMENTS = 20_000  # of a corpus that are looked through

@@ -16,7 +16,7 @@ from ingest.sources.dumps.page_xml import XmlExport, parse_head
 from ingest.types import UnreadableDocument
 from ingest.wikitext.wiki_site import WikiSite
 from storage.database.bodies import unpack_passages
-from storage.types import PackedDocument
+from storage.database.document_versions import PackedDocument
 
 STRETCHES = 24
 _STRETCH_BYTES = 1 << 18  # of a packed file without an index

@@ -17,8 +17,7 @@ from storage.database.engine import Database, decode_json, utc_now
 from storage.database.schema import checkpoints, entries
 from storage.errors import StorageError
 from storage.record.audit_log import encode_entries, insert_entries, lock_record
-from storage.record.proof.leaves import format_moment
-from storage.record.proof.merkle_tree import Node, compute_root, hash_children
+from storage.record.proof.merkle_tree import Node, compute_root, format_moment, hash_children
 from storage.record.proof.signed_notes import (
     NoteInvalid,
     PublicKey,

@@ -1,4 +1,7 @@
-"""An append-only Merkle tree as RFC 6962 has it: roots, proofs, and what checks them. Pure.
+"""The record's append-only Merkle tree (RFC 6962): leaves, roots, proofs and their checks. Pure.
+
+A leaf commits to its entry's body by a salted hash, so that the body can be erased while the leaf stays: without the
+salt, nothing that is left shows what the body said, however few things it may have said.
 
 A tree is known by the hashes of its complete subtrees: the one at level `l` and place `p` covers the leaves from
 `p * 2**l` on, `2**l` of them. They never change once they are there, so that a leaf is appended, and anything proved,
@@ -6,8 +9,10 @@ by reading a number of hashes that grows with the logarithm of the tree's size.
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import reduce
 
 HASH_BYTES = 32
@@ -97,3 +102,26 @@ def _climb_left(place: int, last: int) -> Node:
     while place and not place % 2:
         place, last = place >> 1, last >> 1
     return place, last
+
+
+SALT_BYTES = 16
+LEAF_FORM = 1
+
+
+def commit_body(salt: bytes, body: bytes) -> bytes:
+    return hashlib.sha256(salt + body).digest()
+
+
+def format_moment(at: datetime) -> str:
+    """Write a moment as leaves have it: in UTC, to the microsecond."""
+    return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+
+
+def encode_leaf(seq: int, turn_id: str, kind: str, at: str, commitment: bytes) -> bytes:
+    """Encode a leaf as canonical JSON (RFC 8785)."""
+    parts = [LEAF_FORM, seq, turn_id, kind, at, commitment.hex()]
+    return json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def hash_entry(seq: int, turn_id: str, kind: str, at: str, commitment: bytes) -> bytes:
+    return hash_leaf(encode_leaf(seq, turn_id, kind, at, commitment))

@@ -1,9 +1,10 @@
-"""Receipts: one answer's entries with the proofs that they stand in the record, as a file that proves itself.
+"""Receipts of single answers and exports of the whole record: entries with their proofs, as self-contained files.
 
-`docs/verify_receipt.py` checks one without any code of ours. Each byte of a receipt counts: it has one form alone.
+`docs/verify_receipt.py` checks both without importing Footnote. Each byte counts: a line has exactly one form.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,15 @@ from sqlalchemy import Connection, Row, func, select
 
 from storage.database.engine import Database
 from storage.database.schema import checkpoints, entries
-from storage.record.proof.checkpoints import Checkpoints, LeafTree, open_checkpoint, read_keys, read_leaves
-from storage.record.proof.leaves import format_moment
-from storage.record.proof.merkle_tree import prove_inclusion
+from storage.record.proof.checkpoints import (
+    Checkpoints,
+    LeafTree,
+    RecordBroken,
+    open_checkpoint,
+    read_keys,
+    read_leaves,
+)
+from storage.record.proof.merkle_tree import format_moment, prove_inclusion
 from storage.record.proof.signed_notes import NoteInvalid, SigningKey, open_note
 from storage.types import EntryKind
 
@@ -130,3 +137,39 @@ def show_entry(row: Row[*tuple[Any, ...]]) -> dict[str, Any]:
 def format_receipt(receipt: Any) -> str:
     """Write a receipt in its one form."""
     return json.dumps(receipt, indent=1, sort_keys=True) + "\n"
+
+
+EXPORT_FORM = "footnote-export/1"
+_PAGE = 500
+
+Write = Callable[[str], object]
+
+
+async def export_record(database: Database, key: SigningKey, write: Write) -> None:
+    """Write the record as it is now, a line for each entry, and sign it; `write` is called in a thread.
+
+    Raises `StorageError`, `RecordBroken` among them; what was written then lacks its last line, and proves nothing.
+    """
+    checkpoints = Checkpoints(database)
+    await checkpoints.make(key)  # nothing is written of a record that does not fit its last checkpoint
+    await database.read(lambda connection: _export(connection, checkpoints, key, write))
+
+
+def _export(connection: Connection, checkpoints: Checkpoints, key: SigningKey, write: Write) -> None:
+    """Write and sign what one query sees, whatever is appended or erased meanwhile."""
+    query, leaves = select(entries).order_by(entries.c.seq).execution_options(yield_per=_PAGE), list[bytes]()
+    try:
+        for row in connection.execute(query):
+            line = format_line(show_entry(row))
+            leaves.append(bytes(row.leaf))
+            write(line)
+    except (ValueError, TypeError, AttributeError) as error:
+        hint = "`footnote audit verify` tells what was changed."
+        raise RecordBroken(f"What follows entry {len(leaves)} of the record cannot be read.", hint=hint) from error
+    note = checkpoints.sign(connection, key, leaves)
+    write(format_line({"form": EXPORT_FORM, "key": str(key.public), "checkpoint": note}))
+
+
+def format_line(line: dict[str, Any]) -> str:
+    """Write a line in its one form, in ASCII."""
+    return json.dumps(line, sort_keys=True) + "\n"

@@ -15,8 +15,7 @@ from sqlalchemy import Connection, text
 
 from storage.database.engine import Database
 from storage.record.proof.checkpoints import LeafTree, compare_head, format_restore, open_checkpoint
-from storage.record.proof.leaves import SALT_BYTES, commit_body, hash_entry
-from storage.record.proof.merkle_tree import HASH_BYTES
+from storage.record.proof.merkle_tree import HASH_BYTES, SALT_BYTES, commit_body, hash_entry
 from storage.record.proof.signed_notes import NoteInvalid, PublicKey, open_note, read_public_key
 from storage.record.proof.verification import AuditFinding, check_assembled, check_delivered, strip_marks, verify_turn
 from storage.types import RECORD, EntryKind, LogEntry

@@ -69,7 +69,7 @@ def test_asking_loads_no_model_s_client_where_none_is_asked(here: Path) -> None:
     assert CliRunner().invoke(app, ["ingest", "folder", "docs", "--corpus", "docs"]).exit_code == 0
 
     loaded = _modules(here, ["ask", "When does the quay open?"])
-    assert {"openai", "storage.indexes.token_states"}.isdisjoint(loaded)
+    assert {"openai", "storage.indexes.minilm"}.isdisjoint(loaded)
 
 
 def test_other_packages_commands_are_loaded_when_they_are_named(here: Path) -> None:

@@ -25,7 +25,7 @@ from bot.views.sanitize import strip_invisible
 from pipeline.errors import QuestionWithoutWords
 from pipeline.types import SearchStarted
 from storage.record.erasure import ErasureTarget, RecordErasure
-from storage.record.proof.key_file import create_key
+from storage.record.proof.signed_notes import create_key
 from storage.record.record_search import RecordFilter
 from storage.types import RECORD, EntryKind
 from tests.bot.house import House, HouseHome, abstained

@@ -19,8 +19,8 @@ from bot.settings.tables.settings_tables import HttpSettings, ScheduleSettings, 
 from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
 from storage.record.proof.checkpoints import Checkpoints
-from storage.record.proof.key_file import create_key
 from storage.record.proof.record_check import KeptHead, split_heads, verify_record
+from storage.record.proof.signed_notes import create_key
 from tests.storage.record.tampering import make_turn
 from tests.storage.stores import open_empty_database
 

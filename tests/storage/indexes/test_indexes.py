@@ -6,11 +6,12 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from storage.database.document_versions import StoredVersion
 from storage.errors import IndexStale, Panic
 from storage.indexes.dense import DenseIndex, open_dense_index
 from storage.indexes.embedding import indexed_text
 from storage.indexes.lexical import LexicalIndex, expand_term_forms, index_version
-from storage.types import Document, Passage, StoredVersion
+from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
 from tests.storage.stores import damage_postings
 

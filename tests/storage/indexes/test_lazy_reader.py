@@ -3,7 +3,7 @@
 import asyncio
 
 from storage.database.worker_threads import ThreadPool
-from storage.indexes.lazy_reader import LazyReader, load_token_states
+from storage.indexes.embedding import LazyReader, load_token_states
 
 
 async def test_the_model_is_made_at_the_first_reading_and_not_before() -> None:

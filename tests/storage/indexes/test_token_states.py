@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from storage.indexes.minilm import open_minilm
-from storage.indexes.token_states import LAYERS, MOST_TOKENS, TokenStateReader, open_token_states
+from storage.indexes.minilm import LAYERS, MOST_SENTENCE_TOKENS, TokenStateReader, open_minilm, open_token_states
 
 SENTENCES = [
     "The harbour master closed the gate.",
@@ -26,7 +25,7 @@ def test_each_token_has_a_state_at_each_height(reader: TokenStateReader) -> None
     """Any text is read, cut where it is too long; rows have length 1."""
     for found in reader.read(SENTENCES):
         tokens = len(found.ids)
-        assert tokens <= MOST_TOKENS - 2
+        assert tokens <= MOST_SENTENCE_TOKENS - 2
         assert [layer.shape for layer in found.layers] == [(tokens, 384)] * len(LAYERS)
         assert np.allclose(np.linalg.norm(found.layers[-1], axis=1), 1, atol=1e-5)
 

@@ -122,7 +122,7 @@ def _swap(connection: sqlite3.Connection, one: int, other: int) -> None:
 
 def _forge(connection: sqlite3.Connection, seq: int) -> None:
     """Change an entry and give it a leaf that fits."""
-    from storage.record.proof.leaves import commit_body, hash_entry
+    from storage.record.proof.merkle_tree import commit_body, hash_entry
 
     turn_id, kind, at, salt = connection.execute(
         "SELECT turn_id, kind, at, salt FROM entries WHERE seq = ?", (seq,)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from storage.database.engine import Database
 from storage.record.audit_log import AuditLog
-from storage.record.spending import Spending, measure_spending
+from storage.record.turn_index import Spending, measure_spending
 from storage.types import EntryKind, LogEntry, SpendingTotal
 from tests.storage.stores import open_empty_database
 

@@ -16,8 +16,7 @@ import pytest
 from storage.record.audit_log import AuditLog
 from storage.record.erasure import ErasureTarget, RecordErasure
 from storage.record.proof.checkpoints import RecordBroken
-from storage.record.proof.receipts import RecordPosition, find_position, make_receipt
-from storage.record.proof.record_export import export_record
+from storage.record.proof.receipts import RecordPosition, export_record, find_position, make_receipt
 from storage.types import EntryKind, LogEntry
 from tests.storage.record.tampering import KEY, make_record, make_turn
 from tests.storage.stores import open_empty_database

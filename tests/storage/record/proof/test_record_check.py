@@ -11,9 +11,8 @@ import pytest
 from storage.database.engine import open_database
 from storage.record.audit_log import AuditLog, encode_entries, insert_entries
 from storage.record.proof.checkpoints import Checkpoints, RecordBroken, parse_head
-from storage.record.proof.key_file import KeyUnusable, create_key, load_key
 from storage.record.proof.record_check import KeptHead, verify_record
-from storage.record.proof.signed_notes import make_signing_key, sign_note
+from storage.record.proof.signed_notes import KeyUnusable, create_key, load_key, make_signing_key, sign_note
 from storage.types import RECORD, EntryKind, LogEntry
 from tests.storage.record.tampering import KEY, count_missed, make_record, make_turn, unguard
 from tests.storage.stores import open_empty_database
